@@ -1,0 +1,1 @@
+"""Ranked client-cluster associations and their exact marginals (numpy in, numpy out)."""

@@ -1,0 +1,1 @@
+"""Clustered federated learning as probabilistic data association."""

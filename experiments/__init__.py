@@ -1,0 +1,1 @@
+"""Data, partitions, models, scenarios, metrics, reports and the `bcfl` command."""

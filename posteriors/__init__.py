@@ -1,0 +1,1 @@
+"""Gaussian posteriors over network parameters: fit, fuse, merge, weigh."""
