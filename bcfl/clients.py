@@ -1,0 +1,128 @@
+"""The data of one client, as the client itself sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+TRAIN, TEST = "train", "test"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Samples of one client under one name, such as its training share.
+
+    Attributes:
+        inputs: (samples, *input_shape), floating point.
+        targets: (samples,) int64 class labels, or (samples, outputs) floating point.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != len(self.targets):
+            raise ValueError(
+                f"inputs and targets must have one row per sample each, got {len(self.inputs)} "
+                f"inputs and {len(self.targets)} targets"
+            )
+        if not self.inputs.is_floating_point():
+            raise TypeError(f"inputs must be floating point, got {self.inputs.dtype}")
+        if not bool(torch.isfinite(self.inputs).all()):
+            raise ValueError("inputs must be finite, got NaN or inf")
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def take(self, indices: Tensor) -> View:
+        """The samples at `indices`, in that order."""
+        return View(self.inputs[indices], self.targets[indices])
+
+
+@dataclass(frozen=True, eq=False)
+class ClientData:
+    """One client: a stable name, its samples by view, and (for analysis only) its true group.
+
+    Attributes:
+        client: name of the client; results never depend on the order in which clients are given.
+        views: samples by name; `train` must be there and hold at least one sample.
+        group: true group of the client where a simulation knows it; no method ever sees it.
+    """
+
+    client: str
+    views: Mapping[str, View]
+    group: int | None = None
+
+    def __post_init__(self) -> None:
+        if TRAIN not in self.views or len(self.views[TRAIN]) == 0:
+            raise ValueError(f"client {self.client!r} has no training samples")
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {len(view)}" for name, view in self.views.items())
+        group = "" if self.group is None else f", group {self.group}"
+        return f"ClientData({self.client}: {sizes}{group})"
+
+    @property
+    def num_samples(self) -> dict[str, int]:
+        """Samples per view."""
+        return {name: len(view) for name, view in self.views.items()}
+
+    @classmethod
+    def from_arrays(
+        cls,
+        client: str,
+        train: tuple[Any, Any],
+        test: tuple[Any, Any] | None = None,
+        group: int | None = None,
+    ) -> ClientData:
+        """Build a client from (inputs, targets) pairs of arrays.
+
+        Floating-point inputs keep their precision; others become float32.
+
+        Args:
+            client: name of the client.
+            train: training inputs (samples, ...) and targets (samples,).
+            test: test inputs and targets; none leaves the client without test data.
+            group: true group, for analysis only.
+
+        Raises:
+            ValueError: the client has no training samples, or inputs and targets differ in length.
+        """
+        views = {TRAIN: _view(*train)}
+        if test is not None:
+            views[TEST] = _view(*test)
+        return cls(client, views, group)
+
+
+def _view(inputs: Any, targets: Any) -> View:
+    x, y = torch.as_tensor(np.asarray(inputs)), torch.as_tensor(np.asarray(targets))
+    if not x.is_floating_point():
+        x = x.float()
+    if not y.is_floating_point():
+        y = y.long()
+    return View(x, y)
+
+
+def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
+    """Clients sorted by name.
+
+    Raises:
+        ValueError: no client at all, or two clients of the same name.
+    """
+    ordered = tuple(sorted(clients, key=lambda data: data.client))
+    if not ordered:
+        raise ValueError("clients must hold at least one client, got none")
+    names = [data.client for data in ordered]
+    twice = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
+    if twice:
+        raise ValueError(f"client names must be distinct, got more than one of {twice[:5]}")
+    return ordered
+
+
+def _repeats(names: list[str]) -> bool:
+    return len(set(names)) < len(names)

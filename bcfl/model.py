@@ -1,0 +1,192 @@
+"""Network architectures by name and numbers, and the layout of their parameters as flat vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+Likelihood = Literal["categorical", "gaussian"]
+Scope = Literal["cluster", "global"]
+
+
+@dataclass(frozen=True)
+class BlockSpec:
+    """A named part of a model that is shared and aggregated as one.
+
+    Attributes:
+        name: name of the block.
+        scope: `cluster` blocks differ between clusters; a `global` block is one for all clusters.
+        prefixes: parameters whose name starts with one of these belong to the block.
+    """
+
+    name: str = "model"
+    scope: Scope = "cluster"
+    prefixes: tuple[str, ...] = ("",)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where one named tensor lies in a flat vector."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+
+    @property
+    def stop(self) -> int:
+        """End of the slot (exclusive)."""
+        return self.start + prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and shapes of a model's tensors inside its flat parameter and buffer vectors.
+
+    Buffers are the floating-point ones (the running statistics of BatchNorm); counters are left
+    out, since no result depends on them.
+
+    Attributes:
+        parameters: slots of the trainable tensors, in the order of `module.parameters()`.
+        buffers: slots of the floating-point buffers, in the order of `module.buffers()`.
+    """
+
+    parameters: tuple[Slot, ...]
+    buffers: tuple[Slot, ...]
+
+    @property
+    def num_parameters(self) -> int:
+        """Length of the flat parameter vector."""
+        return self.parameters[-1].stop if self.parameters else 0
+
+    @property
+    def num_buffers(self) -> int:
+        """Length of the flat buffer vector."""
+        return self.buffers[-1].stop if self.buffers else 0
+
+    @classmethod
+    def of(cls, module: nn.Module) -> Layout:
+        """The layout of a module."""
+        buffers = [(n, b) for n, b in module.named_buffers() if b.is_floating_point()]
+        return cls(_slots(list(module.named_parameters())), _slots(buffers))
+
+
+def _slots(tensors: Sequence[tuple[str, Tensor]]) -> tuple[Slot, ...]:
+    slots: list[Slot] = []
+    start = 0
+    for name, tensor in tensors:
+        slots.append(Slot(name, tuple(tensor.shape), start))
+        start = slots[-1].stop
+    return tuple(slots)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An architecture that every party can build from a name and numbers.
+
+    Attributes:
+        name: name of the architecture.
+        build: makes a fresh module; it must give the same architecture each time.
+        input_shape: shape of one sample.
+        num_outputs: number of classes, or of regression outputs.
+        config: the numbers behind the name, for run records.
+        likelihood: `categorical` (logits) or `gaussian` (unit noise, squared error).
+        blocks: parts with their scope; together they must hold each parameter exactly once.
+    """
+
+    name: str
+    build: Callable[[], nn.Module]
+    input_shape: tuple[int, ...]
+    num_outputs: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+    likelihood: Likelihood = "categorical"
+    blocks: tuple[BlockSpec, ...] = (BlockSpec(),)
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({self.name}: {self.input_shape} -> {self.num_outputs}, "
+            f"{self.layout.num_parameters} parameters)"
+        )
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Layout of the flat vectors."""
+        return Layout.of(self.build())
+
+    @cached_property
+    def block_slots(self) -> Mapping[str, tuple[tuple[Slot, ...], tuple[Slot, ...]]]:
+        """Parameter and buffer slots of each block.
+
+        Raises:
+            ValueError: a parameter lies in no block or in several.
+        """
+        return {
+            block.name: (
+                tuple(s for s in self.layout.parameters if self._owner(s) == block.name),
+                tuple(s for s in self.layout.buffers if self._owner(s) == block.name),
+            )
+            for block in self.blocks
+        }
+
+    def _owner(self, slot: Slot) -> str:
+        owners = [b.name for b in self.blocks if slot.name.startswith(b.prefixes)]
+        if len(owners) != 1:
+            raise ValueError(f"tensor {slot.name!r} must lie in exactly one block, got {owners}")
+        return owners[0]
+
+    def initial(self, seed: int) -> tuple[Tensor, Tensor]:
+        """Parameters (num_parameters,) and buffers (num_buffers,) of a freshly initialised module.
+
+        The global random state is left as it was.
+        """
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            module = self.build()
+        parameters = [p.detach().reshape(-1) for p in module.parameters()]
+        buffers = [b.reshape(-1) for b in module.buffers() if b.is_floating_point()]
+        return _flat(parameters), _flat(buffers)
+
+    def split(self, parameters: Tensor, buffers: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+        """Flat vectors of each block, from those of the whole model."""
+        return {
+            name: (_gather(parameters, slots), _gather(buffers, buffer_slots))
+            for name, (slots, buffer_slots) in self.block_slots.items()
+        }
+
+    def join(self, parts: Mapping[str, Tensor]) -> Tensor:
+        """The whole model's flat parameter vector, from its blocks' vectors."""
+        return self._join(parts, 0, self.layout.num_parameters)
+
+    def join_buffers(self, parts: Mapping[str, Tensor]) -> Tensor:
+        """The whole model's flat buffer vector, from its blocks' vectors."""
+        return self._join(parts, 1, self.layout.num_buffers)
+
+    def _join(self, parts: Mapping[str, Tensor], kind: int, length: int) -> Tensor:
+        if len(self.blocks) == 1:
+            return parts[self.blocks[0].name]
+        some = next(iter(parts.values()))
+        flat = torch.empty(length, dtype=some.dtype, device=some.device)
+        for name, slots in self.block_slots.items():
+            position = 0
+            for slot in slots[kind]:
+                size = slot.stop - slot.start
+                flat[slot.start : slot.stop] = parts[name][position : position + size]
+                position += size
+        return flat
+
+
+def _flat(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.cat(list(tensors)) if tensors else torch.empty(0)
+
+
+def _gather(flat: Tensor, slots: Sequence[Slot]) -> Tensor:
+    if not slots:
+        return flat[:0]
+    if slots[-1].stop - slots[0].start == sum(s.stop - s.start for s in slots):
+        return flat[slots[0].start : slots[-1].stop]
+    return torch.cat([flat[s.start : s.stop] for s in slots])

@@ -1,0 +1,80 @@
+"""Sums over one client's samples from which every score of a classifier follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+NUM_BINS = 15
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionSums:
+    """What a client reports of its predictions: sums only, never samples.
+
+    Attributes:
+        confusion: (classes, classes) int64, rows are true classes, columns predicted ones.
+        nll: summed negative log-likelihood, nats.
+        brier: summed squared distance between the predicted distribution and the true class.
+        bin_counts: (15,) int64 samples per confidence bin (i/15, (i+1)/15].
+        bin_confidence: (15,) summed confidence per bin.
+        bin_correct: (15,) int64 correct predictions per bin.
+    """
+
+    confusion: NDArray[np.int64]
+    nll: float
+    brier: float
+    bin_counts: NDArray[np.int64]
+    bin_confidence: NDArray[np.float64]
+    bin_correct: NDArray[np.int64]
+
+    @property
+    def num_samples(self) -> int:
+        """Number of samples behind the sums."""
+        return int(self.confusion.sum())
+
+    @classmethod
+    def of(cls, probabilities: NDArray[np.float64], targets: NDArray[np.int64]) -> PredictionSums:
+        """Sum up predictions.
+
+        Args:
+            probabilities: (samples, classes), rows sum to 1.
+            targets: (samples,) true classes.
+        """
+        classes = probabilities.shape[1]
+        predicted = probabilities.argmax(axis=1)
+        confidence = probabilities.max(axis=1)
+        correct = predicted == targets
+        chosen = probabilities[np.arange(len(targets)), targets]
+        bins = np.clip(np.ceil(confidence * NUM_BINS).astype(np.int64) - 1, 0, NUM_BINS - 1)
+        confusion = np.bincount(targets * classes + predicted, minlength=classes**2)
+        return cls(
+            confusion=confusion.reshape(classes, classes),
+            nll=float(-np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).sum()),
+            brier=float(((probabilities**2).sum(axis=1) - 2 * chosen + 1).sum()),
+            bin_counts=np.bincount(bins, minlength=NUM_BINS),
+            bin_confidence=np.bincount(bins, weights=confidence, minlength=NUM_BINS),
+            bin_correct=np.bincount(bins, weights=correct, minlength=NUM_BINS).astype(np.int64),
+        )
+
+    @classmethod
+    def total(cls, parts: Iterable[PredictionSums]) -> PredictionSums:
+        """The sums over several clients.
+
+        Raises:
+            ValueError: there is nothing to sum.
+        """
+        every = list(parts)
+        if not every:
+            raise ValueError("parts must hold at least one client's sums, got none")
+        return cls(
+            confusion=np.sum([p.confusion for p in every], axis=0),
+            nll=float(np.sum([p.nll for p in every])),
+            brier=float(np.sum([p.brier for p in every])),
+            bin_counts=np.sum([p.bin_counts for p in every], axis=0),
+            bin_confidence=np.sum([p.bin_confidence for p in every], axis=0),
+            bin_correct=np.sum([p.bin_correct for p in every], axis=0),
+        )
