@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 TRAIN, TEST = "train", "test"
@@ -76,8 +76,8 @@ class ClientData:
     def from_arrays(
         cls,
         client: str,
-        train: tuple[Any, Any],
-        test: tuple[Any, Any] | None = None,
+        train: tuple[ArrayLike, ArrayLike],
+        test: tuple[ArrayLike, ArrayLike] | None = None,
         group: int | None = None,
     ) -> ClientData:
         """Build a client from (inputs, targets) pairs of arrays.
@@ -99,7 +99,7 @@ class ClientData:
         return cls(client, views, group)
 
 
-def _view(inputs: Any, targets: Any) -> View:
+def _view(inputs: ArrayLike, targets: ArrayLike) -> View:
     x, y = torch.as_tensor(np.asarray(inputs)), torch.as_tensor(np.asarray(targets))
     if not x.is_floating_point():
         x = x.float()

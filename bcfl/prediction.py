@@ -56,7 +56,9 @@ class PredictionSums:
             nll=float(-np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).sum()),
             brier=float(((probabilities**2).sum(axis=1) - 2 * chosen + 1).sum()),
             bin_counts=np.bincount(bins, minlength=NUM_BINS),
-            bin_confidence=np.bincount(bins, weights=confidence, minlength=NUM_BINS),
+            bin_confidence=np.bincount(bins, weights=confidence, minlength=NUM_BINS).astype(
+                np.float64
+            ),
             bin_correct=np.bincount(bins, weights=correct, minlength=NUM_BINS).astype(np.int64),
         )
 
