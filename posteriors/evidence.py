@@ -1,0 +1,115 @@
+"""How well a model explains data: log association weights and log evidence, in float64 nats."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+Temperature = float | Literal["mean"]
+
+
+def log_association_weight(
+    losses_sum: ArrayLike | Tensor, num_samples: ArrayLike | Tensor, temperature: Temperature
+) -> NDArray[np.float64]:
+    """Log weight of each data set under each model, from the loss at the model's mean.
+
+    The evidence is approximated by the likelihood at one point, the mean ("A Bayesian framework
+    for clustered federated learning", equation 9 with N = 1). It is raised to a power: `"mean"`
+    divides the summed loss by the number of samples (the average training loss of that paper,
+    weights near uniform); a number T divides by T, and T = 1 is Bayes' rule.
+
+    Args:
+        losses_sum: Negative log likelihoods summed over samples, in nats, (..., models).
+            +inf rules a model out.
+        num_samples: Number of samples per data set, positive: one number, one per leading index
+            (...), or an array broadcastable to `losses_sum` with as many axes.
+        temperature: `"mean"` or a positive number.
+
+    Returns:
+        Unnormalised log weights in nats, float64, in the shape of `losses_sum`.
+
+    Raises:
+        ValueError: If the temperature isn't `"mean"` or positive and finite, a loss is NaN or
+            -inf, a number of samples isn't positive, or shapes don't fit.
+    """
+    losses = _float64(losses_sum)
+    if np.isnan(losses).any() or np.isneginf(losses).any():
+        raise ValueError("losses_sum must hold numbers or +inf, found NaN or -inf")
+    counts = _counts_like(losses, _float64(num_samples))
+    if isinstance(temperature, str):
+        if temperature != "mean":
+            raise ValueError(f"temperature must be 'mean' or a number, got {temperature!r}")
+        return -losses / counts
+    if not (np.isfinite(temperature) and temperature > 0):
+        raise ValueError(f"temperature must be positive and finite, got {temperature}")
+    return -losses / temperature
+
+
+def quadratic_log_evidence(
+    log_likelihood: ArrayLike | Tensor,
+    gradient: ArrayLike | Tensor,
+    curvature: ArrayLike | Tensor,
+    prior_precision: ArrayLike | Tensor,
+) -> np.float64 | NDArray[np.float64]:
+    """Log evidence of data under a Gaussian prior from a quadratic log likelihood, without a fit.
+
+    With G and H the gradient and negative second derivative of the log likelihood at the prior's
+    mean and Λ the prior precision: ll + Σ G² / (Λ + H) / 2 - Σ log(1 + H/Λ) / 2. It is exact for
+    linear-Gaussian models. For data sets that share the model, add up their log likelihoods,
+    gradients and curvatures first: the result is then their joint evidence, which is not the sum
+    of their single ones.
+
+    Args:
+        log_likelihood: Summed log likelihood at the prior's mean, nats, (...).
+        gradient: Its gradient there (not that of the loss), (..., parameters).
+        curvature: Diagonal of its negative Hessian or of the generalised Gauss-Newton matrix, at
+            least 0, broadcastable to (..., parameters).
+        prior_precision: Prior precision, positive, broadcastable to (..., parameters).
+
+    Returns:
+        Log evidence in nats, float64: one number, or (...) with leading axes.
+
+    Raises:
+        ValueError: If a value is out of range or not finite, or shapes don't fit.
+    """
+    value, slope = _float64(log_likelihood), _float64(gradient)
+    bend, prior = _float64(curvature), _float64(prior_precision)
+    named = (("log_likelihood", value), ("gradient", slope), ("curvature", bend))
+    for name, array in (*named, ("prior_precision", prior)):
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite")
+    if slope.ndim == 0:
+        raise ValueError("gradient must have shape (..., parameters), got a single number")
+    if (bend < 0).any():
+        raise ValueError(f"curvature must be at least 0, smallest is {bend.min()}")
+    if (prior <= 0).any():
+        raise ValueError(f"prior_precision must be positive, smallest is {prior.min()}")
+    slope, bend, prior = np.broadcast_arrays(slope, bend, prior)
+    gain = slope**2 / (prior + bend) - np.log1p(bend / prior)
+    result: np.float64 | NDArray[np.float64] = value + 0.5 * gain.sum(axis=-1)
+    return result
+
+
+def _float64(values: ArrayLike | Tensor) -> NDArray[np.float64]:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _counts_like(losses: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    if counts.ndim == losses.ndim - 1 and counts.shape == losses.shape[:-1]:
+        counts = counts[..., np.newaxis]
+    fits = counts.ndim in (0, losses.ndim) and all(
+        have in (1, want) for have, want in zip(counts.shape, losses.shape, strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"num_samples must be one number or one per leading index of losses_sum "
+            f"{losses.shape}, got shape {counts.shape}"
+        )
+    if not (np.isfinite(counts) & (counts > 0)).all():
+        raise ValueError(f"num_samples must be positive, smallest is {counts.min()}")
+    return counts

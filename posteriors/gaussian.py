@@ -1,0 +1,155 @@
+"""Diagonal Gaussian posteriors over a flat vector of network parameters, in information form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from posteriors.checks import (
+    require_broadcastable,
+    require_finite,
+    require_float,
+    require_non_negative,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiagonalGaussian:
+    """A Gaussian with independent parameters, held as mean and precision.
+
+    A zero precision stands for "nothing known" (an improper, flat factor): such a Gaussian can be
+    fused and carried, but has no density, sample, entropy or divergence. Values are immutable and
+    compared by identity, so that equal posteriors of several hypotheses can be one shared object.
+
+    Attributes:
+        mean: Means, (..., parameters), float32 or float64.
+        precision: Inverse variances, at least 0, of the same dtype and device, broadcastable to
+            `mean`. One number, shape () or (1,), is an isotropic Gaussian and is kept that small.
+
+    Raises:
+        TypeError: If a tensor is not floating-point, or the two differ in dtype or device.
+        ValueError: If the shapes don't fit, the mean isn't finite, or the precision is negative
+            or not finite.
+    """
+
+    mean: Tensor
+    precision: Tensor
+
+    def __post_init__(self) -> None:
+        """Check dtypes, shapes and ranges."""
+        require_float("mean", self.mean)
+        require_float("precision", self.precision)
+        if (self.mean.dtype, self.mean.device) != (self.precision.dtype, self.precision.device):
+            raise TypeError(
+                "mean and precision must share dtype and device, got "
+                f"{self.mean.dtype} on {self.mean.device} and "
+                f"{self.precision.dtype} on {self.precision.device}"
+            )
+        if self.mean.ndim == 0 or self.mean.numel() == 0:
+            raise ValueError(
+                f"mean must have shape (..., parameters) with at least one parameter, "
+                f"got {tuple(self.mean.shape)}"
+            )
+        require_broadcastable("precision", self.precision, self.mean)
+        require_finite("mean", self.mean)
+        require_non_negative("precision", self.precision)
+
+    @classmethod
+    def isotropic(cls, mean: Tensor, precision: float) -> DiagonalGaussian:
+        """Give every parameter the same precision, stored as a single number."""
+        require_float("mean", mean)
+        return cls(mean, torch.tensor(precision, dtype=mean.dtype, device=mean.device))
+
+    @classmethod
+    def from_natural(cls, precision: Tensor, shift: Tensor) -> DiagonalGaussian:
+        """Build from natural parameters: precision and precision times mean.
+
+        Raises:
+            ValueError: If a precision is not positive, since it then leaves no mean.
+        """
+        if not bool((precision > 0).all()):
+            raise ValueError(
+                f"precision must be positive to give a mean, smallest is {float(precision.min())}"
+            )
+        return cls(shift / precision, precision)
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of parameters, the length of the last axis."""
+        return self.mean.shape[-1]
+
+    @property
+    def variance(self) -> Tensor:
+        """Variances in the shape of `precision`; infinite where the precision is zero."""
+        return self.precision.reciprocal()
+
+    @property
+    def shift(self) -> Tensor:
+        """Natural parameter of the mean: precision times mean, (..., parameters)."""
+        return self.precision * self.mean
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether every precision is positive."""
+        return bool((self.precision > 0).all())
+
+    def with_mean(self, mean: Tensor) -> DiagonalGaussian:
+        """Keep the precision and take another mean, (..., parameters)."""
+        return DiagonalGaussian(mean, self.precision)
+
+    def log_density(self, x: Tensor) -> Tensor:
+        """Log density at `x`, (..., parameters): float64 nats, one number per vector.
+
+        Raises:
+            ValueError: If a precision is zero.
+        """
+        self.require_proper()
+        mean, precision = self.mean.double(), self.precision.double()
+        nats = precision.log() - precision * (x.double() - mean).square() - math.log(2 * math.pi)
+        return 0.5 * nats.sum(-1)
+
+    def entropy(self) -> Tensor:
+        """Differential entropy, float64 nats, one number per leading index.
+
+        Raises:
+            ValueError: If a precision is zero.
+        """
+        self.require_proper()
+        nats = math.log(2 * math.pi * math.e) - self.precision.double().log()
+        return 0.5 * nats.expand(self.mean.shape).sum(-1)
+
+    def sample(self, generator: torch.Generator, shape: tuple[int, ...] = ()) -> Tensor:
+        """Draw vectors of shape (*shape, ..., parameters), in the dtype of the mean.
+
+        Raises:
+            ValueError: If a precision is zero.
+        """
+        self.require_proper()
+        noise = torch.randn(
+            *shape,
+            *self.mean.shape,
+            generator=generator,
+            dtype=self.mean.dtype,
+            device=self.mean.device,
+        )
+        return self.mean + noise * self.precision.rsqrt()
+
+    def require_proper(self) -> None:
+        """Raise ValueError if some precision is zero, so that there is no density."""
+        if not self.is_proper:
+            count = int((self.precision == 0).expand(self.mean.shape).sum())
+            raise ValueError(
+                f"precision is zero for {count} parameters: a flat Gaussian has no density, "
+                "sample, entropy or divergence"
+            )
+
+    def __repr__(self) -> str:
+        low, high = (float(edge) for edge in self.precision.aminmax())
+        batch = f"batch {tuple(self.mean.shape[:-1])}, " if self.mean.ndim > 1 else ""
+        spread = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+        dtype = str(self.mean.dtype).removeprefix("torch.")
+        size = f"{batch}{self.num_parameters} parameters"
+        return f"DiagonalGaussian({size}, precision {spread}, {dtype})"
