@@ -1,0 +1,102 @@
+"""Which client is served by which cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNSEEN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Association:
+    """Whose model each client uses.
+
+    Hard associations keep labels only; soft ones also keep their probabilities.
+
+    Attributes:
+        clients: all clients, sorted by name.
+        labels: (clients,) int64 most probable cluster, -1 for a client never seen.
+        num_clusters: number of clusters.
+        probabilities: (clients, clusters) rows that sum to 1 (0 for a client never seen), or None
+            when each client is in exactly one cluster.
+    """
+
+    clients: tuple[str, ...]
+    labels: NDArray[np.int64]
+    num_clusters: int
+    probabilities: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.clients):
+            raise ValueError(f"{len(self.labels)} labels do not fit {len(self.clients)} clients")
+        self.labels.flags.writeable = False
+
+    def __repr__(self) -> str:
+        sizes = " ".join(map(str, self.sizes))
+        return f"Association({len(self.clients)} clients, cluster sizes {sizes})"
+
+    @classmethod
+    def unseen(cls, clients: Sequence[str], num_clusters: int) -> Association:
+        """No client is associated yet."""
+        return cls(tuple(clients), np.full(len(clients), UNSEEN), num_clusters)
+
+    @cached_property
+    def position(self) -> Mapping[str, int]:
+        """Row of each client."""
+        return {client: row for row, client in enumerate(self.clients)}
+
+    @property
+    def serving(self) -> NDArray[np.float64]:
+        """(clients, clusters) probability that a client is served by a cluster."""
+        if self.probabilities is not None:
+            return self.probabilities
+        rows = np.zeros((len(self.clients), self.num_clusters))
+        seen = np.flatnonzero(self.labels != UNSEEN)
+        rows[seen, self.labels[seen]] = 1.0
+        return rows
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(clusters,) number of clients whose most probable cluster this is."""
+        seen = self.labels[self.labels != UNSEEN]
+        return np.bincount(seen, minlength=self.num_clusters).astype(np.int64)
+
+    def label(self, client: str) -> int:
+        """Cluster of a client, -1 if it was never seen."""
+        return int(self.labels[self.position[client]])
+
+    def updated(self, labels: Mapping[str, int]) -> Association:
+        """The association after some clients moved; the others keep what they had."""
+        rows = np.array([self.position[client] for client in labels], dtype=np.int64)
+        moved = self.labels.copy()
+        moved[rows] = list(labels.values())
+        if self.probabilities is None:
+            return Association(self.clients, moved, self.num_clusters)
+        soft = self.probabilities.copy()
+        soft[rows] = 0.0
+        soft[rows, moved[rows]] = 1.0
+        return Association(self.clients, moved, self.num_clusters, soft)
+
+    @classmethod
+    def mixture(cls, parts: Sequence[Association], weights: NDArray[np.float64]) -> Association:
+        """The weighted mean of associations over the same clusters.
+
+        Args:
+            parts: associations whose clusters have the same meaning.
+            weights: (parts,) summing to 1.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        soft = sum(
+            (w * part.serving for w, part in zip(weights, parts, strict=True)),
+            start=np.zeros((len(parts[0].clients), parts[0].num_clusters)),
+        )
+        labels = np.where(soft.sum(axis=1) > 0, soft.argmax(axis=1), UNSEEN)
+        if np.all((soft == 0) | (np.abs(soft - 1) < 1e-12)):
+            return cls(parts[0].clients, labels, parts[0].num_clusters)
+        return cls(parts[0].clients, labels, parts[0].num_clusters, soft)

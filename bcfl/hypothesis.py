@@ -1,0 +1,134 @@
+"""Association hypotheses and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import assignment
+from bcfl.association import UNSEEN, Association
+from bcfl.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """One way in which the clients may belong to clusters, with the models that follow from it.
+
+    Attributes:
+        clusters: the posterior of each cluster's model.
+        association: whose model each client uses.
+        log_weight: log probability of the hypothesis, nats.
+        parents: positions in the previous round's set of the hypotheses that it came from.
+        state: what a policy carries from round to round; opaque to everyone else.
+    """
+
+    clusters: tuple[Posterior, ...]
+    association: Association
+    log_weight: float = 0.0
+    parents: tuple[int, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        sizes = " ".join(map(str, self.association.sizes))
+        return f"Hypothesis(weight {np.exp(self.log_weight):.3g}, cluster sizes {sizes})"
+
+    def served_by(self, client: str) -> NDArray[np.float64]:
+        """(clusters,) probabilities of whose model serves a client; uniform if never seen."""
+        row = self.association.position[client]
+        if self.association.labels[row] == UNSEEN:
+            return np.full(len(self.clusters), 1.0 / len(self.clusters))
+        if self.association.probabilities is not None:
+            return self.association.probabilities[row]
+        serving = np.zeros(len(self.clusters))
+        serving[self.association.labels[row]] = 1.0
+        return serving
+
+
+@dataclass(frozen=True, eq=False)
+class HypothesisSet:
+    """The hypotheses kept after a round, most probable first, their weights summing to 1.
+
+    Attributes:
+        hypotheses: at least one hypothesis.
+        round: rounds done so far.
+        log_captured_mass: log of the share of this round's total weight that was kept, given the
+            surviving parents, nats; NaN where a policy cannot say.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    round: int = 0
+    log_captured_mass: float = 0.0
+
+    def __repr__(self) -> str:
+        return (
+            f"HypothesisSet({len(self)} hypotheses, effective {self.effective_number:.1f}, "
+            f"log captured mass {self.log_captured_mass:.3g}, round {self.round})"
+        )
+
+    def __len__(self) -> int:
+        return len(self.hypotheses)
+
+    def __iter__(self) -> Iterator[Hypothesis]:
+        return iter(self.hypotheses)
+
+    def __getitem__(self, index: int) -> Hypothesis:
+        return self.hypotheses[index]
+
+    @classmethod
+    def weighted(
+        cls, hypotheses: Sequence[Hypothesis], round: int, log_captured_mass: float
+    ) -> HypothesisSet:
+        """Normalise the weights and put the most probable hypothesis first."""
+        log_weights = assignment.normalise(np.array([h.log_weight for h in hypotheses]))
+        order = np.argsort(-log_weights, kind="stable")
+        kept = tuple(replace(hypotheses[i], log_weight=float(log_weights[i])) for i in order)
+        return cls(kept, round, log_captured_mass)
+
+    @property
+    def best(self) -> Hypothesis:
+        """The most probable hypothesis."""
+        return self.hypotheses[0]
+
+    @property
+    def log_weights(self) -> NDArray[np.float64]:
+        """(hypotheses,) log probabilities, nats."""
+        return np.array([h.log_weight for h in self.hypotheses])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(hypotheses,) probabilities."""
+        return np.exp(self.log_weights)
+
+    @property
+    def effective_number(self) -> float:
+        """1 / sum of squared weights: as many equally weighted hypotheses would say as much."""
+        return float(assignment.effective_number(self.log_weights))
+
+    def association_probabilities(self) -> NDArray[np.float64]:
+        """(clients, clusters) probability over the kept hypotheses that a client is in a cluster.
+
+        Cluster labels mean nothing across hypotheses, so the clusters of each are matched to
+        those of the most probable one before summing. The row of a client never seen is zero.
+        """
+        total = np.zeros_like(self.best.association.serving)
+        for weight, hypothesis in zip(self.weights, self.hypotheses, strict=True):
+            serving = hypothesis.association.serving
+            matched = match_clusters(self.best, hypothesis)
+            total[:, matched] += weight * serving
+        return total
+
+
+def match_clusters(reference: Hypothesis, other: Hypothesis) -> NDArray[np.int64]:
+    """For each cluster of `other`, the cluster of `reference` that it stands for.
+
+    One-to-one, maximising the number of shared clients; a shared posterior counts half a client.
+    """
+    overlap = other.association.serving.T @ reference.association.serving
+    keys = [posterior.key for posterior in reference.clusters]
+    for row, posterior in enumerate(other.clusters):
+        overlap[row] += [0.5 * (key == posterior.key) for key in keys]
+    return assignment.best_assignment(overlap.max() - overlap, lower=1, upper=1).labels

@@ -1,0 +1,101 @@
+"""The posterior over a cluster's model, in blocks that hypotheses share by identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from bcfl.model import Model
+from bcfl.seeds import lineage_key
+from posteriors import DiagonalGaussian
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The posterior over one block of parameters.
+
+    Attributes:
+        key: names the lineage (origin, contributors, fusion rule, round): equal keys, equal content.
+        name: name of the block in the model.
+        gaussian: posterior after the last update; mean (parameters,).
+        base: the prior that the block was born with.
+        prior: what a client is sent as its prior; has the posterior's mean, and the precision
+            that the memory leaves.
+        buffers: (buffers,) running statistics, which have no posterior.
+    """
+
+    key: str
+    name: str
+    gaussian: DiagonalGaussian
+    base: DiagonalGaussian
+    prior: DiagonalGaussian
+    buffers: Tensor
+
+    def __repr__(self) -> str:
+        return f"Block({self.name}, {self.gaussian.mean.shape[-1]} parameters, key {self.key[:8]})"
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The posterior over all parameters of one cluster's model.
+
+    Attributes:
+        blocks: one per block of the model, in the model's order. Blocks of global scope are the
+            same object in every cluster.
+    """
+
+    blocks: tuple[Block, ...]
+
+    def __repr__(self) -> str:
+        return f"Posterior({self.num_parameters} parameters, key {self.key[:8]})"
+
+    @cached_property
+    def key(self) -> str:
+        """Equal keys mean equal posteriors."""
+        keys = [block.key for block in self.blocks]
+        return keys[0] if len(keys) == 1 else lineage_key("blocks", *keys)
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of parameters over all blocks."""
+        return sum(block.gaussian.mean.shape[-1] for block in self.blocks)
+
+    def mean(self, model: Model) -> Tensor:
+        """(parameters,) flat mean in the model's layout."""
+        return model.join({b.name: b.gaussian.mean for b in self.blocks})
+
+    def precision(self, model: Model) -> Tensor:
+        """(parameters,) flat precision in the model's layout."""
+        return model.join({b.name: _full(b.gaussian) for b in self.blocks})
+
+    def prior_precision(self, model: Model) -> Tensor:
+        """(parameters,) flat precision of the prior that clients are sent."""
+        return model.join({b.name: _full(b.prior) for b in self.blocks})
+
+    def buffers(self, model: Model) -> Tensor:
+        """(buffers,) flat running statistics in the model's layout."""
+        return model.join_buffers({b.name: b.buffers for b in self.blocks})
+
+
+def _full(gaussian: DiagonalGaussian) -> Tensor:
+    return torch.broadcast_to(gaussian.precision, gaussian.mean.shape)
+
+
+def birth(model: Model, key: str, mean: Tensor, buffers: Tensor, precision: float) -> Posterior:
+    """A new posterior: the isotropic prior around an initial network.
+
+    Args:
+        model: the architecture.
+        key: names the initial network.
+        mean: (parameters,) initial parameters.
+        buffers: (buffers,) initial running statistics.
+        precision: prior precision of each parameter.
+    """
+    blocks = []
+    for name, (part, part_buffers) in model.split(mean, buffers).items():
+        prior = DiagonalGaussian.isotropic(part, precision)
+        blocks.append(Block(lineage_key(key, name), name, prior, prior, prior, part_buffers))
+    return Posterior(tuple(blocks))
