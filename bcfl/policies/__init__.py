@@ -1,0 +1,29 @@
+"""Association policies: given one hypothesis, rank the associations that may follow it."""
+
+from bcfl.policies.kmeans import KMeansAssociation
+from bcfl.policies.likelihood import LikelihoodAssociation
+from bcfl.policies.policy import (
+    Candidate,
+    Continue,
+    Origin,
+    Policy,
+    Ranking,
+    RoundContext,
+    candidate,
+)
+from bcfl.policies.single import SingleCluster
+from bcfl.policies.warm_up import WarmUp
+
+__all__ = [
+    "Candidate",
+    "Continue",
+    "KMeansAssociation",
+    "LikelihoodAssociation",
+    "Origin",
+    "Policy",
+    "Ranking",
+    "RoundContext",
+    "SingleCluster",
+    "WarmUp",
+    "candidate",
+]

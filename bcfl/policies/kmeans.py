@@ -1,0 +1,105 @@
+"""Association by K-means on the clients' trained models: FeSEM and WeCFL.
+
+FeSEM (Long et al. 2022) clusters local models with equal weights, WeCFL (Ma et al. 2022) with the
+clients' numbers of samples as weights. The clients train first, from the model that served them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+import assignment
+from bcfl.association import UNSEEN, Association
+from bcfl.hypothesis import Hypothesis
+from bcfl.policies.policy import Ranking, RoundContext, answered, candidate
+from bcfl.requests import Exchange, Objective, Steps, Train
+from bcfl.seeds import derive_seed
+
+NUM_STARTS = 10
+
+
+@dataclass(frozen=True)
+class KMeansAssociation:
+    """Train, then cluster the trained models by Euclidean K-means.
+
+    Attributes:
+        num_clusters: number of clusters K.
+        objective: local objective.
+        weighting: `samples` weighs each client by its number of training samples (WeCFL),
+            `equal` weighs all alike (FeSEM).
+    """
+
+    num_clusters: int
+    objective: Objective = Objective()
+    weighting: Literal["samples", "equal"] = "samples"
+
+    def __post_init__(self) -> None:
+        if self.num_clusters < 1:
+            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        if self.weighting not in ("samples", "equal"):
+            raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Train every participant from the model that serves it, then cluster."""
+        keys = [posterior.key for posterior in hypothesis.clusters]
+        newcomers = int(hypothesis.association.sizes.argmax())
+        served = {c: hypothesis.association.label(c) for c in context.participants}
+        starts = {c: keys[newcomers if i == UNSEEN else i] for c, i in served.items()}
+        asked = [Train(client, start, self.objective) for client, start in starts.items()]
+        replies = yield Exchange.of(asked, hypothesis.clusters)
+        answers = answered(asked, replies)
+        clients = sorted(training.client for training in answers)
+        if not clients:
+            return Ranking.only(candidate(hypothesis, {}, self.objective))
+        trained = {training.client: reply for training, reply in answers.items()}
+        points = np.stack([trained[c].mean.double().cpu().numpy() for c in clients])
+        weights = np.array([float(trained[c].num_samples) for c in clients])
+        found = weighted_kmeans(
+            points,
+            weights if self.weighting == "samples" else np.ones(len(clients)),
+            self.num_clusters,
+            derive_seed(context.seed, context.round, "kmeans"),
+        )
+        labels = relabel(found, hypothesis.association, clients)
+        by_client = dict(zip(clients, map(int, labels), strict=True))
+        return Ranking.only(
+            candidate(hypothesis, by_client, self.objective, starts=starts, answers=answers)
+        )
+
+
+def weighted_kmeans(
+    points: NDArray[np.float64], weights: NDArray[np.float64], num_clusters: int, seed: int
+) -> NDArray[np.int64]:
+    """(points,) labels of Lloyd's algorithm, best of ten k-means++ starts.
+
+    Fewer distinct points than clusters leave clusters empty.
+    """
+    from sklearn.cluster import KMeans
+
+    distinct = len(np.unique(points, axis=0))
+    kmeans = KMeans(
+        n_clusters=min(num_clusters, distinct), n_init=NUM_STARTS, random_state=seed % 2**32
+    )
+    with threadpool_limits(limits=1):
+        labels: NDArray[np.int64] = kmeans.fit(points, sample_weight=weights).labels_
+    return labels.astype(np.int64)
+
+
+def relabel(
+    labels: NDArray[np.int64], association: Association, clients: Sequence[str]
+) -> NDArray[np.int64]:
+    """Rename new clusters after the old clusters with which they share most clients."""
+    num_clusters = association.num_clusters
+    shared = np.zeros((num_clusters, num_clusters))
+    for client, label in zip(clients, labels, strict=True):
+        old = association.label(client)
+        if old != UNSEEN:
+            shared[label, old] += 1
+    names = assignment.best_assignment(shared.max() - shared, lower=1, upper=1).labels
+    return names[labels]

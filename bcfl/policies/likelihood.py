@@ -1,0 +1,120 @@
+"""Association by how well each cluster's model explains a client's samples.
+
+The association weights of BCFL ("A Bayesian Framework for Clustered Federated Learning",
+equations 9 and 15). With flat posteriors and the best association alone it is IFCA (Ghosh et al.
+2020), also known as HypCluster (Mansour et al. 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import assignment
+from bcfl.hypothesis import Hypothesis
+from bcfl.policies.evidence import joint_log_weight
+from bcfl.policies.policy import Candidate, Ranking, RoundContext, candidate
+from bcfl.requests import EvidenceSum, Exchange, LossSum, Objective, Score, Steps, loss_matrix
+from posteriors import log_association_weight
+
+Temperature = float | Literal["mean"]
+
+
+@dataclass(frozen=True)
+class LikelihoodAssociation:
+    """Rank associations by their weight: the product of each client's likelihood in its cluster.
+
+    Attributes:
+        num_clusters: number of clusters K.
+        objective: local objective.
+        temperature: `"mean"` weighs by the per-sample loss (the paper's training loss); a number
+            divides the summed loss (1 is Bayes).
+        evidence: `separable` (equation 9 with one sample point, the mean): a client's weight does
+            not depend on who else is in the cluster; `joint`: candidates are weighed again by the
+            Laplace evidence of all their clients together, exact for linear-Gaussian models.
+        solver: how associations are ranked: `heap`, `murty`, or `argmin` for the best alone.
+        score_samples: score at most so many samples per client; None scores all.
+    """
+
+    num_clusters: int
+    objective: Objective = Objective()
+    temperature: Temperature = "mean"
+    evidence: Literal["separable", "joint"] = "separable"
+    solver: Literal["argmin", "heap", "murty"] = "heap"
+    score_samples: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_clusters < 1:
+            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        if self.evidence not in ("separable", "joint"):
+            raise ValueError(f"evidence must be 'separable' or 'joint', got {self.evidence!r}")
+        if self.evidence == "joint" and self.temperature == "mean":
+            raise ValueError("joint evidence needs a number as temperature, got 'mean'")
+        if self.score_samples is not None and self.score_samples < 1:
+            raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
+        log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Score every cluster on every participant, then rank."""
+        keys = tuple(posterior.key for posterior in hypothesis.clusters)
+        distinct = tuple(dict.fromkeys(keys))
+        statistic: Literal["loss", "evidence"] = (
+            "loss" if self.evidence == "separable" else "evidence"
+        )
+        asked = {
+            client: Score(client, distinct, statistic, samples=self.score_samples)
+            for client in context.participants
+        }
+        replies = yield Exchange.of(asked.values(), hypothesis.clusters)
+        scores = {client: replies[s] for client, s in asked.items() if s in replies}
+        clients = sorted(scores)
+        if not clients:
+            return Ranking.only(candidate(hypothesis, {}, self.objective))
+        if self.evidence == "joint":
+            return self._jointly(hypothesis, context, clients, scores)
+        losses, counts = loss_matrix(clients, keys, scores)
+        cost = -log_association_weight(losses, counts, self.temperature)
+        return self._ranked(hypothesis, clients, cost)
+
+    def _ranked(
+        self, parent: Hypothesis, clients: Sequence[str], cost: NDArray[np.float64]
+    ) -> Ranking:
+        def candidates() -> Iterator[Candidate]:
+            for ranked in assignment.iter_assignments(cost, solver=self.solver):
+                labels = dict(zip(clients, map(int, ranked.labels), strict=True))
+                yield candidate(parent, labels, self.objective, log_weight=-ranked.cost)
+
+        return Ranking(candidates(), assignment.log_partition(cost))
+
+    def _jointly(
+        self,
+        parent: Hypothesis,
+        context: RoundContext,
+        clients: Sequence[str],
+        scores: Mapping[str, Mapping[str, EvidenceSum]],
+    ) -> Ranking:
+        losses = {
+            client: {
+                key: LossSum(-e.log_likelihood, 0.0, e.num_samples) for key, e in by_key.items()
+            }
+            for client, by_key in scores.items()
+        }
+        keys = [posterior.key for posterior in parent.clusters]
+        cost, counts = loss_matrix(clients, keys, losses)
+        separable = self._ranked(
+            parent, clients, -log_association_weight(cost, counts, self.temperature)
+        )
+        first = list(islice(separable, context.candidates_per_parent))
+        weighed = [
+            replace(one, log_weight=joint_log_weight(parent, one, scores, float(self.temperature)))
+            for one in first
+        ]
+        weighed.sort(key=lambda one: -one.log_weight)
+        complete = len(weighed) == self.num_clusters ** len(clients)
+        total = np.logaddexp.reduce([one.log_weight for one in weighed]) if complete else np.nan
+        return Ranking(weighed, float(total))

@@ -1,0 +1,154 @@
+"""What a policy is: given one hypothesis, rank the associations that may follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.association import Association
+from bcfl.hypothesis import Hypothesis
+from bcfl.posterior import Posterior
+from bcfl.requests import Objective, Replies, Steps, Train, Trained
+
+
+@dataclass(frozen=True)
+class RoundContext:
+    """What everybody may know in a round.
+
+    Attributes:
+        round: number of the round, from 0.
+        participants: names of the clients that take part, sorted.
+        num_samples: training samples of each participant.
+        seed: seed of the run.
+        candidates_per_parent: how many associations the tracker will look at for each
+            hypothesis; None is all of them.
+    """
+
+    round: int
+    participants: tuple[str, ...]
+    num_samples: Mapping[str, int]
+    seed: int
+    candidates_per_parent: int | None = 1
+
+
+class Origin(Protocol):
+    """Where a new cluster's model comes from."""
+
+    def posterior(self, parent: Hypothesis) -> Posterior:
+        """The model that the cluster continues from."""
+        ...
+
+
+@dataclass(frozen=True)
+class Continue:
+    """The cluster goes on from cluster `index` of the parent hypothesis."""
+
+    index: int
+
+    def posterior(self, parent: Hypothesis) -> Posterior:
+        """The parent's posterior of that cluster."""
+        return parent.clusters[self.index]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One association that may follow a hypothesis, and the work that would make it true.
+
+    Attributes:
+        association: whose model each client uses from now on.
+        trainings: local trainings to do.
+        feeds: (trainings, clusters) weight with which a training enters a cluster's model.
+        origins: for each cluster, the model that it continues from.
+        log_weight: log weight given the parent, nats, not normalised.
+        answers: trainings that the policy has already had answered.
+        state: what the policy wants to find in the hypothesis next time.
+    """
+
+    association: Association
+    trainings: tuple[Train, ...]
+    feeds: NDArray[np.float64]
+    origins: tuple[Origin, ...]
+    log_weight: float = 0.0
+    answers: Mapping[Train, Trained] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Associations that may follow one hypothesis, most probable first.
+
+    Attributes:
+        candidates: lazily made, in order of falling weight; read once.
+        log_total: log of the summed weight of all associations, nats; NaN where unknown.
+    """
+
+    candidates: Iterable[Candidate]
+    log_total: float = float("nan")
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
+
+    @classmethod
+    def only(cls, candidate: Candidate) -> Ranking:
+        """The policy knows of one association alone."""
+        return cls((candidate,), candidate.log_weight)
+
+
+class Policy(Protocol):
+    """Associates clients with clusters. A frozen dataclass of hyperparameters with one method."""
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters that the policy starts with."""
+        ...
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Yield requests, receive replies, and return the associations that may follow."""
+        ...
+
+
+def candidate(
+    parent: Hypothesis,
+    labels: Mapping[str, int],
+    objective: Objective,
+    *,
+    starts: Mapping[str, str] | None = None,
+    log_weight: float = 0.0,
+    answers: Mapping[Train, Trained] | None = None,
+) -> Candidate:
+    """The usual candidate: each client trains for, and is served by, one cluster.
+
+    Args:
+        parent: hypothesis that the association follows.
+        labels: cluster of each client that takes part.
+        objective: local objective.
+        starts: key of the model that each client trains from; by default its cluster's.
+        log_weight: log weight given the parent, nats.
+        answers: trainings that were already answered.
+    """
+    clients = sorted(labels)
+    keys = [posterior.key for posterior in parent.clusters]
+    feeds = np.zeros((len(clients), len(keys)))
+    feeds[np.arange(len(clients)), [labels[client] for client in clients]] = 1.0
+    trainings = tuple(
+        Train(client, starts[client] if starts else keys[labels[client]], objective)
+        for client in clients
+    )
+    return Candidate(
+        association=parent.association.updated(labels),
+        trainings=trainings,
+        feeds=feeds,
+        origins=tuple(Continue(index) for index in range(len(keys))),
+        log_weight=log_weight,
+        answers=answers or {},
+        state=parent.state,
+    )
+
+
+def answered(requests: Sequence[Train], replies: Replies) -> dict[Train, Trained]:
+    """The trainings among `requests` that were answered."""
+    return {request: replies[request] for request in requests if request in replies}

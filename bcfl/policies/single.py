@@ -1,0 +1,31 @@
+"""One model for everybody: FedAvg (McMahan et al. 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bcfl.hypothesis import Hypothesis
+from bcfl.policies.policy import Ranking, RoundContext, candidate
+from bcfl.requests import Objective, Steps
+
+
+@dataclass(frozen=True)
+class SingleCluster:
+    """Every client belongs to the one cluster there is.
+
+    Attributes:
+        objective: local objective.
+    """
+
+    objective: Objective = Objective()
+
+    @property
+    def num_clusters(self) -> int:
+        """One."""
+        return 1
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate without asking anything."""
+        yield from ()
+        labels = dict.fromkeys(context.participants, 0)
+        return Ranking.only(candidate(hypothesis, labels, self.objective))

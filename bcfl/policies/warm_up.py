@@ -1,0 +1,43 @@
+"""Some rounds of another policy first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bcfl.hypothesis import Hypothesis
+from bcfl.policies.policy import Policy, Ranking, RoundContext
+from bcfl.requests import Steps
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Follow `first` for `rounds` rounds, then `then`.
+
+    BCFL's warm-up (section 5 of the paper) is two rounds of Euclidean K-means on local models.
+
+    Attributes:
+        first: policy of the first rounds.
+        then: policy of the rounds after.
+        rounds: how many rounds `first` is followed.
+    """
+
+    first: Policy
+    then: Policy
+    rounds: int = 2
+
+    def __post_init__(self) -> None:
+        if self.first.num_clusters != self.then.num_clusters:
+            raise ValueError(
+                f"both policies must have the same number of clusters, got "
+                f"{self.first.num_clusters} and {self.then.num_clusters}"
+            )
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters of both."""
+        return self.then.num_clusters
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate by whichever policy this round belongs to."""
+        policy = self.first if context.round < self.rounds else self.then
+        return (yield from policy.associate(hypothesis, context))

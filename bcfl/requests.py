@@ -1,0 +1,249 @@
+"""All that a server can ask of a client, what clients answer, and how questions are put together.
+
+Requests name models by key and objectives by numbers, so that they could travel over a network as
+they are. Policies and trackers are generators: they yield an `Exchange` and are sent the
+`Replies`. Whoever drives them answers each distinct request once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bcfl.posterior import Posterior
+from bcfl.prediction import PredictionSums
+
+Curvature = Literal["samples", "uniform", "ggn", "empirical_fisher"]
+Statistic = Literal["loss", "evidence", "prediction"]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """How a client trains: SGD on its own samples, then the curvature of its likelihood.
+
+    Attributes:
+        local_steps: SGD steps per round.
+        batch_size: samples per step; a client with fewer samples uses all of them in each step.
+        learning_rate: step size.
+        momentum: classical momentum; the velocity starts at zero in each round.
+        weight_decay: added to the gradient as weight_decay x parameters.
+        prior_weight: strength of the prior that the client was sent, as a term of the training
+            loss; 0 leaves it out, 1 makes the optimum the mode of the local posterior.
+        curvature: precision that the client reports of its likelihood. `samples`: the number of
+            its samples for each parameter (a flat posterior; fusion is then the sample-weighted
+            mean); `uniform`: 1; `ggn`: exact diagonal Gauss-Newton; `empirical_fisher`.
+        curvature_samples: at most so many samples are used for `ggn` and `empirical_fisher`,
+            rescaled to all samples; None uses all.
+    """
+
+    local_steps: int = 10
+    batch_size: int = 32
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    prior_weight: float = 0.0
+    curvature: Curvature = "samples"
+    curvature_samples: int | None = 128
+
+    def __post_init__(self) -> None:
+        for name, least in (("local_steps", 1), ("batch_size", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        for name in ("learning_rate", "momentum", "weight_decay", "prior_weight"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be finite and at least 0, got {value}")
+        if self.curvature_samples is not None and self.curvature_samples < 1:
+            raise ValueError(
+                f"curvature_samples must be at least 1 or None, got {self.curvature_samples}"
+            )
+
+    @property
+    def reports_precision(self) -> bool:
+        """Whether the reply holds a precision vector, not just a number."""
+        return self.curvature in ("ggn", "empirical_fisher")
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Ask a client who it is; answered by `ClientInfo`."""
+
+    client: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """Ask a client how well models fit its samples.
+
+    Attributes:
+        client: name of the client.
+        models: keys of the models.
+        statistic: `loss` is answered by {key: LossSum}, `evidence` by {key: EvidenceSum},
+            `prediction` by the `PredictionSums` of the mixture of the models.
+        view: which of the client's samples.
+        samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
+        weights: for `prediction`: mixture weight of each model, summing to 1.
+    """
+
+    client: str
+    models: tuple[str, ...]
+    statistic: Statistic = "loss"
+    view: str = "train"
+    samples: int | None = None
+    weights: tuple[float, ...] = ()
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each model is answered on its own, so that pairs can be shared."""
+        return self.statistic != "prediction"
+
+
+@dataclass(frozen=True)
+class Train:
+    """Ask a client to train from a model; answered by `Trained`."""
+
+    client: str
+    start: str
+    objective: Objective
+
+
+Request: TypeAlias = Describe | Score | Train
+
+
+@dataclass(frozen=True)
+class ClientInfo:
+    """Answer to `Describe`: samples per view, and shape of one input sample."""
+
+    num_samples: Mapping[str, int]
+    input_shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LossSum:
+    """Loss of one model on one client.
+
+    Attributes:
+        total: negative log-likelihood summed over all samples of the view, nats; estimated where
+            a subset was scored.
+        standard_error: of that estimate, nats; 0 where all samples were scored.
+        num_samples: samples in the view.
+    """
+
+    total: float
+    standard_error: float
+    num_samples: int
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceSum:
+    """Quadratic expansion of one client's log-likelihood at a model.
+
+    Attributes:
+        log_likelihood: summed over the view's samples, nats.
+        gradient: (parameters,) of the log-likelihood.
+        curvature: (parameters,) diagonal Gauss-Newton, summed.
+        num_samples: samples in the view.
+    """
+
+    log_likelihood: float
+    gradient: Tensor
+    curvature: Tensor
+    num_samples: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A client's model after local training.
+
+    Attributes:
+        mean: (parameters,) trained parameters.
+        buffers: (buffers,) running statistics.
+        curvature: (parameters,) precision of the likelihood, or one number for all parameters.
+        num_samples: training samples of the client.
+    """
+
+    mean: Tensor
+    buffers: Tensor
+    curvature: Tensor
+    num_samples: int
+
+
+Scores: TypeAlias = Mapping[str, LossSum] | Mapping[str, EvidenceSum]
+Answer: TypeAlias = ClientInfo | Scores | PredictionSums | Trained
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a client gave no usable answer.
+
+    Attributes:
+        kind: `missing` (no answer), `refused`, `crashed`, or `invalid` (NaN, inf, wrong shape).
+        text: one sentence for people.
+    """
+
+    kind: Literal["missing", "refused", "crashed", "invalid"]
+    text: str
+
+
+Replies: TypeAlias = Mapping[Request, Any]
+"""Answers by request. A request without an entry was not answered: that is normal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Requests asked at one time, and the models that they name.
+
+    Attributes:
+        requests: in any order, repeats allowed.
+        models: posteriors by key; those known from earlier exchanges of the round may be left out.
+    """
+
+    requests: tuple[Request, ...]
+    models: Mapping[str, Posterior]
+
+    @classmethod
+    def of(cls, requests: Iterable[Request], models: Iterable[Posterior]) -> Exchange:
+        """Ask `requests` about `models`."""
+        return cls(tuple(requests), {posterior.key: posterior for posterior in models})
+
+
+Result = TypeVar("Result")
+Steps: TypeAlias = Generator[Exchange, Replies, Result]
+
+
+def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
+    """Run several generators in lockstep, so that what they ask at one time is asked at once."""
+    results: dict[int, Result] = {}
+    asking: dict[int, Exchange] = {}
+
+    def advance(index: int, replies: Replies | None) -> None:
+        try:
+            asking[index] = next(steps[index]) if replies is None else steps[index].send(replies)
+        except StopIteration as end:
+            asking.pop(index, None)
+            results[index] = end.value
+
+    for index in range(len(steps)):
+        advance(index, None)
+    while asking:
+        replies = yield Exchange(
+            tuple(request for exchange in asking.values() for request in exchange.requests),
+            {key: m for exchange in asking.values() for key, m in exchange.models.items()},
+        )
+        for index in sorted(asking):
+            advance(index, replies)
+    return [results[index] for index in range(len(steps))]
+
+
+def loss_matrix(
+    clients: Sequence[str], keys: Sequence[str], scores: Mapping[str, Mapping[str, LossSum]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Summed losses (clients, models) and numbers of samples (clients,) from score replies."""
+    losses = [[scores[client][key].total for key in keys] for client in clients]
+    counts = [scores[client][keys[0]].num_samples for client in clients]
+    return np.array(losses).reshape(len(clients), len(keys)), np.array(counts, dtype=np.float64)
