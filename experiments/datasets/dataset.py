@@ -1,0 +1,165 @@
+"""Labelled samples as arrays, checked and scaled once when they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class DataError(ValueError):
+    """Data that can't be found, can't be read, or can't be used for classification."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Labelled samples for classification.
+
+    Attributes:
+        name: name of the data set.
+        inputs: (samples, *shape) float32; the loaders scale to [0, 1], and images are (channels,
+            height, width).
+        targets: (samples,) int64 class labels, 0 to `num_classes` - 1.
+        num_classes: number of classes; a class may have no sample.
+        num_native_test: samples at the end that were the source's own test set.
+        source: where the data came from, in words, for reports.
+    """
+
+    name: str
+    inputs: NDArray[np.float32]
+    targets: NDArray[np.int64]
+    num_classes: int
+    num_native_test: int = 0
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.inputs.dtype != np.float32 or self.targets.dtype != np.int64:
+            raise DataError(
+                f"dataset {self.name!r}: inputs must be float32 and targets int64, got "
+                f"{self.inputs.dtype} and {self.targets.dtype} (Dataset.from_arrays converts)"
+            )
+        _check_shapes(self.name, self.inputs, self.targets)
+        if not np.isfinite(self.inputs).all():
+            raise DataError(f"dataset {self.name!r}: inputs must be finite, got NaN or inf")
+        if self.targets.min() < 0 or self.targets.max() >= self.num_classes:
+            raise DataError(
+                f"dataset {self.name!r}: targets must be 0 to {self.num_classes - 1}, got "
+                f"{self.targets.min()} to {self.targets.max()}"
+            )
+        if not 0 <= self.num_native_test <= len(self.targets):
+            raise DataError(
+                f"dataset {self.name!r}: num_native_test must be 0 to {len(self.targets)}, got "
+                f"{self.num_native_test}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name}: {len(self)} samples of {self.input_shape}, "
+            f"{self.num_classes} classes, {self.num_native_test} of them native test)"
+        )
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        return tuple(self.inputs.shape[1:])
+
+    @classmethod
+    def from_arrays(
+        cls,
+        name: str,
+        train: tuple[ArrayLike, ArrayLike],
+        test: tuple[ArrayLike, ArrayLike] | None = None,
+        source: str = "arrays",
+    ) -> Dataset:
+        """Check and scale raw arrays.
+
+        Inputs are scaled to [0, 1]: 8-bit ones are divided by 255, floating-point ones that lie in
+        [0, 1] stay as they are, all others are moved and divided by the smallest and largest value
+        of the whole set. Images become (channels, height, width): (samples, height, width) gets one
+        channel, and a last axis of 1 or 3 moves to the front unless the first is one of these.
+
+        Args:
+            name: name of the data set.
+            train: inputs (samples, ...) and integer labels (samples,).
+            test: the source's own test set in the same form, if any; it is put at the end.
+            source: where the data came from, in words.
+
+        Raises:
+            DataError: inputs that aren't finite numbers or differ in shape, labels that aren't the
+                integers 0 to k - 1 with each of them present, or different numbers of the two.
+        """
+        parts = [
+            (np.asarray(x), np.asarray(y)) for x, y in ([train] if test is None else [train, test])
+        ]
+        for (inputs, targets), part in zip(parts, ("training", "test"), strict=False):
+            _check_part(f"{name!r} ({part} part)", inputs, targets)
+        shapes = {inputs.shape[1:] for inputs, _ in parts}
+        if len(shapes) > 1 or len({inputs.dtype for inputs, _ in parts}) > 1:
+            raise DataError(
+                f"dataset {name!r}: training and test inputs must agree in shape and type, got "
+                f"{[(x.shape[1:], str(x.dtype)) for x, _ in parts]}"
+            )
+        targets = np.concatenate([y for _, y in parts]).astype(np.int64)
+        return cls(
+            name=name,
+            inputs=_channels_first(_scaled(np.concatenate([x for x, _ in parts]))),
+            targets=targets,
+            num_classes=_num_classes(name, targets),
+            num_native_test=0 if test is None else len(parts[1][1]),
+            source=source,
+        )
+
+
+def _check_shapes(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
+    if inputs.ndim < 2 or targets.ndim != 1 or len(inputs) != len(targets):
+        raise DataError(
+            f"dataset {what}: inputs must be (samples, ...) and targets (samples,) of the same "
+            f"length, got {inputs.shape} and {targets.shape}"
+        )
+    if inputs.size == 0:
+        raise DataError(f"dataset {what}: there must be at least one sample, got {inputs.shape}")
+
+
+def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
+    _check_shapes(what, inputs, targets)
+    if inputs.dtype.kind not in "buif":
+        raise DataError(f"dataset {what}: inputs must be real numbers, got {inputs.dtype}")
+    if targets.dtype.kind not in "ui":
+        raise DataError(
+            f"dataset {what}: labels must be integers 0 to k - 1, got type {targets.dtype}"
+        )
+    if inputs.dtype.kind == "f" and not np.isfinite(inputs).all():
+        raise DataError(f"dataset {what}: inputs must be finite, got NaN or inf")
+
+
+def _num_classes(name: str, targets: NDArray[np.int64]) -> int:
+    present = np.unique(targets)
+    if not np.array_equal(present, np.arange(len(present))):
+        shown = ", ".join(map(str, present[:6])) + (", ..." if len(present) > 6 else "")
+        raise DataError(
+            f"dataset {name!r}: labels must be the integers 0 to k - 1, each of them present, "
+            f"got {len(present)} distinct ones: {shown}"
+        )
+    return len(present)
+
+
+def _scaled(inputs: NDArray[np.generic]) -> NDArray[np.float32]:
+    if inputs.dtype == np.uint8:
+        return inputs.astype(np.float32) / np.float32(255)
+    low, high = float(np.min(inputs)), float(np.max(inputs))
+    if inputs.dtype.kind in "bf" and low >= 0 and high <= 1:
+        return inputs.astype(np.float32)
+    spread = high - low or 1.0
+    return ((inputs.astype(np.float64) - low) / spread).astype(np.float32)
+
+
+def _channels_first(inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    if inputs.ndim == 3:
+        return inputs[:, None]
+    if inputs.ndim == 4 and inputs.shape[3] in (1, 3) and inputs.shape[1] not in (1, 3):
+        return np.ascontiguousarray(np.moveaxis(inputs, 3, 1))
+    return inputs

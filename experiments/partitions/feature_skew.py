@@ -1,0 +1,97 @@
+"""Clients with the same classes that see the same inputs, or the same inputs turned."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import Dataset
+from experiments.partitions.allocation import evenly, generator
+from experiments.partitions.partition import (
+    Assembly,
+    Indices,
+    Partition,
+    Split,
+    SplitOptions,
+    check_clients,
+)
+
+
+def iid(
+    dataset: Dataset, clients: int = 40, seed: int = 0, **options: Unpack[SplitOptions]
+) -> Partition:
+    """Clients whose samples are drawn alike: a random division into equal parts, without groups.
+
+    Args:
+        dataset: samples to divide; every one is used once.
+        clients: number of clients.
+        seed: fixes the partition.
+        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or there are too few samples.
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split)
+    return Assembly("iid", seed, split).build(dataset, _equal_parts(dataset, clients, seed))
+
+
+def rotated(
+    dataset: Dataset,
+    groups: int = 4,
+    clients: int = 40,
+    seed: int = 0,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Groups that see the same kind of images, turned by a multiple of 360 / groups degrees.
+
+    Samples are divided as in `iid`; group g sees its own turned counter-clockwise by g * 360 /
+    groups degrees.
+
+    Args:
+        dataset: images (samples, ..., height, width) to divide; every one is used once.
+        groups: 1, 2 or 4, so that turns are exact.
+        clients: number of clients.
+        seed: fixes the partition.
+        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or the inputs aren't images that can be turned.
+
+    References:
+        Ghosh, Chung, Yin, Ramchandran (2020), "An efficient framework for clustered federated
+        learning", section 6.2: rotated MNIST.
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split, groups)
+    _check_turns(dataset, groups)
+    labels = np.repeat(np.arange(groups), evenly(clients, groups)).tolist()
+    turn = partial(_turned, quarter_turns=4 // groups)
+    shares = _equal_parts(dataset, clients, seed)
+    return Assembly("rotated", seed, split, turn).build(dataset, shares, labels)
+
+
+def _equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:
+    rows = generator(seed, "rows").permutation(len(dataset))
+    return np.split(rows, np.cumsum(evenly(len(dataset), clients))[:-1])
+
+
+def _check_turns(dataset: Dataset, groups: int) -> None:
+    if groups not in (1, 2, 4):
+        raise ValueError(
+            f"groups of a rotated partition must be 1, 2 or 4 (turns by multiples of 90 degrees), "
+            f"got {groups}"
+        )
+    shape = dataset.input_shape
+    if len(shape) < 2 or (groups == 4 and shape[-1] != shape[-2]):
+        raise ValueError(
+            f"groups={groups} needs {'square ' if groups == 4 else ''}images (..., height, width), "
+            f"dataset {dataset.name!r} has inputs of shape {shape}"
+        )
+
+
+def _turned(inputs: NDArray[np.float32], group: int, quarter_turns: int) -> NDArray[np.float32]:
+    return np.ascontiguousarray(np.rot90(inputs, group * quarter_turns, axes=(-2, -1)))

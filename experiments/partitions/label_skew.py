@@ -1,0 +1,138 @@
+"""Clients that differ in how often they see each class, by Dirichlet draws."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import Dataset
+from experiments.partitions.allocation import (
+    Counts,
+    dirichlet_counts,
+    evenly,
+    generator,
+    raise_to_minimum,
+)
+from experiments.partitions.partition import (
+    Assembly,
+    Partition,
+    Split,
+    SplitOptions,
+    check_clients,
+    deal,
+)
+
+MAX_DRAWS = 1000
+SMALLEST_GROUP = 0.3
+SMALLEST_ALPHA, LARGEST_ALPHA = 1e-3, 1e6
+
+
+def two_stage_dirichlet(
+    dataset: Dataset,
+    groups: int = 4,
+    clients: int = 40,
+    alpha: tuple[float, float] = (0.1, 10),
+    seed: int = 0,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Groups that differ strongly in their classes, with clients that differ a little inside them.
+
+    Each class is dealt to the groups with shares from Dir(alpha[0]), then each group's samples of
+    that class to its clients with shares from Dir(alpha[1]). The groups are drawn anew until the
+    smallest has at least 0.3 times its even share of the samples. Every sample is used once.
+
+    Args:
+        dataset: samples to divide.
+        groups: number of groups; each gets the same number of clients, or one more.
+        clients: number of clients.
+        alpha: concentration over groups, and over the clients of a group.
+        seed: fixes the partition.
+        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or no draw gave groups that are large enough.
+
+    References:
+        Ma, Zhou, Long, Jiang, Zhang (2022), "On the convergence of clustered federated learning":
+        cluster-wise non-IID. Their own program rounds shares down to two decimals and copies
+        samples where some are missing; here each sample goes to exactly one client.
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split, groups)
+    for value in alpha:
+        _check_alpha(value)
+    members = evenly(clients, groups)
+    minimum = np.maximum(SMALLEST_GROUP * len(dataset) / groups, members * split.min_samples)
+    class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
+    group_counts = _draw_groups(class_sizes, minimum, alpha[0], generator(seed, "groups"))
+    counts = [
+        raise_to_minimum(
+            dirichlet_counts(
+                group_counts[group],
+                int(members[group]),
+                alpha[1],
+                generator(seed, "group", str(group)),
+            ),
+            split.min_samples,
+        )
+        for group in range(groups)
+    ]
+    shares = deal(dataset, np.concatenate(counts), seed)
+    labels = np.repeat(np.arange(groups), members).tolist()
+    return Assembly("two-stage-dirichlet", seed, split).build(dataset, shares, labels)
+
+
+def dirichlet(
+    dataset: Dataset,
+    clients: int = 40,
+    alpha: float = 0.1,
+    seed: int = 0,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Clients that each have their own class frequencies, without groups.
+
+    Each class is dealt to the clients with shares from Dir(alpha). Clients below `min_samples` get
+    samples of the largest clients. Every sample is used once.
+
+    Args:
+        dataset: samples to divide.
+        clients: number of clients.
+        alpha: concentration; the smaller, the fewer classes a client has.
+        seed: fixes the partition.
+        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or there are too few samples.
+
+    References:
+        Hsu, Qi, Brown (2019), "Measuring the effects of non-identical data distribution".
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split)
+    _check_alpha(alpha)
+    class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
+    counts = dirichlet_counts(class_sizes, clients, alpha, generator(seed, "clients"))
+    shares = deal(dataset, raise_to_minimum(counts, split.min_samples), seed)
+    return Assembly("dirichlet", seed, split).build(dataset, shares)
+
+
+def _draw_groups(
+    class_sizes: Counts, minimum: NDArray[np.float64], alpha: float, random: Generator
+) -> Counts:
+    for _ in range(MAX_DRAWS):
+        counts = dirichlet_counts(class_sizes, len(minimum), alpha, random)
+        if (counts.sum(axis=1) >= minimum).all():
+            return counts
+    raise ValueError(
+        f"groups={len(minimum)} with alpha[0]={alpha:g} over {len(class_sizes)} classes: none of "
+        f"{MAX_DRAWS} draws gave every group at least {int(minimum.max())} of {class_sizes.sum()} "
+        "samples; ask for fewer groups or clients, or a larger alpha[0]"
+    )
+
+
+def _check_alpha(alpha: float) -> None:
+    if not SMALLEST_ALPHA <= alpha <= LARGEST_ALPHA:
+        raise ValueError(f"alpha must be {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, got {alpha}")
