@@ -1,0 +1,75 @@
+"""Factors of the loss curvature at a network's outputs, to be propagated back through it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+CurvatureKind = Literal["ggn", "empirical_fisher"]
+Likelihood = Literal["categorical", "gaussian"]
+
+
+def output_factors(
+    outputs: Tensor, targets: Tensor, kind: CurvatureKind, likelihood: Likelihood
+) -> Tensor:
+    """Columns S with Σ S Sᵀ = the curvature of each sample's loss in its outputs.
+
+    For `ggn` that is the Hessian in the outputs: diag(p) - p pᵀ with p the softmax for a
+    categorical likelihood, the identity for a Gaussian one of unit variance. For
+    `empirical_fisher` it is the outer product of the loss gradient, a single column.
+
+    Args:
+        outputs: Logits or means, (samples, outputs).
+        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+        kind: Which curvature.
+        likelihood: What the outputs are parameters of.
+
+    Returns:
+        Columns, (columns, samples, outputs), without gradient.
+    """
+    outputs = outputs.detach()
+    size = outputs.shape[1]
+    if kind == "empirical_fisher":
+        return _loss_gradient(outputs, targets, likelihood).unsqueeze(0)
+    identity = torch.eye(size, dtype=outputs.dtype, device=outputs.device)
+    if likelihood == "gaussian":
+        return identity.unsqueeze(1).expand(size, *outputs.shape)
+    probabilities = outputs.softmax(1)
+    return probabilities.sqrt().T.unsqueeze(2) * (identity.unsqueeze(1) - probabilities)
+
+
+def num_columns(num_outputs: int, kind: CurvatureKind) -> int:
+    """Number of columns that `output_factors` makes for a number of outputs."""
+    return 1 if kind == "empirical_fisher" else num_outputs
+
+
+def check_targets(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> None:
+    """Raise ValueError unless the targets suit the outputs (samples, outputs) and likelihood."""
+    if outputs.ndim != 2:
+        raise ValueError(
+            f"module must give outputs of shape (samples, outputs), got {tuple(outputs.shape)}"
+        )
+    if likelihood == "gaussian":
+        if targets.shape[1:] != outputs.shape[1:]:
+            raise ValueError(
+                f"targets must have the outputs' shape (samples, {outputs.shape[1]}), "
+                f"got {tuple(targets.shape)}"
+            )
+        return
+    if targets.ndim != 1 or targets.is_floating_point():
+        raise ValueError(
+            f"targets must be class indices of shape (samples,), "
+            f"got {tuple(targets.shape)} of {targets.dtype}"
+        )
+    low, high = int(targets.min()), int(targets.max())
+    if low < 0 or high >= outputs.shape[1]:
+        raise ValueError(f"targets must lie in 0 to {outputs.shape[1] - 1}, found {low} to {high}")
+
+
+def _loss_gradient(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> Tensor:
+    if likelihood == "gaussian":
+        return outputs - targets
+    one_hot = torch.zeros_like(outputs).scatter_(1, targets.long().unsqueeze(1), 1.0)
+    return outputs.softmax(1) - one_hot
