@@ -18,7 +18,7 @@ class Block:
     """The posterior over one block of parameters.
 
     Attributes:
-        key: names the lineage (origin, contributors, fusion rule, round): equal keys, equal content.
+        key: names the lineage (origin, contributors, rule, round): equal keys, equal content.
         name: name of the block in the model.
         gaussian: posterior after the last update; mean (parameters,).
         base: the prior that the block was born with.

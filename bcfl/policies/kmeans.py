@@ -36,7 +36,7 @@ class KMeansAssociation:
     """
 
     num_clusters: int
-    objective: Objective = Objective()
+    objective: Objective
     weighting: Literal["samples", "equal"] = "samples"
 
     def __post_init__(self) -> None:

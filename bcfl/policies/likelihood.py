@@ -42,7 +42,7 @@ class LikelihoodAssociation:
     """
 
     num_clusters: int
-    objective: Objective = Objective()
+    objective: Objective
     temperature: Temperature = "mean"
     evidence: Literal["separable", "joint"] = "separable"
     solver: Literal["argmin", "heap", "murty"] = "heap"

@@ -17,7 +17,7 @@ class SingleCluster:
         objective: local objective.
     """
 
-    objective: Objective = Objective()
+    objective: Objective
 
     @property
     def num_clusters(self) -> int:

@@ -1,0 +1,70 @@
+"""MERGE: several hypotheses over the same clusters collapse into one.
+
+BCFL, equations 17, 19 and 20: cluster by cluster, the mixture of the hypotheses' Gaussians becomes
+the one Gaussian of the same mean and variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bcfl.aggregation import Aggregation
+from bcfl.association import Association
+from bcfl.buffers import pool_buffers
+from bcfl.hypothesis import Hypothesis
+from bcfl.model import Model
+from bcfl.posterior import Block, Posterior
+from bcfl.seeds import lineage_key
+from posteriors import merge
+
+
+def merge_hypotheses(
+    aggregation: Aggregation, model: Model, parts: Sequence[Hypothesis]
+) -> Hypothesis:
+    """One hypothesis that stands for several; MERGE of one is that one, the same object.
+
+    Args:
+        aggregation: says what the merged posteriors leave as prior for the next round.
+        model: the architecture.
+        parts: hypotheses whose clusters have the same meaning, with normalised log weights.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    weights = np.exp([h.log_weight for h in parts])
+    weights = weights / weights.sum()
+    clusters = tuple(
+        _merge_clusters(aggregation, model, column, weights)
+        for column in zip(*(h.clusters for h in parts), strict=True)
+    )
+    association = Association.mixture([h.association for h in parts], weights)
+    parents = tuple(sorted({p for h in parts for p in h.parents}))
+    return Hypothesis(clusters, association, 0.0, parents, parts[0].state)
+
+
+def _merge_clusters(
+    aggregation: Aggregation,
+    model: Model,
+    clusters: Sequence[Posterior],
+    weights: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> Posterior:
+    if all(posterior.key == clusters[0].key for posterior in clusters):
+        return clusters[0]
+    columns = zip(*(posterior.blocks for posterior in clusters), strict=True)
+    return Posterior(tuple(_merge_blocks(aggregation, model, c, weights) for c in columns))
+
+
+def _merge_blocks(
+    aggregation: Aggregation,
+    model: Model,
+    blocks: Sequence[Block],
+    weights: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> Block:
+    first = blocks[0]
+    if all(block.key == first.key for block in blocks):
+        return first
+    key = lineage_key("merge", *((b.key, float(w)) for b, w in zip(blocks, weights, strict=True)))
+    gaussian = merge([block.gaussian for block in blocks], np.log(weights))
+    pooled = pool_buffers(model, first.name, [b.buffers for b in blocks], weights.tolist())
+    return aggregation.made(key, first, gaussian, pooled)

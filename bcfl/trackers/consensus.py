@@ -1,0 +1,54 @@
+"""The tracker that merges: BCFL-C (section 4.3, equation 17)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bcfl.aggregation import Aggregation
+from bcfl.hypothesis import HypothesisSet
+from bcfl.merging import merge_hypotheses
+from bcfl.model import Model
+from bcfl.policies.policy import Policy, RoundContext
+from bcfl.requests import Steps
+from bcfl.trackers.tracker import TrackerInfo, expand, log_captured_mass, train
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """Follow the M best associations for a round, then merge them into one hypothesis.
+
+    The merged association is soft: a client is served by a cluster with the weight of the
+    associations that put it there.
+
+    Attributes:
+        num_associations: how many associations are followed and merged.
+    """
+
+    num_associations: int
+
+    def __post_init__(self) -> None:
+        if self.num_associations < 1:
+            raise ValueError(f"num_associations must be at least 1, got {self.num_associations}")
+
+    @property
+    def candidates_per_parent(self) -> int:
+        """As many as are merged."""
+        return self.num_associations
+
+    def step(
+        self,
+        hypotheses: HypothesisSet,
+        policy: Policy,
+        aggregation: Aggregation,
+        model: Model,
+        context: RoundContext,
+    ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+        """Rank, train for the M best, merge."""
+        successors, log_total = yield from expand(
+            hypotheses, policy, aggregation, context, self.num_associations
+        )
+        children, info = yield from train(hypotheses, successors, aggregation, model, context)
+        captured = log_captured_mass(successors, log_total)
+        weighted = HypothesisSet.weighted(children, context.round + 1, captured)
+        merged = merge_hypotheses(aggregation, model, weighted.hypotheses)
+        return HypothesisSet((merged,), context.round + 1, captured), info

@@ -1,0 +1,113 @@
+"""Trackers that keep hypotheses apart: greedy, multi-hypothesis, exact (BCFL, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bcfl.aggregation import Aggregation
+from bcfl.hypothesis import HypothesisSet
+from bcfl.model import Model
+from bcfl.policies.policy import Policy, RoundContext
+from bcfl.requests import Steps
+from bcfl.trackers.tracker import TrackerInfo, expand, log_captured_mass, train
+
+
+@dataclass(frozen=True)
+class MultiHypothesis:
+    """Keep the M most probable histories of associations: BCFL-MH (equation 18).
+
+    Attributes:
+        max_hypotheses: how many hypotheses are kept after a round.
+        candidates_per_parent: how many associations are looked at for each hypothesis; by default
+            as many as are kept.
+    """
+
+    max_hypotheses: int
+    candidates_per_parent: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_hypotheses < 1:
+            raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
+        if self.candidates_per_parent < 0:
+            raise ValueError(
+                f"candidates_per_parent must be at least 1, got {self.candidates_per_parent}"
+            )
+        if self.candidates_per_parent == 0:
+            object.__setattr__(self, "candidates_per_parent", self.max_hypotheses)
+
+    def step(
+        self,
+        hypotheses: HypothesisSet,
+        policy: Policy,
+        aggregation: Aggregation,
+        model: Model,
+        context: RoundContext,
+    ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+        """Rank over all hypotheses, cap, then train the survivors alone."""
+        successors, log_total = yield from expand(
+            hypotheses, policy, aggregation, context, self.max_hypotheses
+        )
+        children, info = yield from train(hypotheses, successors, aggregation, model, context)
+        captured = log_captured_mass(successors, log_total)
+        return HypothesisSet.weighted(children, context.round + 1, captured), info
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Keep the most probable association alone: BCFL-G (equation 16)."""
+
+    @property
+    def candidates_per_parent(self) -> int:
+        """One."""
+        return 1
+
+    def step(
+        self,
+        hypotheses: HypothesisSet,
+        policy: Policy,
+        aggregation: Aggregation,
+        model: Model,
+        context: RoundContext,
+    ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+        """One step of the multi-hypothesis tracker with one hypothesis."""
+        return (yield from MultiHypothesis(1).step(hypotheses, policy, aggregation, model, context))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Keep every association of every history: the conceptual solution (algorithm 1).
+
+    Attributes:
+        limit: refuse a round that would keep more hypotheses than this.
+    """
+
+    limit: int = 100_000
+
+    @property
+    def candidates_per_parent(self) -> None:
+        """All of them."""
+        return None
+
+    def step(
+        self,
+        hypotheses: HypothesisSet,
+        policy: Policy,
+        aggregation: Aggregation,
+        model: Model,
+        context: RoundContext,
+    ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+        """Expand without pruning.
+
+        Raises:
+            ValueError: the number of hypotheses would pass the limit.
+        """
+        count = len(hypotheses) * policy.num_clusters ** len(context.participants)
+        if count > self.limit:
+            raise ValueError(
+                f"the exact tracker would keep {count} hypotheses after round {context.round}, "
+                f"limit is {self.limit}; use a multi-hypothesis tracker"
+            )
+        successors, log_total = yield from expand(hypotheses, policy, aggregation, context, None)
+        children, info = yield from train(hypotheses, successors, aggregation, model, context)
+        captured = log_captured_mass(successors, log_total)
+        return HypothesisSet.weighted(children, context.round + 1, captured), info

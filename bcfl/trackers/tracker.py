@@ -1,0 +1,135 @@
+"""What a tracker is, and the steps that all trackers are made of: expand, then train."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from bcfl.aggregation import Aggregation, FusionReport
+from bcfl.hypothesis import Hypothesis, HypothesisSet
+from bcfl.model import Model
+from bcfl.policies.policy import Candidate, Policy, RoundContext, answered
+from bcfl.posterior import Block
+from bcfl.requests import Exchange, Steps, together
+
+
+@dataclass(frozen=True)
+class TrackerInfo:
+    """What a tracker did in a round; logged, never carried on.
+
+    Attributes:
+        num_candidates: hypotheses that were trained.
+        fusion: what fusing the models met.
+    """
+
+    num_candidates: int
+    fusion: FusionReport
+
+
+class Tracker(Protocol):
+    """Manages association hypotheses over a round."""
+
+    @property
+    def candidates_per_parent(self) -> int | None:
+        """How many associations it looks at for each hypothesis; None is all."""
+        ...
+
+    def step(
+        self,
+        hypotheses: HypothesisSet,
+        policy: Policy,
+        aggregation: Aggregation,
+        model: Model,
+        context: RoundContext,
+    ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+        """Yield requests, receive replies, and return the hypotheses after the round."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Successor:
+    """A candidate, the hypothesis that it follows, and its log weight with that of its past."""
+
+    candidate: Candidate
+    parent: int
+    log_weight: float
+
+
+def expand(
+    hypotheses: HypothesisSet,
+    policy: Policy,
+    aggregation: Aggregation,
+    context: RoundContext,
+    keep: int | None,
+) -> Steps[tuple[list[Successor], float]]:
+    """The most probable successors of all hypotheses, and the log weight of all there are.
+
+    log w(past and association) = what the memory carries of log w(past), plus
+    log w(association | past) (BCFL, equation 11). Parents are read lazily, best first.
+
+    Args:
+        hypotheses: those of before the round.
+        policy: ranks the associations that may follow each.
+        aggregation: says what of the past weights is carried.
+        context: the round; its `candidates_per_parent` limits each hypothesis.
+        keep: how many successors over all parents; None keeps all.
+
+    Returns:
+        Successors, most probable first, and the log total, NaN where a policy cannot say.
+    """
+    rankings = yield from together([policy.associate(h, context) for h in hypotheses])
+    carried = np.array([aggregation.carried_log_weight(h.log_weight) for h in hypotheses])
+    carried -= np.logaddexp.reduce(carried)
+
+    def successors(parent: int) -> Iterator[Successor]:
+        for one in islice(rankings[parent], context.candidates_per_parent):
+            yield Successor(one, parent, float(carried[parent] + one.log_weight))
+
+    merged = heapq.merge(*map(successors, range(len(hypotheses))), key=lambda s: -s.log_weight)
+    totals = [c + r.log_total for c, r in zip(carried, rankings, strict=True)]
+    return list(islice(merged, keep)), float(np.logaddexp.reduce(totals))
+
+
+def train(
+    hypotheses: HypothesisSet,
+    successors: Sequence[Successor],
+    aggregation: Aggregation,
+    model: Model,
+    context: RoundContext,
+) -> Steps[tuple[list[Hypothesis], TrackerInfo]]:
+    """Train for all successors at once and aggregate; equal work is done once."""
+    known: dict[str, tuple[Block, FusionReport]] = {}
+    requests = [
+        training
+        for successor in successors
+        for training in successor.candidate.trainings
+        if training not in successor.candidate.answers
+    ]
+    models = [m for s in successors for m in hypotheses[s.parent].clusters]
+    replies = (yield Exchange.of(requests, models)) if requests else {}
+    children, report = [], FusionReport()
+    for successor in successors:
+        chosen, parent = successor.candidate, hypotheses[successor.parent]
+        trained = {**chosen.answers, **answered(chosen.trainings, replies)}
+        clusters, seen = aggregation.combine(model, parent, chosen, trained, known, context.round)
+        report += seen
+        children.append(
+            Hypothesis(
+                clusters,
+                chosen.association,
+                successor.log_weight,
+                (successor.parent,),
+                chosen.state,
+            )
+        )
+    return children, TrackerInfo(len(children), report)
+
+
+def log_captured_mass(successors: Sequence[Successor], log_total: float) -> float:
+    """Log of the share of all weight that the successors hold, nats, at most 0."""
+    return min(float(np.logaddexp.reduce([s.log_weight for s in successors])) - log_total, 0.0)
