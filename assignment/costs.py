@@ -1,0 +1,90 @@
+"""Cost matrices: what an association of clients with clusters is charged, in nats."""
+
+import numpy as np
+import numpy.typing as npt
+
+from assignment.arrays import FloatArray, IntArray
+
+LARGEST_COST = 1e290
+"""Finite costs beyond this magnitude are refused: their sums could overflow to infinity."""
+
+
+class InfeasibleError(ValueError):
+    """No association satisfies the constraints: forbidden pairs and cluster sizes leave none."""
+
+
+def validate_costs(cost: npt.ArrayLike) -> FloatArray:
+    """Check a cost matrix of clients against clusters.
+
+    Args:
+        cost: negative log association weights in nats, shape (clients, clusters), any real dtype;
+            +inf forbids a pair.
+
+    Returns:
+        The costs as float64, shape (clients, clusters); the same array where it already is one.
+
+    Raises:
+        ValueError: `cost` is not a non-empty matrix of numbers, or holds NaN, -inf or a finite
+            value beyond `LARGEST_COST`.
+        InfeasibleError: a client may join no cluster (a row that is all +inf).
+    """
+    matrix = _as_matrix(cost)
+    lowest, highest = float(matrix.min()), float(matrix.max())
+    if np.isnan(lowest):
+        raise ValueError(f"cost has NaN at {_first(np.isnan(matrix))}; use +inf to forbid a pair")
+    if lowest == -np.inf:
+        raise ValueError(f"cost has -inf at {_first(np.isneginf(matrix))}; -inf is not allowed")
+    if highest == np.inf:
+        _reject_empty_rows(matrix)
+        highest = float(np.max(matrix, where=np.isfinite(matrix), initial=lowest))
+    if max(-lowest, highest) > LARGEST_COST:
+        raise ValueError(
+            f"cost has a finite entry of magnitude {max(-lowest, highest):g}; "
+            f"at most {LARGEST_COST:g} is allowed, use +inf to forbid a pair"
+        )
+    return matrix
+
+
+def row_gaps(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Split each row into its minimum and the gaps above it.
+
+    Args:
+        cost: valid costs in nats, shape (clients, clusters).
+
+    Returns:
+        minima: smallest cost of each client in nats, shape (clients,).
+        gaps: cost minus that minimum in nats, at least 0, shape (clients, clusters).
+    """
+    minima = cost.min(axis=1)
+    return minima, cost - minima[:, None]
+
+
+def cost_of(cost: FloatArray, labels: IntArray) -> float:
+    """Total cost in nats of the association `labels`, int64 of shape (clients,)."""
+    return float(cost[np.arange(len(labels)), labels].sum())
+
+
+def _as_matrix(cost: npt.ArrayLike) -> FloatArray:
+    try:
+        given = np.asarray(cost)
+    except ValueError as error:
+        raise ValueError(f"cost must be a matrix (clients, clusters): {error}") from error
+    if given.dtype.kind not in "fiub":
+        raise ValueError(f"cost must hold real numbers, got dtype {given.dtype}")
+    if given.ndim != 2:
+        raise ValueError(f"cost must have shape (clients, clusters), got {given.ndim} dimensions")
+    if given.size == 0:
+        raise ValueError(f"cost must have at least one client and one cluster, got {given.shape}")
+    return given.astype(np.float64, copy=False)
+
+
+def _first(mask: npt.NDArray[np.bool_]) -> str:
+    client, cluster = np.argwhere(mask)[0].tolist()
+    return f"(client {client}, cluster {cluster})"
+
+
+def _reject_empty_rows(matrix: FloatArray) -> None:
+    empty = np.flatnonzero(np.isposinf(matrix).all(axis=1)).tolist()
+    if empty:
+        shown = ", ".join(map(str, empty[:10])) + (", ..." if len(empty) > 10 else "")
+        raise InfeasibleError(f"cost forbids every cluster to client(s) {shown}: row(s) all +inf")

@@ -1,0 +1,265 @@
+"""The best associations over several parent hypotheses, visiting only parents that matter."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, logsumexp
+from assignment.costs import InfeasibleError, validate_costs
+from assignment.partition import log_partition_over_gaps
+from assignment.problem import ClusterSizes, Problem, pose
+from assignment.ranked import Assignment, Search
+from assignment.solvers import SolverName, start_search, validate_count
+
+
+@dataclass(frozen=True, eq=False)
+class ChildAssignment:
+    """An association that continues one parent hypothesis.
+
+    Attributes:
+        parent: index of the parent.
+        assignment: the association, its cost and its departure from that parent's best one.
+        log_weight: the parent's log-weight minus the association's cost, in nats.
+    """
+
+    parent: int
+    assignment: Assignment
+    log_weight: float
+
+    @property
+    def labels(self) -> IntArray:
+        """Cluster of every client, int64 of shape (clients,)."""
+        return self.assignment.labels
+
+
+@dataclass(frozen=True, eq=False)
+class RankedChildren:
+    """The best associations over all parents, in descending order of weight.
+
+    Attributes:
+        family: the parents they were chosen from.
+        children: the associations, best first.
+    """
+
+    family: "Family"
+    children: tuple[ChildAssignment, ...]
+
+    @cached_property
+    def parent(self) -> IntArray:
+        """Index of each association's parent, int64 of shape (m,)."""
+        return frozen(np.array([child.parent for child in self.children], dtype=np.int64))
+
+    @cached_property
+    def log_weight(self) -> FloatArray:
+        """Unnormalised log-weights in nats, descending, float64 of shape (m,)."""
+        return frozen(np.array([child.log_weight for child in self.children], dtype=np.float64))
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Cluster of every client, int64 of shape (m, clients), built on first access."""
+        return frozen(np.stack([child.labels for child in self.children]))
+
+    @cached_property
+    def log_partition(self) -> float:
+        """Log of the summed weights of all associations of all parents in nats (NaN: unknown)."""
+        return self.family.reference + self._log_partition_below_reference
+
+    @cached_property
+    def log_captured_mass(self) -> float:
+        """Log of the share of that sum which these hold, in nats, at most 0 (NaN: unknown)."""
+        kept = float(logsumexp(self.log_weight - self.family.reference))
+        return float(np.minimum(0.0, kept - self._log_partition_below_reference))
+
+    @cached_property
+    def _log_partition_below_reference(self) -> float:
+        family = self.family
+        terms = [
+            log_partition_over_gaps(family.problem(parent)) - family.gaps[parent]
+            for parent in family.living
+        ]
+        return float(logsumexp(np.array(terms)))
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+    def __getitem__(self, index: int) -> ChildAssignment:
+        return self.children[index]
+
+    def __iter__(self) -> Iterator[ChildAssignment]:
+        return iter(self.children)
+
+    def __repr__(self) -> str:
+        return (
+            f"RankedChildren({len(self)} of {len(self.family.costs)} parents, best log weight "
+            f"{self.children[0].log_weight:.6g} nats)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Parents with their cost matrices and the best weight each could reach.
+
+    Attributes:
+        costs: one matrix of costs in nats per parent, shape (clients, clusters of that parent).
+        lower: fewest clients per cluster, as given.
+        upper: most clients per cluster, as given.
+        gaps: how far each parent's best conceivable weight lies below `reference`, in nats,
+            float64 of shape (parents,); +inf for a parent without any weight.
+        reference: best conceivable log-weight of all parents in nats.
+    """
+
+    costs: Sequence[FloatArray]
+    lower: ClusterSizes
+    upper: ClusterSizes
+    gaps: FloatArray
+    reference: float
+
+    @property
+    def living(self) -> list[int]:
+        """Parents that have any weight."""
+        return np.flatnonzero(np.isfinite(self.gaps)).tolist()
+
+    def problem(self, parent: int) -> Problem:
+        """The association problem of one parent."""
+        return pose(self.costs[parent], self.lower, self.upper)
+
+
+def m_best_over_parents(
+    costs: Sequence[npt.ArrayLike] | FloatArray,
+    parent_log_weights: npt.ArrayLike,
+    m: int,
+    lower: ClusterSizes = None,
+    upper: ClusterSizes = None,
+    solver: SolverName = "auto",
+) -> RankedChildren:
+    """The m heaviest associations over all parents; a parent is opened only when it can matter.
+
+    Parents are visited by log-weight minus least conceivable cost; the search ends as soon as m
+    associations outweigh all that any unopened parent could offer.
+
+    Args:
+        costs: one matrix of costs in nats per parent, each (clients, clusters of that parent), or
+            an array of shape (parents, clients, clusters).
+        parent_log_weights: log-weights in nats, shape (parents,); -inf leaves a parent out.
+        m: how many, at least 1; fewer are returned where fewer are feasible.
+        lower: fewest clients per cluster, an integer or shape (clusters,).
+        upper: most clients per cluster, an integer or shape (clusters,).
+        solver: name of the search algorithm used for every parent.
+
+    Returns:
+        The associations, heaviest first; ties go to the lower parent. A parent under which no
+        association is feasible has none.
+
+    Raises:
+        ValueError: bad costs, weights, m, bounds or solver, or parents with different clients.
+        InfeasibleError: no parent admits any association.
+    """
+    count = validate_count(m)
+    family = _gather(costs, parent_log_weights, lower, upper)
+    children = tuple(islice(_heaviest_first(family, solver), count))
+    if not children:
+        raise InfeasibleError("no parent admits any association within its forbidden pairs/sizes")
+    return RankedChildren(family, children)
+
+
+def iter_over_parents(
+    costs: Sequence[npt.ArrayLike] | FloatArray,
+    parent_log_weights: npt.ArrayLike,
+    lower: ClusterSizes = None,
+    upper: ClusterSizes = None,
+    solver: SolverName = "auto",
+) -> Iterator[ChildAssignment]:
+    """All associations over all parents, lazily, heaviest first (see `m_best_over_parents`)."""
+    return _heaviest_first(_gather(costs, parent_log_weights, lower, upper), solver)
+
+
+def _gather(
+    costs: Sequence[npt.ArrayLike] | FloatArray,
+    parent_log_weights: npt.ArrayLike,
+    lower: ClusterSizes,
+    upper: ClusterSizes,
+) -> Family:
+    weights = np.asarray(parent_log_weights, dtype=np.float64)
+    if weights.shape != (len(costs),) or weights.size == 0:
+        raise ValueError(
+            f"parent_log_weights must have shape ({len(costs)},), one per cost matrix and at "
+            f"least one; got {weights.shape}"
+        )
+    if np.isnan(weights).any() or np.isposinf(weights).any():
+        raise ValueError("parent_log_weights must be below +inf and not NaN")
+    matrices, minima = _least_costs(costs)
+    reachable = weights - minima
+    reference = float(reachable.max())
+    if reference == -np.inf:
+        raise InfeasibleError("no parent has any weight: log-weight -inf or a row all +inf")
+    return Family(matrices, lower, upper, reference - reachable, reference)
+
+
+def _least_costs(
+    costs: Sequence[npt.ArrayLike] | FloatArray,
+) -> tuple[Sequence[FloatArray], FloatArray]:
+    """Valid cost matrices and the summed row minima of each in nats, +inf where infeasible."""
+    if isinstance(costs, np.ndarray) and costs.ndim == 3 and costs.size:
+        parents, clients, clusters = costs.shape
+        flat = np.array(costs, dtype=np.float64).reshape(parents * clients, clusters)
+        by_cluster = np.ascontiguousarray(flat.T)
+        minima = by_cluster.min(axis=0)
+        _validate_stack(flat, np.isposinf(minima))
+        return list(flat.reshape(costs.shape)), minima.reshape(parents, clients).sum(axis=1)
+    matrices = [np.array(cost, dtype=np.float64) for cost in costs]
+    least = np.array([_least_cost(parent, matrix) for parent, matrix in enumerate(matrices)])
+    if len({len(matrix) for matrix in matrices}) > 1:
+        raise ValueError(f"costs must share their clients, got {[len(x) for x in matrices]} rows")
+    return matrices, least
+
+
+def _validate_stack(flat: FloatArray, infeasible: BoolArray) -> None:
+    if not infeasible.any():
+        validate_costs(flat)
+    elif not infeasible.all():
+        validate_costs(flat[~infeasible])
+
+
+def _least_cost(parent: int, matrix: FloatArray) -> float:
+    try:
+        return float(validate_costs(matrix).min(axis=1).sum())
+    except InfeasibleError:
+        return float(np.inf)
+    except ValueError as error:
+        raise ValueError(f"costs[{parent}]: {error}") from error
+
+
+def _heaviest_first(family: Family, solver: SolverName) -> Iterator[ChildAssignment]:
+    opened: dict[int, tuple[float, Search]] = {}
+    # one entry per parent: (gap below the reference, parent, its next association if opened)
+    heap: list[tuple[float, int, Assignment | None]]
+    heap = [(float(family.gaps[parent]), parent, None) for parent in family.living]
+    heapify(heap)
+    while heap:
+        gap, parent, assignment = heappop(heap)
+        if assignment is None:
+            try:
+                opened[parent] = _open(family, parent, solver)
+            except InfeasibleError:
+                continue
+        else:
+            yield ChildAssignment(parent, assignment, family.reference - gap)
+        best_gap, search = opened[parent]
+        for excess, deviations in islice(search.steps, 1):
+            following = Assignment(search.labels, deviations, search.cost + excess, excess)
+            heappush(heap, (best_gap + excess, parent, following))
+
+
+def _open(family: Family, parent: int, solver: SolverName) -> tuple[float, Search]:
+    """Start a parent's search; its best weight lies this far below the reference, in nats."""
+    problem = family.problem(parent)
+    search = start_search(problem, solver)
+    if problem.bounds is None:
+        return float(family.gaps[parent]), search
+    chosen = problem.cost[np.arange(problem.clients), search.labels]
+    return float(family.gaps[parent] + (chosen - problem.cost.min(axis=1)).sum()), search

@@ -1,0 +1,117 @@
+"""An association problem: costs and, where clusters are limited, how many clients each takes."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from assignment.arrays import FloatArray, IntArray, frozen
+from assignment.costs import InfeasibleError, validate_costs
+
+ClusterSizes: TypeAlias = npt.ArrayLike | None
+"""A bound on cluster sizes: one integer for all, one per cluster, or None for no bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Fewest and most clients each cluster takes, as tight as they imply one another.
+
+    Attributes:
+        lower: fewest clients, int64 of shape (clusters,).
+        upper: most clients, int64 of shape (clusters,).
+    """
+
+    lower: IntArray
+    upper: IntArray
+
+    @property
+    def forced(self) -> bool:
+        """Whether some cluster's size is fixed in advance."""
+        return bool((self.lower == self.upper).any())
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Costs of clients against clusters with optional bounds on the cluster sizes.
+
+    Attributes:
+        cost: valid costs in nats, float64 of shape (clients, clusters), read-only.
+        bounds: sizes allowed, or None where every client chooses alone.
+    """
+
+    cost: FloatArray
+    bounds: Bounds | None
+
+    @property
+    def clients(self) -> int:
+        """Number of clients."""
+        return len(self.cost)
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.cost.shape[1])
+
+
+def pose(cost: npt.ArrayLike, lower: ClusterSizes = None, upper: ClusterSizes = None) -> Problem:
+    """Validate costs and cluster sizes and keep a private copy of both.
+
+    Bounds that exclude nothing are dropped, so that the cheaper algorithms apply.
+
+    Args:
+        cost: costs in nats, shape (clients, clusters); +inf forbids a pair.
+        lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
+        upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
+
+    Returns:
+        The problem with its bounds tightened.
+
+    Raises:
+        ValueError: bad costs, or bounds that are no integers, negative, of the wrong shape or
+            with lower above upper.
+        InfeasibleError: a row is all +inf, or the bounds cannot add up to the number of clients.
+    """
+    matrix = frozen(np.array(validate_costs(cost), order="C"))
+    if lower is None and upper is None:
+        return Problem(matrix, None)
+    clients, clusters = matrix.shape
+    least = _sizes("lower", lower, 0, clusters)
+    most = _sizes("upper", upper, clients, clusters)
+    if (least > most).any():
+        cluster = int(np.argmax(least > most))
+        raise ValueError(f"lower {least[cluster]} exceeds upper {most[cluster]}, cluster {cluster}")
+    joinable = np.isfinite(matrix).sum(axis=0)
+    if not least.any() and (most >= joinable).all():
+        return Problem(matrix, None)
+    return Problem(matrix, _tighten(least, np.minimum(most, joinable), clients))
+
+
+def _sizes(name: str, given: ClusterSizes, default: int, clusters: int) -> IntArray:
+    if given is None:
+        return np.full(clusters, default, dtype=np.int64)
+    sizes = np.asarray(given)
+    if sizes.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers (clients per cluster), got {given!r}")
+    if sizes.ndim == 0:
+        sizes = np.full(clusters, sizes)
+    if sizes.shape != (clusters,):
+        raise ValueError(f"{name} must be one integer or have shape ({clusters},), got {given!r}")
+    if (sizes < 0).any():
+        raise ValueError(f"{name} must not be negative, got {given!r}")
+    return sizes.astype(np.int64)
+
+
+def _tighten(lower: IntArray, upper: IntArray, clients: int) -> Bounds:
+    crowded = np.flatnonzero(lower > upper).tolist()
+    if crowded:
+        raise InfeasibleError(f"cluster(s) {crowded} have fewer permitted clients than lower")
+    if lower.sum() > clients or upper.sum() < clients:
+        raise InfeasibleError(
+            f"cluster sizes allow {lower.sum()} to {upper.sum()} clients in all, "
+            f"there are {clients}"
+        )
+    return Bounds(
+        frozen(np.maximum(lower, clients - (upper.sum() - upper))),
+        frozen(np.minimum(upper, clients - (lower.sum() - lower))),
+    )

@@ -1,0 +1,144 @@
+"""Solvers by name, and the three questions they answer: best, M best, all in order."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice, takewhile
+from math import inf, isnan
+from operator import index
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from assignment.free import argmin_search, heap_search
+from assignment.problem import ClusterSizes, Problem, pose
+from assignment.ranked import Assignment, RankedAssignments, Search
+
+SolverName: TypeAlias = Literal["auto", "argmin", "heap", "murty", "hungarian"]
+
+
+def automatic_search(problem: Problem) -> Search:
+    """Enumerate with the cheapest algorithm that fits the problem's bounds."""
+    return heap_search(problem)
+
+
+SOLVERS: Mapping[str, Callable[[Problem], Search]] = MappingProxyType(
+    {
+        "auto": automatic_search,
+        "argmin": argmin_search,
+        "heap": heap_search,
+    }
+)
+"""Search algorithms by name."""
+
+
+def best_assignment(
+    cost: npt.ArrayLike, lower: ClusterSizes = None, upper: ClusterSizes = None
+) -> Assignment:
+    """The most probable association.
+
+    Args:
+        cost: costs in nats, shape (clients, clusters); +inf forbids a pair.
+        lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
+        upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
+
+    Returns:
+        The association of least cost; with free cluster sizes ties go to the lower cluster.
+
+    Raises:
+        ValueError: bad costs or bounds.
+        InfeasibleError: no association satisfies the constraints.
+    """
+    search = automatic_search(pose(cost, lower, upper))
+    return Assignment(search.labels, (), search.cost, 0.0)
+
+
+def iter_assignments(
+    cost: npt.ArrayLike,
+    lower: ClusterSizes = None,
+    upper: ClusterSizes = None,
+    max_excess: float = inf,
+    solver: SolverName = "auto",
+) -> Iterator[Assignment]:
+    """All feasible associations, lazily, in ascending order of cost and without duplicates.
+
+    Args:
+        cost: costs in nats, shape (clients, clusters); +inf forbids a pair.
+        lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
+        upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
+        max_excess: stop beyond this cost above the best, in nats.
+        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the cheapest that fits.
+
+    Returns:
+        A lazy iterator; the first association is the best one.
+
+    Raises:
+        ValueError: bad costs, bounds, `max_excess` or solver, before anything is enumerated.
+        InfeasibleError: no association satisfies the constraints.
+    """
+    search = start_search(pose(cost, lower, upper), solver)
+    limit = _validate_excess(max_excess)
+    within = takewhile(lambda step: step[0] <= limit, search.steps)
+    return (
+        Assignment(search.labels, deviations, search.cost + excess, excess)
+        for excess, deviations in within
+    )
+
+
+def m_best_assignments(
+    cost: npt.ArrayLike,
+    m: int,
+    lower: ClusterSizes = None,
+    upper: ClusterSizes = None,
+    max_excess: float = inf,
+    solver: SolverName = "auto",
+) -> RankedAssignments:
+    """The m most probable associations, in ascending order of cost and without duplicates.
+
+    Args:
+        cost: costs in nats, shape (clients, clusters); +inf forbids a pair.
+        m: how many, at least 1; fewer are returned where fewer are feasible.
+        lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
+        upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
+        max_excess: leave out associations beyond this cost above the best, in nats.
+        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the cheapest that fits.
+
+    Returns:
+        The associations with their log-weights and the share of all probability they hold.
+
+    Raises:
+        ValueError: bad costs, m, bounds, `max_excess` or solver.
+        InfeasibleError: no association satisfies the constraints.
+    """
+    count, limit = validate_count(m), _validate_excess(max_excess)
+    problem = pose(cost, lower, upper)
+    search = start_search(problem, solver)
+    steps = list(takewhile(lambda step: step[0] <= limit, islice(search.steps, count)))
+    excess = np.array([step[0] for step in steps], dtype=np.float64)
+    excess.flags.writeable = False
+    deviations = tuple(step[1] for step in steps)
+    return RankedAssignments(problem, search.labels, search.cost, excess, deviations)
+
+
+def start_search(problem: Problem, solver: str) -> Search:
+    """Begin an enumeration with the solver of that name; ValueError if there is none."""
+    if solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")
+    return SOLVERS[solver](problem)
+
+
+def validate_count(m: int) -> int:
+    """The number of associations asked for as an integer; ValueError unless at least 1."""
+    try:
+        count = index(m)
+    except TypeError as error:
+        raise ValueError(f"m must be an integer of at least 1, got {m!r}") from error
+    if count < 1:
+        raise ValueError(f"m must be at least 1, got {m}")
+    return count
+
+
+def _validate_excess(max_excess: float) -> float:
+    if isnan(max_excess) or max_excess < 0:
+        raise ValueError(f"max_excess must be at least 0 nats, got {max_excess}")
+    return float(max_excess)

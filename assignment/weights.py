@@ -1,0 +1,114 @@
+"""Log-weights of hypotheses: normalise, prune, cap, and how much probability was kept."""
+
+import numpy as np
+import numpy.typing as npt
+
+from assignment.arrays import FloatArray, IntArray, logsumexp
+
+
+def normalise(log_weights: npt.ArrayLike) -> FloatArray:
+    """Scale weights to sum to one, in the log domain.
+
+    Args:
+        log_weights: unnormalised log-weights in nats, shape (hypotheses,); -inf is no weight.
+
+    Returns:
+        Log-weights in nats, float64 of shape (hypotheses,), whose exponentials sum to one.
+
+    Raises:
+        ValueError: no hypothesis, another shape, NaN, +inf, or no hypothesis with any weight.
+    """
+    values = _validate(log_weights)
+    return values - logsumexp(values)
+
+
+def prune(log_weights: npt.ArrayLike, threshold: float) -> tuple[IntArray, FloatArray]:
+    """Drop hypotheses less probable than a threshold and share their mass proportionally.
+
+    The most probable hypothesis is always kept.
+
+    Args:
+        log_weights: unnormalised log-weights in nats, shape (hypotheses,).
+        threshold: smallest probability (after normalisation) that is kept, from 0 up to 1.
+
+    Returns:
+        kept: indices of the survivors in ascending order, int64 of shape (kept,).
+        log_weights: their normalised log-weights in nats, float64 of shape (kept,).
+
+    Raises:
+        ValueError: bad log-weights (see `normalise`) or a threshold outside [0, 1].
+    """
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"threshold must be a probability in [0, 1], got {threshold}")
+    values = normalise(log_weights)
+    with np.errstate(divide="ignore"):
+        survives = (values >= np.log(threshold)) & (values > -np.inf)
+    survives[np.argmax(values)] = True
+    kept = np.flatnonzero(survives).astype(np.int64)
+    return kept, normalise(values[kept])
+
+
+def cap(log_weights: npt.ArrayLike, m: int) -> tuple[IntArray, FloatArray]:
+    """Keep the m most probable hypotheses; among equals the lower index stays.
+
+    Args:
+        log_weights: unnormalised log-weights in nats, shape (hypotheses,).
+        m: largest number of hypotheses kept, at least 1. Those without any weight never stay.
+
+    Returns:
+        kept: indices of the survivors in ascending order, int64 of shape (kept,).
+        log_weights: their normalised log-weights in nats, float64 of shape (kept,).
+
+    Raises:
+        ValueError: bad log-weights (see `normalise`) or m below 1.
+    """
+    if m < 1:
+        raise ValueError(f"m must be at least 1, got {m}")
+    values = _validate(log_weights)
+    heaviest = np.argsort(-values, kind="stable")[:m]
+    kept = np.sort(heaviest[values[heaviest] > -np.inf]).astype(np.int64)
+    return kept, normalise(values[kept])
+
+
+def effective_number(log_weights: npt.ArrayLike) -> float:
+    """Effective number of hypotheses: one over the sum of squared probabilities (Kish, 1965).
+
+    Args:
+        log_weights: unnormalised log-weights in nats, shape (hypotheses,).
+
+    Returns:
+        A number from 1 (one hypothesis holds everything) to the number of hypotheses.
+
+    Raises:
+        ValueError: bad log-weights (see `normalise`).
+    """
+    return float(np.exp(-logsumexp(2.0 * normalise(log_weights))))
+
+
+def log_captured_mass(kept: npt.ArrayLike, log_total: float) -> float:
+    """Log of the share of all probability that the kept hypotheses hold.
+
+    Args:
+        kept: unnormalised log-weights of the kept hypotheses in nats, shape (kept,).
+        log_total: log of the sum of the weights of all hypotheses in nats.
+
+    Returns:
+        Log probability in nats, at most 0.
+
+    Raises:
+        ValueError: bad log-weights (see `normalise`) or a `log_total` that is not finite.
+    """
+    if not np.isfinite(log_total):
+        raise ValueError(f"log_total must be finite, got {log_total}")
+    return min(0.0, float(logsumexp(_validate(kept))) - log_total)
+
+
+def _validate(log_weights: npt.ArrayLike) -> FloatArray:
+    values = np.asarray(log_weights, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"log_weights must have shape (hypotheses,), got shape {values.shape}")
+    if np.isnan(values).any() or np.isposinf(values).any():
+        raise ValueError("log_weights must be below +inf and not NaN")
+    if np.isneginf(values).all():
+        raise ValueError("log_weights are all -inf: no hypothesis has any weight")
+    return values
