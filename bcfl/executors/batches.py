@@ -1,0 +1,41 @@
+"""Which samples are used when: a function of (seed, round, client) alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from bcfl.seeds import generator
+
+
+def training_batches(
+    num_samples: int, batch_size: int, steps: int, seed: int, round: int, client: str
+) -> Tensor:
+    """Indices of the samples of each SGD step, (steps, min(batch_size, num_samples)) int64.
+
+    The client's samples are shuffled, gone through, shuffled again, and so on; the stream is cut
+    into batches of equal size, so each sample is used equally often to within one.
+    """
+    random = generator(seed, round, client, "batches")
+    size = min(batch_size, num_samples)
+    passes = -(-steps * size // num_samples)
+    stream = torch.cat([torch.from_numpy(random.permutation(num_samples)) for _ in range(passes)])
+    return stream[: steps * size].view(steps, size)
+
+
+def subset(
+    num_samples: int, limit: int | None, seed: int, round: int, client: str, purpose: str
+) -> Tensor | None:
+    """A uniform random subset (limit,) of sample indices, or None where all fit in the limit."""
+    if limit is None or num_samples <= limit:
+        return None
+    random = generator(seed, round, client, purpose)
+    return torch.from_numpy(random.permutation(num_samples)[:limit]).sort().values
+
+
+def slices(num_samples: int, size: int) -> Iterator[slice]:
+    """Consecutive slices of at most `size` samples."""
+    for start in range(0, num_samples, size):
+        yield slice(start, min(start + size, num_samples))

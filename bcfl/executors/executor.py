@@ -1,0 +1,31 @@
+"""What an executor is: it answers batches of distinct requests, wherever the clients are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from bcfl.posterior import Posterior
+from bcfl.requests import Answer, Failure, Request
+
+Outcome: TypeAlias = Answer | Failure
+Outcomes: TypeAlias = dict[Request, Outcome]
+
+
+class Executor(Protocol):
+    """Reaches the clients: in this process, in others, or over a network."""
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Ask the clients, all problems of one client together, and wait for what comes.
+
+        Args:
+            requests: distinct requests.
+            models: posteriors by the keys that the requests name.
+            round: number of the round.
+
+        Returns:
+            An answer or a failure for each request; one left out counts as missing.
+        """
+        ...

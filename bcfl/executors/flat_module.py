@@ -1,0 +1,46 @@
+"""A module whose parameters, gradients and running statistics are views of flat vectors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from bcfl.model import Model
+
+
+class FlatModule:
+    """One live network that is loaded with any flat vectors and read back without copies.
+
+    It is the workspace of an executor, not a value: whoever loads it owns it until the next load.
+
+    Attributes:
+        module: the network.
+        parameters: (parameters,) its parameters.
+        gradients: (parameters,) their gradients; `backward` adds to them.
+        buffers: (buffers,) its running statistics.
+    """
+
+    def __init__(self, model: Model, device: torch.device, dtype: torch.dtype) -> None:
+        self.module: nn.Module = model.build().to(device=device, dtype=dtype)
+        self._layout = model.layout
+        self.parameters = torch.zeros(model.layout.num_parameters, device=device, dtype=dtype)
+        self.gradients = torch.zeros_like(self.parameters)
+        self.buffers = torch.zeros(model.layout.num_buffers, device=device, dtype=dtype)
+        for parameter, slot in zip(self.module.parameters(), model.layout.parameters, strict=True):
+            parameter.data = self.parameters[slot.start : slot.stop].view(slot.shape)
+            parameter.grad = self.gradients[slot.start : slot.stop].view(slot.shape)
+        floating = [b for b in self.module.buffers() if b.is_floating_point()]
+        for buffer, slot in zip(floating, model.layout.buffers, strict=True):
+            buffer.data = self.buffers[slot.start : slot.stop].view(slot.shape)
+
+    def load(self, parameters: Tensor, buffers: Tensor, *, training: bool) -> nn.Module:
+        """Fill in parameters (parameters,) and running statistics (buffers,)."""
+        self.parameters.copy_(parameters)
+        self.buffers.copy_(buffers)
+        if self.module.training is not training:
+            self.module.train(training)
+        return self.module
+
+    def read(self) -> tuple[Tensor, Tensor]:
+        """Copies of the parameters and the running statistics."""
+        return self.parameters.clone(), self.buffers.clone()

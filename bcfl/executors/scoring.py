@@ -1,0 +1,144 @@
+"""Scoring models on clients' samples without training."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bcfl.clients import ClientData, View
+from bcfl.executors.batches import slices, subset
+from bcfl.executors.executor import Outcome, Outcomes
+from bcfl.executors.flat_module import FlatModule
+from bcfl.model import Likelihood, Model
+from bcfl.posterior import Posterior
+from bcfl.prediction import PredictionSums
+from bcfl.requests import EvidenceSum, Failure, LossSum, Score
+from posteriors import diagonal_curvature
+
+CHUNK = 2048
+LOG_TWO_PI = math.log(2 * math.pi)
+
+
+def score_models(
+    workspace: FlatModule,
+    model: Model,
+    models: Mapping[str, Posterior],
+    clients: Mapping[str, ClientData],
+    requests: Sequence[Score],
+    when: tuple[int, int],
+) -> Outcomes:
+    """Answer score requests, loading each model once.
+
+    Args:
+        workspace: network to work in.
+        model: its architecture.
+        models: posteriors by key.
+        clients: the clients' data.
+        requests: what to score; all clients are known here.
+        when: seed of the run and number of the round, which pick the subsets.
+    """
+    outcomes: Outcomes = {}
+    views: dict[Score, View] = {}
+    asking: dict[str, list[Score]] = defaultdict(list)
+    for request in requests:
+        view = clients[request.client].views.get(request.view)
+        if view is None or len(view) == 0 or not _fits(request, model):
+            outcomes[request] = Failure(
+                "refused",
+                f"client {request.client!r} cannot give {request.statistic} on {request.view!r}",
+            )
+            continue
+        views[request] = _subset(view, request, when)
+        for key in dict.fromkeys(request.models):
+            asking[key].append(request)
+    parts: dict[Score, dict[str, object]] = defaultdict(dict)
+    for key in sorted(asking):
+        posterior = models[key]
+        module = workspace.load(posterior.mean(model), posterior.buffers(model), training=False)
+        for request in asking[key]:
+            full = len(clients[request.client].views[request.view])
+            parts[request][key] = _one(module, model.likelihood, views[request], request, full)
+    return outcomes | {request: _answer(request, part, views) for request, part in parts.items()}
+
+
+def _fits(request: Score, model: Model) -> bool:
+    return request.statistic != "prediction" or model.likelihood == "categorical"
+
+
+def _subset(view: View, request: Score, when: tuple[int, int]) -> View:
+    chosen = subset(len(view), request.samples, *when, request.client, "score")
+    return view if chosen is None else view.take(chosen.to(view.inputs.device))
+
+
+def _one(
+    module: nn.Module, likelihood: Likelihood, view: View, request: Score, full: int
+) -> object:
+    match request.statistic:
+        case "loss":
+            return _loss_sum(sample_losses(module, likelihood, view), full)
+        case "evidence":
+            return _evidence_sum(module, likelihood, view, full)
+        case "prediction":
+            return _probabilities(module, view)
+
+
+def _answer(request: Score, parts: dict[str, object], views: Mapping[Score, View]) -> Outcome:
+    if request.statistic != "prediction":
+        return {key: parts[key] for key in request.models}  # type: ignore[return-value]
+    mixture = np.zeros(1)
+    for key, weight in zip(request.models, request.weights, strict=True):
+        mixture = mixture + weight * np.asarray(parts[key])
+    return PredictionSums.of(mixture, views[request].targets.cpu().numpy())
+
+
+def _outputs(module: nn.Module, view: View) -> Iterable[tuple[Tensor, Tensor]]:
+    with torch.no_grad():
+        for part in slices(len(view), CHUNK):
+            yield module(view.inputs[part]), view.targets[part]
+
+
+def sample_losses(module: nn.Module, likelihood: Likelihood, view: View) -> Tensor:
+    """(samples,) float64 negative log-likelihood of each sample, nats."""
+    losses = []
+    for outputs, targets in _outputs(module, view):
+        if likelihood == "categorical":
+            losses.append(functional.cross_entropy(outputs.double(), targets, reduction="none"))
+        else:
+            error = (outputs - targets.reshape(outputs.shape)).double()
+            losses.append(0.5 * (error.square() + LOG_TWO_PI).flatten(1).sum(1))
+    return torch.cat(losses)
+
+
+def _loss_sum(losses: Tensor, full: int) -> LossSum:
+    """The total over all samples, estimated from a subset drawn without replacement."""
+    count = len(losses)
+    scale = full / count
+    spread = float(losses.std()) if count > 1 else 0.0
+    error = full * spread / math.sqrt(count) * math.sqrt(max(1.0 - count / full, 0.0))
+    return LossSum(scale * float(losses.sum()), error, full)
+
+
+def _evidence_sum(module: nn.Module, likelihood: Likelihood, view: View, full: int) -> EvidenceSum:
+    scale = full / len(view)
+    losses = sample_losses(module, likelihood, view)
+    outputs = module(view.inputs)
+    if likelihood == "categorical":
+        loss = functional.cross_entropy(outputs, view.targets, reduction="sum")
+    else:
+        loss = 0.5 * (outputs - view.targets.reshape(outputs.shape)).square().sum()
+    slopes = torch.autograd.grad(loss, list(module.parameters()))
+    gradient = torch.cat([slope.reshape(-1) for slope in slopes])
+    curvature = diagonal_curvature(module, view.inputs, view.targets, likelihood=likelihood)
+    return EvidenceSum(-scale * float(losses.sum()), -scale * gradient, scale * curvature, full)
+
+
+def _probabilities(module: nn.Module, view: View) -> NDArray[np.float64]:
+    parts = [outputs.double().softmax(1).cpu().numpy() for outputs, _ in _outputs(module, view)]
+    return np.concatenate(parts)

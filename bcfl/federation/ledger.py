@@ -1,0 +1,82 @@
+"""What a round cost: work asked for and done, bytes on the wire, seconds by phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bcfl.model import Model
+from bcfl.requests import Describe, Request, Score, Train
+
+NUMBER_BYTES = 8
+FLOAT_BYTES = 4
+
+
+@dataclass
+class Ledger:
+    """Counts of one round; evaluation is not counted.
+
+    Attributes:
+        exchanges: times that the server asked and waited.
+        scores_asked: (client, model) pairs that hypotheses asked to have scored.
+        scores_done: distinct pairs among them.
+        trainings_asked: trainings that hypotheses asked for.
+        trainings_done: distinct trainings among them.
+        bytes_down: payload sent to clients: each distinct model once per client and round.
+        bytes_up: payload of the clients' answers.
+        failures: one sentence for each request that got no usable answer.
+        seconds: wall-clock time by phase.
+    """
+
+    exchanges: int = 0
+    scores_asked: int = 0
+    scores_done: int = 0
+    trainings_asked: int = 0
+    trainings_done: int = 0
+    bytes_down: int = 0
+    bytes_up: int = 0
+    failures: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    _sent: set[tuple[str, str]] = field(default_factory=set, repr=False)
+
+    def ask(self, request: Request) -> None:
+        """Count a request of one hypothesis."""
+        match request:
+            case Train():
+                self.trainings_asked += 1
+            case Score():
+                self.scores_asked += len(request.models)
+
+    def send(self, request: Request, model: Model) -> None:
+        """Count a distinct request that goes out."""
+        match request:
+            case Train():
+                self.trainings_done += 1
+                self._download(request.client, (request.start,), model)
+                if request.objective.prior_weight > 0:
+                    self._download(request.client, (request.start + ":prior",), model)
+            case Score():
+                self.scores_done += len(request.models)
+                self._download(request.client, request.models, model)
+
+    def receive(self, request: Request, model: Model) -> None:
+        """Count the answer to a request."""
+        layout = model.layout
+        match request:
+            case Train():
+                vectors = 2 if request.objective.reports_precision else 1
+                numbers = vectors * layout.num_parameters + layout.num_buffers
+                self.bytes_up += FLOAT_BYTES * numbers + NUMBER_BYTES
+            case Score(statistic="evidence"):
+                per_model = NUMBER_BYTES + 2 * FLOAT_BYTES * layout.num_parameters
+                self.bytes_up += per_model * len(request.models)
+            case Score():
+                self.bytes_up += NUMBER_BYTES * len(request.models)
+            case Describe():
+                pass
+
+    def _download(self, client: str, keys: tuple[str, ...], model: Model) -> None:
+        size = FLOAT_BYTES * (model.layout.num_parameters + model.layout.num_buffers)
+        for key in keys:
+            if (client, key) not in self._sent:
+                self._sent.add((client, key))
+                self.bytes_down += size
