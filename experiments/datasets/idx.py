@@ -1,0 +1,96 @@
+"""IDX files, the format of MNIST and Fashion-MNIST, plain or gzipped."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import DataError, Dataset
+
+PARTS = {
+    "training images": ("train-images", 3),
+    "training labels": ("train-labels", 1),
+    "test images": ("t10k-images", 3),
+    "test labels": ("t10k-labels", 1),
+}
+UNSIGNED_BYTES = 0x08
+
+
+def holds_idx(folder: Path) -> bool:
+    """Whether a folder has at least one of the four files, so that it is meant to be read."""
+    return folder.is_dir() and any(_find(folder, *part) is not None for part in PARTS.values())
+
+
+def load_idx(name: str, folder: Path) -> Dataset:
+    """Read the four IDX files of a folder.
+
+    Names are `train-images-idx3-ubyte`, `train-labels-idx1-ubyte` and the same with `t10k`, also
+    with a dot before `idx` and with `.gz` at the end.
+
+    Args:
+        name: name of the data set.
+        folder: where the four files lie.
+
+    Raises:
+        DataError: a file is missing or broken, or the arrays can't be used.
+    """
+    arrays = []
+    for what, (stem, axes) in PARTS.items():
+        path = _find(folder, stem, axes)
+        if path is None:
+            raise DataError(
+                f"{folder} lacks the {what}: {stem}-idx{axes}-ubyte or {stem}-idx{axes}-ubyte.gz"
+            )
+        arrays.append(read_idx(path, axes))
+    train_inputs, train_labels, test_inputs, test_labels = arrays
+    return Dataset.from_arrays(
+        name, (train_inputs, train_labels), (test_inputs, test_labels), f"IDX files in {folder}"
+    )
+
+
+def read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
+    """Read one IDX file of unsigned bytes.
+
+    Args:
+        path: the file; it is unpacked if its name ends in `.gz`.
+        axes: number of axes that the array must have.
+
+    Returns:
+        The array, uint8, with the sizes that the file's head states.
+
+    Raises:
+        DataError: the file can't be unpacked, its head is another one, or it is too short or long.
+    """
+    content = _bytes(path)
+    head = 4 + 4 * axes
+    if content[:4] != bytes([0, 0, UNSIGNED_BYTES, axes]):
+        raise DataError(
+            f"{path} isn't an IDX file of unsigned bytes with {axes} axes: it must begin with "
+            f"0000080{axes}, got {content[:4].hex() or 'nothing'}"
+        )
+    if len(content) < head:
+        raise DataError(f"{path} is truncated: its head takes {head} bytes, got {len(content)}")
+    shape = tuple(np.frombuffer(content, dtype=">u4", count=axes, offset=4).tolist())
+    if len(content) != head + prod(shape):
+        raise DataError(
+            f"{path} {'is truncated' if len(content) < head + prod(shape) else 'is too long'}: its "
+            f"head states {shape}, {head + prod(shape)} bytes in all, got {len(content)}"
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
+
+
+def _find(folder: Path, stem: str, axes: int) -> Path | None:
+    names = [f"{stem}{dot}idx{axes}-ubyte{end}" for end in ("", ".gz") for dot in "-."]
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} can't be read: {error}") from error
