@@ -17,13 +17,12 @@ from posteriors.output_factors import (
     CurvatureKind,
     Likelihood,
     check_targets,
-    num_columns,
     output_factors,
 )
 
 __all__ = ["UnsupportedLayerError", "diagonal_curvature"]
 
-CHUNK_BYTES = 64 * 2**20
+CHUNK_BYTES = 32 * 2**20
 """Default bound on the gradients held at once, in bytes."""
 
 
@@ -43,9 +42,9 @@ def diagonal_curvature(
     Conv2d, BatchNorm1d and BatchNorm2d layers may be combined by anything without parameters that
     treats samples independently; a layer may be called only once.
 
-    A factor of the output curvature, one column per output, is sent back through the network;
-    the squares of the per-sample parameter gradients that it causes are summed (Dangel et al.,
-    2020, "BackPACK", section 2).
+    A factor of the output curvature, a column per output or one less, is sent back through the
+    network; the squares of the per-sample parameter gradients that it causes are summed (Dangel
+    et al., 2020, "BackPACK", section 2).
 
     Memory: gradients with respect to layer outputs are columns x samples x (sum of the sizes of
     all layer outputs) numbers. Samples are taken in chunks that keep these below `chunk_bytes`;
@@ -76,11 +75,12 @@ def diagonal_curvature(
         )
     layers = layers_with_parameters(module)
     total = {id(p): torch.zeros_like(p, requires_grad=False) for p in module.parameters()}
-    with _eval_mode(module), torch.enable_grad():
+    with _eval_mode(module), torch.inference_mode(False), torch.enable_grad():
+        inputs = inputs.clone() if inputs.is_inference() else inputs
         outputs, size = _probe(module, layers, inputs[:1].detach())
         check_targets(outputs, targets, likelihood)
-        size *= num_columns(outputs.shape[1], kind)
-        chunk = max(1, chunk_bytes // size)
+        columns = output_factors(outputs, targets[:1], kind, likelihood)
+        chunk = max(1, chunk_bytes // max(1, size * len(columns)))
         for start in range(0, len(inputs), chunk):
             part = slice(start, start + chunk)
             outputs, calls = _record(module, layers, inputs[part].detach())
@@ -132,14 +132,17 @@ def _probe(module: nn.Module, layers: dict[nn.Module, str], inputs: Tensor) -> t
     for layer, name in layers.items():
         if called.count(layer) > 1:
             raise UnsupportedLayerError(f"layer {name!r} is called twice in a forward pass")
+    trainable = any(parameter.requires_grad for parameter in module.parameters())
+    if trainable and not outputs.requires_grad:
+        raise UnsupportedLayerError("module's outputs carry no gradient back to its parameters")
     idle = [layer for layer in layers if layer not in called]
     parameters = [p for layer in idle for p in layer.parameters(recurse=False) if p.requires_grad]
-    if parameters and outputs.requires_grad:
+    if parameters:
         gradients = torch.autograd.grad(outputs.sum(), parameters, allow_unused=True)
         if any(gradient is not None for gradient in gradients):
             names = ", ".join(repr(layers[layer]) for layer in idle)
             raise UnsupportedLayerError(f"parameters of {names} are used without calling the layer")
-    return outputs.detach(), max(1, sum(call.output_bytes for call in calls))
+    return outputs.detach(), sum(call.output_bytes for call in calls)
 
 
 def _add_squares(
@@ -148,7 +151,7 @@ def _add_squares(
     """Send the columns back and add each layer's squared per-sample gradients to the totals."""
     reached = [call for call in calls if call.edge is not None]
     edges = [call.edge for call in reached if call.edge is not None]
-    if not edges:
+    if not edges or len(columns) == 0:
         return
     if len(columns) == 1:
         single = torch.autograd.grad(outputs, edges, columns[0], allow_unused=True)

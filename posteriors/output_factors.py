@@ -27,22 +27,17 @@ def output_factors(
         likelihood: What the outputs are parameters of.
 
     Returns:
-        Columns, (columns, samples, outputs), without gradient.
+        Columns, (columns, samples, outputs), without gradient: one less than there are classes
+        for a categorical `ggn`, one per output for a Gaussian one.
     """
     outputs = outputs.detach()
     size = outputs.shape[1]
     if kind == "empirical_fisher":
         return _loss_gradient(outputs, targets, likelihood).unsqueeze(0)
-    identity = torch.eye(size, dtype=outputs.dtype, device=outputs.device)
     if likelihood == "gaussian":
+        identity = torch.eye(size, dtype=outputs.dtype, device=outputs.device)
         return identity.unsqueeze(1).expand(size, *outputs.shape)
-    probabilities = outputs.softmax(1)
-    return probabilities.sqrt().T.unsqueeze(2) * (identity.unsqueeze(1) - probabilities)
-
-
-def num_columns(num_outputs: int, kind: CurvatureKind) -> int:
-    """Number of columns that `output_factors` makes for a number of outputs."""
-    return 1 if kind == "empirical_fisher" else num_outputs
+    return _softmax_factors(outputs.softmax(1))
 
 
 def check_targets(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> None:
@@ -73,3 +68,20 @@ def _loss_gradient(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> 
         return outputs - targets
     one_hot = torch.zeros_like(outputs).scatter_(1, targets.long().unsqueeze(1), 1.0)
     return outputs.softmax(1) - one_hot
+
+
+def _softmax_factors(probabilities: Tensor) -> Tensor:
+    """Cholesky columns of diag(p) - p pᵀ, (classes - 1, samples, classes).
+
+    Column j has the entry d_j = sqrt(p_j q_j / (p_j + q_j)) at j and -d_j p_i / q_j at i > j, with
+    q_j the sum of p_i over i > j. Nothing is subtracted, so small numbers keep all their digits
+    where the network is confident.
+    """
+    smallest = torch.finfo(probabilities.dtype).tiny
+    from_here = probabilities.flip(1).cumsum(1).flip(1)
+    after = from_here[:, 1:]
+    diagonal = (probabilities[:, :-1] * after / from_here[:, :-1].clamp(min=smallest)).sqrt()
+    below = -probabilities.unsqueeze(1) * (diagonal / after.clamp(min=smallest)).unsqueeze(2)
+    columns = below.triu(1)
+    columns.diagonal(dim1=1, dim2=2).copy_(diagonal)
+    return columns.transpose(0, 1)
