@@ -12,3 +12,37 @@ entropy      `split_entropy`: uncertainty due to data and due to not knowing the
 
 It knows nothing of clusters or clients.
 """
+
+from posteriors.batchnorm import pool_running_statistics
+from posteriors.curvature import UnsupportedLayerError, diagonal_curvature
+from posteriors.divergence import bhattacharyya, kl
+from posteriors.entropy import EntropySplit, split_entropy
+from posteriors.evidence import log_association_weight, quadratic_log_evidence
+from posteriors.fusion import Fused, FusionRule, LocalPosterior, fuse
+from posteriors.gaussian import DiagonalGaussian
+from posteriors.memory import Memory, Site, carry, cavity, product, site_of
+from posteriors.merge import merge
+
+__all__ = [
+    "DiagonalGaussian",
+    "EntropySplit",
+    "Fused",
+    "FusionRule",
+    "LocalPosterior",
+    "Memory",
+    "Site",
+    "UnsupportedLayerError",
+    "bhattacharyya",
+    "carry",
+    "cavity",
+    "diagonal_curvature",
+    "fuse",
+    "kl",
+    "log_association_weight",
+    "merge",
+    "pool_running_statistics",
+    "product",
+    "quadratic_log_evidence",
+    "site_of",
+    "split_entropy",
+]
