@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import assignment
 from bcfl.association import UNSEEN, Association
+from bcfl.matching import best_matching
 from bcfl.posterior import Posterior
 
 
@@ -131,4 +132,4 @@ def match_clusters(reference: Hypothesis, other: Hypothesis) -> NDArray[np.int64
     keys = [posterior.key for posterior in reference.clusters]
     for row, posterior in enumerate(other.clusters):
         overlap[row] += [0.5 * (key == posterior.key) for key in keys]
-    return assignment.best_assignment(overlap.max() - overlap, lower=1, upper=1).labels
+    return best_matching(overlap)

@@ -47,18 +47,20 @@ def _finite(one: LossSum | EvidenceSum) -> bool:
 
 
 def _training_trouble(outcome: Outcome, model: Model) -> str:
-    layout = model.layout
     if not isinstance(outcome, Trained):
         return "no trained model"
-    if outcome.mean.shape != (layout.num_parameters,):
-        return f"{tuple(outcome.mean.shape)} parameters instead of {layout.num_parameters}"
-    if outcome.buffers.shape != (layout.num_buffers,):
-        return f"{tuple(outcome.buffers.shape)} buffers instead of {layout.num_buffers}"
-    if outcome.curvature.ndim and outcome.curvature.shape != outcome.mean.shape:
-        return f"a precision of shape {tuple(outcome.curvature.shape)}"
-    for name in ("mean", "buffers", "curvature"):
-        if not bool(torch.isfinite(getattr(outcome, name)).all()):
+    layout = model.layout
+    wanted = {
+        "mean": {(layout.num_parameters,)},
+        "buffers": {(layout.num_buffers,)},
+        "curvature": {(layout.num_parameters,), ()},
+    }
+    for name, shapes in wanted.items():
+        tensor = getattr(outcome, name)
+        if tuple(tensor.shape) not in shapes:
+            return f"a trained model whose {name} has shape {tuple(tensor.shape)}"
+        if not bool(torch.isfinite(tensor).all()):
             return f"a trained model whose {name} is not finite"
-    if bool((outcome.curvature < 0).any()):
-        return "a negative precision"
-    return "" if outcome.num_samples > 0 else "a model trained on no sample"
+    if bool((outcome.curvature < 0).any()) or outcome.num_samples < 1:
+        return "a negative precision or a model trained on no sample"
+    return ""

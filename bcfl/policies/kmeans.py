@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-import assignment
 from bcfl.association import UNSEEN, Association
 from bcfl.hypothesis import Hypothesis
+from bcfl.matching import best_matching
 from bcfl.policies.policy import Ranking, RoundContext, answered, candidate
 from bcfl.requests import Exchange, Objective, Steps, Train
 from bcfl.seeds import derive_seed
@@ -101,5 +101,4 @@ def relabel(
         old = association.label(client)
         if old != UNSEEN:
             shared[label, old] += 1
-    names = assignment.best_assignment(shared.max() - shared, lower=1, upper=1).labels
-    return names[labels]
+    return best_matching(shared)[labels]

@@ -1,0 +1,52 @@
+"""Where the work is done, and with how many threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from threadpoolctl import threadpool_limits
+
+
+def device_named(name: str) -> torch.device:
+    """The device of a name; `auto` is CUDA where there is one, else the CPU.
+
+    Raises:
+        ValueError: the name is unknown, or there is no such device here.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(
+            f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {name!r}"
+        ) from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device {name!r} was asked for, but torch sees no CUDA device here")
+    return device
+
+
+@contextmanager
+def limited_threads(threads: int | None) -> Iterator[None]:
+    """Give torch, BLAS and OpenMP the same number of threads for a while.
+
+    Args:
+        threads: at least 1; None leaves everything as it is.
+
+    Raises:
+        ValueError: `threads` is below 1.
+    """
+    if threads is None:
+        yield
+        return
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with threadpool_limits(limits=threads):
+            yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,21 @@
+"""The server round and all that runs it."""
+
+from bcfl.federation.federation import Federation
+from bcfl.federation.ledger import Ledger
+from bcfl.federation.method import Method
+from bcfl.federation.round import Setting, server_round
+from bcfl.federation.run import Prediction, Run
+from bcfl.federation.state import FederationState, RoundRecord, initial_state
+
+__all__ = [
+    "Federation",
+    "FederationState",
+    "Ledger",
+    "Method",
+    "Prediction",
+    "RoundRecord",
+    "Run",
+    "Setting",
+    "initial_state",
+    "server_round",
+]

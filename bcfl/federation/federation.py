@@ -1,0 +1,147 @@
+"""A federation: clients, a model and a method; running it gives a `Run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from bcfl.clients import ClientData, sorted_clients
+from bcfl.devices import device_named
+from bcfl.executors import Executor, LoopExecutor, Unreliable
+from bcfl.federation.method import Method
+from bcfl.federation.round import Setting, server_round
+from bcfl.federation.run import Run
+from bcfl.federation.state import FederationState, RoundRecord, initial_state
+from bcfl.model import Model
+from bcfl.policies import Policy
+
+OnRound = Callable[[FederationState, RoundRecord], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Federation:
+    """Clients whose data are in this process, and the method that associates them.
+
+    Attributes:
+        clients: the clients; their order never matters.
+        model: the architecture that all clusters use.
+        method: a method, or a policy of one's own (then tracked greedily).
+        seed: decides everything random.
+        participation: share of the clients asked per round, in (0, 1].
+        drop_out: probability that an asked client drops out of a round.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        dtype: floating-point type of the parameters.
+        evaluates: whether clients test their models after each round.
+
+    Raises:
+        ValueError: an argument is out of range, or the clients do not fit the model.
+    """
+
+    clients: Iterable[ClientData]
+    model: Model
+    method: Method | Policy
+    seed: int = 0
+    participation: float = 1.0
+    drop_out: float = 0.0
+    device: str = "auto"
+    dtype: torch.dtype = torch.float32
+    evaluates: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clients", sorted_clients(self.clients))
+        if not isinstance(self.method, Method):
+            object.__setattr__(self, "method", Method(self.method))
+        if not 0 < self.participation <= 1:
+            raise ValueError(f"participation must lie in (0, 1], got {self.participation}")
+        if not 0 <= self.drop_out <= 1:
+            raise ValueError(f"drop_out must lie between 0 and 1, got {self.drop_out}")
+        clusters, count = self.recipe.num_clusters, len(self.data)
+        if clusters > count:
+            raise ValueError(
+                f"num_clusters must be at most the number of clients, {count}, got {clusters}"
+            )
+        for data in self.data:
+            check_fit(data, self.model)
+        device_named(self.device)
+
+    def __repr__(self) -> str:
+        return f"Federation({len(self.data)} clients, {self.model!r}, {self.recipe.name})"
+
+    @property
+    def data(self) -> tuple[ClientData, ...]:
+        """The clients, sorted by name."""
+        return self.clients  # type: ignore[return-value]
+
+    @property
+    def recipe(self) -> Method:
+        """The method with its tracker and aggregation."""
+        return self.method  # type: ignore[return-value]
+
+    @cached_property
+    def executor(self) -> Executor:
+        """Answers for the clients."""
+        local = LoopExecutor.on(
+            self.data, self.model, self.seed, device_named(self.device), self.dtype
+        )
+        return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local
+
+    def initial_state(self) -> FederationState:
+        """The state before the first round."""
+        names = [data.client for data in self.data]
+        device = device_named(self.device)
+        return initial_state(self.recipe, self.model, names, self.seed, device, self.dtype)
+
+    def run(
+        self,
+        rounds: int,
+        *,
+        state: FederationState | None = None,
+        on_round: OnRound | None = None,
+    ) -> Run:
+        """Run until `rounds` rounds are done in all.
+
+        Args:
+            rounds: rounds in all, those already done in `state` included.
+            state: where to go on; by default at the beginning.
+            on_round: called after each round, for progress, logs and checkpoints.
+
+        Raises:
+            ValueError: `rounds` is below 1.
+        """
+        if rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {rounds}")
+        state = self.initial_state() if state is None else state
+        setting = Setting(self.seed, self.participation, self.evaluates)
+        records: list[RoundRecord] = []
+        while state.round < rounds:
+            state, record = server_round(self.recipe, self.model, self.executor, state, setting)
+            records.append(record)
+            if on_round is not None:
+                on_round(state, record)
+        return Run(self.model, state, tuple(records), {d.client: d.group for d in self.data})
+
+
+def check_fit(data: ClientData, model: Model) -> None:
+    """Check that a client's samples fit the model.
+
+    Raises:
+        ValueError: a shape or a label does not fit.
+    """
+    for name, view in data.views.items():
+        shape = tuple(view.inputs.shape[1:])
+        flat = torch.Size(shape).numel() == torch.Size(model.input_shape).numel()
+        if shape != tuple(model.input_shape) and not (flat and len(model.input_shape) == 1):
+            raise ValueError(
+                f"client {data.client!r}, view {name!r}: inputs of shape {shape} do not fit the "
+                f"model's {tuple(model.input_shape)}"
+            )
+        if model.likelihood == "categorical" and len(view):
+            lowest, highest = int(view.targets.min()), int(view.targets.max())
+            if view.targets.is_floating_point() or lowest < 0 or highest >= model.num_outputs:
+                raise ValueError(
+                    f"client {data.client!r}, view {name!r}: targets must be integers from 0 to "
+                    f"{model.num_outputs - 1}, got {lowest} to {highest}"
+                )

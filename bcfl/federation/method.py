@@ -1,0 +1,40 @@
+"""A method: a policy, a tracker and an aggregation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bcfl.aggregation import Aggregation
+from bcfl.policies import Policy
+from bcfl.trackers import Greedy, Tracker
+
+
+@dataclass(frozen=True)
+class Method:
+    """All that a server needs to know to run a federation.
+
+    Attributes:
+        policy: cost and solver: how associations are ranked.
+        tracker: which association hypotheses are followed and kept.
+        aggregation: how local models become cluster models.
+        name: for tables and folders.
+        common_start: all clusters begin at the same network, as in FedAvg, FeSEM and WeCFL;
+            otherwise each begins at its own, as in IFCA and BCFL.
+        prior_precision: precision of the prior around the initial network, per parameter.
+    """
+
+    policy: Policy
+    tracker: Tracker = field(default_factory=Greedy)
+    aggregation: Aggregation = field(default_factory=Aggregation)
+    name: str = "custom"
+    common_start: bool = False
+    prior_precision: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.prior_precision > 0:
+            raise ValueError(f"prior_precision must be positive, got {self.prior_precision}")
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters that the method starts with."""
+        return self.policy.num_clusters

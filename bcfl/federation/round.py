@@ -1,0 +1,134 @@
+"""One server round: a plain function of method, executor and state that knows no method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from bcfl.clients import TEST, TRAIN
+from bcfl.executors import Executor
+from bcfl.federation.evaluation import evaluate
+from bcfl.federation.exchange import RoundExchange
+from bcfl.federation.method import Method
+from bcfl.federation.state import FederationState, RoundRecord
+from bcfl.history import Snapshot
+from bcfl.hypothesis import HypothesisSet
+from bcfl.model import Model
+from bcfl.policies import RoundContext
+from bcfl.prediction import PredictionSums
+from bcfl.requests import ClientInfo, Describe, Exchange, Steps
+from bcfl.seeds import generator
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is the same in all rounds.
+
+    Attributes:
+        seed: decides everything random.
+        participation: share of the clients that is asked in a round, in (0, 1].
+        evaluates: whether clients test the models that serve them after each round.
+    """
+
+    seed: int
+    participation: float = 1.0
+    evaluates: bool = True
+
+
+def participants(clients: Sequence[str], share: float, seed: int, round: int) -> tuple[str, ...]:
+    """The clients asked in a round: a random share of them, at least one, sorted by name."""
+    count = max(1, round_half_up(share * len(clients)))
+    if count >= len(clients):
+        return tuple(sorted(clients))
+    chosen = generator(seed, round, "participation").permutation(len(clients))[:count]
+    ordered = sorted(clients)
+    return tuple(sorted(ordered[index] for index in chosen))
+
+
+def round_half_up(value: float) -> int:
+    """The nearest whole number, halves upwards."""
+    return int(value + 0.5)
+
+
+def server_round(
+    method: Method,
+    model: Model,
+    executor: Executor,
+    state: FederationState,
+    setting: Setting,
+) -> tuple[FederationState, RoundRecord]:
+    """Do one round.
+
+    Args:
+        method: policy, tracker and aggregation.
+        model: the architecture.
+        executor: reaches the clients.
+        state: of before the round.
+        setting: seed, participation, evaluation.
+
+    Returns:
+        The state after the round, and what happened in it.
+    """
+    started = perf_counter()
+    round = state.round
+    everyone = state.hypotheses.best.association.clients
+    talk = RoundExchange(executor, model, round)
+    asked = participants(everyone, setting.participation, setting.seed, round)
+    directory = {**state.directory, **talk.drive(_describe(asked, state.directory))}
+    present = tuple(client for client in asked if client in directory)
+    context = RoundContext(
+        round,
+        present,
+        {client: directory[client].num_samples[TRAIN] for client in present},
+        setting.seed,
+        method.tracker.candidates_per_parent,
+    )
+    hypotheses, info = talk.drive(
+        method.tracker.step(state.hypotheses, method.policy, method.aggregation, model, context)
+    )
+    ledger = talk.ledger
+    ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
+    testing = perf_counter()
+    tested = _tested(directory, everyone) if setting.evaluates else ()
+    evaluations = _evaluate(executor, model, hypotheses, tested, round)
+    ledger.seconds["evaluate"] = perf_counter() - testing
+    snapshot = Snapshot.of(hypotheses)
+    record = RoundRecord(round + 1, present, snapshot, evaluations, info, ledger)
+    after = replace(
+        state,
+        hypotheses=hypotheses,
+        history=(*state.history, snapshot),
+        directory=directory,
+    )
+    return after, record
+
+
+def _describe(
+    clients: Sequence[str], known: Mapping[str, ClientInfo]
+) -> Steps[Mapping[str, ClientInfo]]:
+    """Ask newcomers who they are."""
+    asked = [Describe(client) for client in clients if client not in known]
+    replies = (yield Exchange.of(asked, ())) if asked else {}
+    return {request.client: replies[request] for request in asked if request in replies}
+
+
+def _tested(directory: Mapping[str, ClientInfo], clients: Sequence[str]) -> tuple[str, ...]:
+    """Clients with test samples, and those that have not yet described themselves."""
+    return tuple(
+        client
+        for client in clients
+        if client not in directory or directory[client].num_samples.get(TEST, 0) > 0
+    )
+
+
+def _evaluate(
+    executor: Executor,
+    model: Model,
+    hypotheses: HypothesisSet,
+    clients: Sequence[str],
+    round: int,
+) -> Mapping[str, PredictionSums]:
+    if model.likelihood != "categorical" or not clients:
+        return {}
+    return RoundExchange(executor, model, round).drive(evaluate(hypotheses, clients))

@@ -1,0 +1,83 @@
+"""What a federation carries from round to round, and what it reports of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from bcfl.association import Association
+from bcfl.federation.ledger import Ledger
+from bcfl.federation.method import Method
+from bcfl.history import Snapshot
+from bcfl.hypothesis import Hypothesis, HypothesisSet
+from bcfl.model import Model
+from bcfl.posterior import birth
+from bcfl.prediction import PredictionSums
+from bcfl.requests import ClientInfo
+from bcfl.seeds import derive_seed, lineage_key
+from bcfl.trackers import TrackerInfo
+
+
+@dataclass(frozen=True, eq=False)
+class FederationState:
+    """All that the next round depends on, besides the fixed set-up.
+
+    Attributes:
+        hypotheses: the association hypotheses with their models.
+        history: associations and weights of all rounds so far.
+        directory: what clients have said of themselves.
+    """
+
+    hypotheses: HypothesisSet
+    history: tuple[Snapshot, ...] = ()
+    directory: Mapping[str, ClientInfo] = field(default_factory=dict)
+
+    @property
+    def round(self) -> int:
+        """Rounds done."""
+        return self.hypotheses.round
+
+
+@dataclass(frozen=True, eq=False)
+class RoundRecord:
+    """What happened in a round; logged, never carried on.
+
+    Attributes:
+        round: rounds done, this one included.
+        participants: clients that took part.
+        snapshot: associations and weights after the round.
+        evaluations: predictions of each client's served mixture on its test samples; clients
+            without test samples, or that did not answer, are left out.
+        info: what the tracker did.
+        ledger: what the round cost.
+    """
+
+    round: int
+    participants: tuple[str, ...]
+    snapshot: Snapshot
+    evaluations: Mapping[str, PredictionSums]
+    info: TrackerInfo
+    ledger: Ledger
+
+
+def initial_state(
+    method: Method,
+    model: Model,
+    clients: Sequence[str],
+    seed: int,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> FederationState:
+    """One hypothesis, no client associated, clusters at freshly initialised networks."""
+    starts = 1 if method.common_start else method.num_clusters
+    born = []
+    for index in range(starts):
+        mean, buffers = model.initial(derive_seed(seed, "initial", index))
+        key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
+        mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
+        born.append(birth(model, key, mean, buffers, method.prior_precision))
+    clusters = tuple(born[index % starts] for index in range(method.num_clusters))
+    association = Association.unseen(clients, method.num_clusters)
+    return FederationState(HypothesisSet((Hypothesis(clusters, association),)))

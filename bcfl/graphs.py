@@ -1,0 +1,107 @@
+"""Associations as networkx graphs.
+
+All attributes are numbers or text, so that every graph can be written as GraphML or GEXF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import networkx as nx
+import numpy as np
+
+from bcfl.association import UNSEEN
+from bcfl.history import Snapshot, accumulated_co_association
+from bcfl.hypothesis import HypothesisSet
+
+
+def association_graph(
+    history: Sequence[Snapshot],
+    groups: Mapping[str, int | None] | None = None,
+    min_probability: float = 0.0,
+) -> nx.Graph:
+    """Clients, joined by the probability of sharing a cluster, accumulated over all rounds.
+
+    Node attributes: `cluster` (most probable cluster of the leading hypothesis after the last
+    round, -1 if never seen) and, where known, `group` (true group). Edge attribute: `probability`
+    (mean over rounds of the probability over hypotheses that both are in one cluster).
+
+    Args:
+        history: snapshots of the rounds.
+        groups: true group of each client.
+        min_probability: leave out edges below this; edges of probability 0 are never there.
+
+    Raises:
+        ValueError: no round was done, or `min_probability` is not in [0, 1].
+    """
+    if not 0 <= min_probability <= 1:
+        raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
+    shared = accumulated_co_association(history)
+    graph = nx.Graph(kind="association", rounds=len(history))
+    leading = history[-1].associations[0]
+    for client, label in zip(leading.clients, leading.labels, strict=True):
+        graph.add_node(client, cluster=int(label))
+        group = (groups or {}).get(client)
+        if group is not None:
+            graph.nodes[client]["group"] = int(group)
+    names = leading.clients
+    for row, column, value in zip(shared.row, shared.col, shared.data, strict=True):
+        if value >= min_probability and value > 0:
+            graph.add_edge(names[row], names[column], probability=min(float(value), 1.0))
+    return graph
+
+
+def client_cluster_graph(
+    hypotheses: HypothesisSet, groups: Mapping[str, int | None] | None = None
+) -> nx.Graph:
+    """Clients and clusters, joined by the probability that the client is in the cluster.
+
+    Node attributes: `kind` (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters),
+    `size` of a cluster (expected number of clients), `group` of a client where known. Edge
+    attribute: `probability`, over the kept hypotheses, clusters named as in the leading one.
+    """
+    probabilities = hypotheses.association_probabilities()
+    graph = nx.Graph(kind="client-cluster", round=hypotheses.round)
+    for cluster, size in enumerate(probabilities.sum(axis=0)):
+        graph.add_node(f"cluster-{cluster}", kind="cluster", bipartite=1, size=float(size))
+    for client, row in zip(hypotheses.best.association.clients, probabilities, strict=True):
+        graph.add_node(client, kind="client", bipartite=0)
+        group = (groups or {}).get(client)
+        if group is not None:
+            graph.nodes[client]["group"] = int(group)
+        for cluster in np.flatnonzero(row > 0):
+            graph.add_edge(client, f"cluster-{cluster}", probability=float(row[cluster]))
+    return graph
+
+
+def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph:
+    """Hypotheses of all rounds, each joined to those that it came from.
+
+    Nodes are named `r3h0`: round 3, most probable hypothesis. Node attributes: `round`, `rank`,
+    `log_weight` (nats), `weight`, `sizes` (clients per cluster, as text) and `non_empty` (number
+    of clusters with clients). Round 0 is the start.
+    """
+    graph = nx.DiGraph(kind="hypothesis-tree")
+    graph.add_node("r0h0", round=0, rank=0, log_weight=0.0, weight=1.0, sizes="", non_empty=0)
+    for snapshot in history:
+        rows = zip(snapshot.log_weights, snapshot.associations, snapshot.parents, strict=True)
+        for rank, (log_weight, association, parents) in enumerate(rows):
+            name = f"r{snapshot.round}h{rank}"
+            sizes = association.sizes
+            graph.add_node(
+                name,
+                round=snapshot.round,
+                rank=rank,
+                log_weight=float(log_weight),
+                weight=float(np.exp(log_weight)),
+                sizes=" ".join(map(str, sizes)),
+                non_empty=int((sizes > 0).sum()),
+            )
+            graph.add_edges_from((f"r{snapshot.round - 1}h{p}", name) for p in parents)
+    return graph
+
+
+def unseen_clients(snapshot: Snapshot) -> list[str]:
+    """Clients that were never associated so far."""
+    leading = snapshot.associations[0]
+    return [c for c, label in zip(leading.clients, leading.labels, strict=True) if label == UNSEEN]

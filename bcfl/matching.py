@@ -1,0 +1,17 @@
+"""Matching clusters to clusters one to one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+
+def best_matching(gain: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(rows,) column of each row in the one-to-one matching of greatest summed gain.
+
+    Args:
+        gain: (n, n) gain of matching a row to a column.
+    """
+    _, columns = linear_sum_assignment(gain, maximize=True)
+    return np.asarray(columns, dtype=np.int64)

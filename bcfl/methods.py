@@ -1,0 +1,195 @@
+"""Methods by name. Each recipe is a choice of policy, tracker and aggregation.
+
+| name | association | hypotheses | posteriors |
+|---|---|---|---|
+| fedavg | one cluster | 1 | flat |
+| ifca | lowest loss | 1 | flat |
+| fesem, wecfl | K-means on local models | 1 | flat |
+| bcfl-g | log association weight | 1 | Laplace |
+| bcfl-c-M | M best, merged | 1 | Laplace |
+| bcfl-mh-M | M best of each hypothesis | M | Laplace |
+| bcfl-exact | all | all | Laplace |
+
+A `-w` at the end of a clustered method's name adds the warm-up of the BCFL paper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from bcfl.aggregation import Aggregation
+from bcfl.federation import Method
+from bcfl.policies import KMeansAssociation, LikelihoodAssociation, Policy, SingleCluster, WarmUp
+from bcfl.policies.likelihood import Temperature
+from bcfl.requests import Curvature, Objective
+from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis, Tracker
+
+
+class UnknownMethodError(ValueError):
+    """A name that no recipe has."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers that recipes share.
+
+    Attributes:
+        num_clusters: K of the clustered methods.
+        objective: local training; the recipe sets its curvature.
+        curvature: curvature of the methods with posteriors.
+        temperature: of the association weights, see `LikelihoodAssociation`.
+        score_samples: samples scored per client; None scores all.
+        aggregation: of the methods with posteriors.
+        prior_precision: of the prior around the initial network.
+        warm_up_rounds: rounds of K-means on local models in `-w` methods.
+    """
+
+    num_clusters: int = 4
+    objective: Objective = field(default_factory=Objective)
+    curvature: Curvature = "ggn"
+    temperature: Temperature = "mean"
+    score_samples: int | None = None
+    aggregation: Aggregation = field(default_factory=Aggregation)
+    prior_precision: float = 1.0
+    warm_up_rounds: int = 2
+
+    @property
+    def flat(self) -> Objective:
+        """Local training of methods without posteriors."""
+        return replace(self.objective, curvature="samples", prior_weight=0.0)
+
+    @property
+    def laplace(self) -> Objective:
+        """Local training of methods with posteriors."""
+        return replace(self.objective, curvature=self.curvature)
+
+
+def fedavg(settings: Settings) -> Method:
+    """FedAvg (McMahan et al. 2017)."""
+    return Method(SingleCluster(settings.flat), name="fedavg", common_start=True)
+
+
+def ifca(settings: Settings) -> Method:
+    """IFCA (Ghosh et al. 2020): each client joins the cluster of lowest loss."""
+    policy = LikelihoodAssociation(
+        settings.num_clusters,
+        settings.flat,
+        solver="argmin",
+        score_samples=settings.score_samples,
+    )
+    return Method(policy, name="ifca")
+
+
+def wecfl(settings: Settings) -> Method:
+    """WeCFL (Ma et al. 2022): sample-weighted K-means on local models."""
+    policy = KMeansAssociation(settings.num_clusters, settings.flat, "samples")
+    return Method(policy, name="wecfl", common_start=True)
+
+
+def fesem(settings: Settings) -> Method:
+    """FeSEM (Long et al. 2022): K-means on local models."""
+    policy = KMeansAssociation(settings.num_clusters, settings.flat, "equal")
+    return Method(policy, name="fesem", common_start=True)
+
+
+def bcfl_with(settings: Settings, tracker: Tracker, name: str) -> Method:
+    """BCFL with any tracker: association weights, Laplace posteriors, fused Gaussians."""
+    policy = LikelihoodAssociation(
+        settings.num_clusters,
+        settings.laplace,
+        settings.temperature,
+        score_samples=settings.score_samples,
+    )
+    return Method(
+        policy, tracker, settings.aggregation, name, prior_precision=settings.prior_precision
+    )
+
+
+def bcfl_g(settings: Settings) -> Method:
+    """BCFL-G: the best association alone."""
+    return bcfl_with(settings, Greedy(), "bcfl-g")
+
+
+def bcfl_c(settings: Settings, num_associations: int) -> Method:
+    """BCFL-C: the M best associations, merged after each round."""
+    return bcfl_with(settings, Consensus(num_associations), f"bcfl-c-{num_associations}")
+
+
+def bcfl_mh(settings: Settings, max_hypotheses: int) -> Method:
+    """BCFL-MH: the M most probable histories of associations."""
+    return bcfl_with(settings, MultiHypothesis(max_hypotheses), f"bcfl-mh-{max_hypotheses}")
+
+
+def bcfl_exact(settings: Settings) -> Method:
+    """BCFL with all associations; for tiny problems."""
+    return bcfl_with(settings, Exact(), "bcfl-exact")
+
+
+PLAIN: Mapping[str, Callable[[Settings], Method]] = {
+    "fedavg": fedavg,
+    "ifca": ifca,
+    "fesem": fesem,
+    "wecfl": wecfl,
+    "bcfl-g": bcfl_g,
+    "bcfl-exact": bcfl_exact,
+}
+NUMBERED: Mapping[str, Callable[[Settings, int], Method]] = {
+    "bcfl-c": bcfl_c,
+    "bcfl-mh": bcfl_mh,
+}
+DESCRIPTIONS: Mapping[str, str] = {
+    "fedavg": "one model for all clients",
+    "ifca": "each client joins the cluster of lowest loss",
+    "fesem": "K-means on local models",
+    "wecfl": "K-means on local models, weighted by samples",
+    "bcfl-g": "best association by weight, Laplace posteriors",
+    "bcfl-c-M": "the M best associations, merged after each round",
+    "bcfl-mh-M": "the M most probable histories of associations",
+    "bcfl-exact": "all associations; tiny problems only",
+}
+
+
+def build(name: str, settings: Settings | None = None) -> Method:
+    """The method of a name, such as `wecfl`, `bcfl-mh-6` or `bcfl-g-w`.
+
+    Raises:
+        UnknownMethodError: no recipe has the name; the message suggests the nearest.
+        ValueError: the number in the name is not at least 1.
+    """
+    chosen = settings or Settings()
+    base = name.removesuffix("-w")
+    method = _recipe(base, name, chosen)
+    return method if base == name else with_warm_up(method, chosen)
+
+
+def _recipe(base: str, name: str, settings: Settings) -> Method:
+    if base in PLAIN:
+        return PLAIN[base](settings)
+    numbered = re.fullmatch(r"(.+)-(\d+)", base)
+    if numbered and numbered[1] in NUMBERED:
+        return NUMBERED[numbered[1]](settings, int(numbered[2]))
+    known = [*PLAIN, *(f"{stem}-{number}" for stem in NUMBERED for number in (3, 6))]
+    near = get_close_matches(base, known, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0] + name[len(base) :]!r}?" if near else ""
+    raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods")
+
+
+def with_warm_up(method: Method, settings: Settings) -> Method:
+    """Precede a clustered method by rounds of Euclidean K-means on local models.
+
+    Raises:
+        ValueError: the method has one cluster, so there is nothing to warm up.
+    """
+    if method.num_clusters == 1:
+        raise ValueError(f"method {method.name!r} has one cluster: there is no warm-up for it")
+    first = KMeansAssociation(method.num_clusters, _objective(method.policy), "equal")
+    policy = WarmUp(first, method.policy, settings.warm_up_rounds)
+    return replace(method, policy=policy, name=f"{method.name}-w")
+
+
+def _objective(policy: Policy) -> Objective:
+    objective: Objective = policy.objective  # type: ignore[attr-defined]
+    return objective
