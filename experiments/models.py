@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
 from bcfl.model import Likelihood, Model
+from experiments.datasets import Dataset
+from experiments.options import check_keys, check_whole, chosen, named_arguments
 
 Norm = Literal["batch", "group", "none"]
 
@@ -29,12 +32,12 @@ def mlp(
     Raises:
         ValueError: a size below 1, no layer, or an `input_shape` that holds other than `inputs`.
     """
-    shape = (inputs,) if isinstance(inputs, int) else tuple(inputs)
-    size = prod(shape)
+    shape = tuple(inputs) if isinstance(inputs, tuple) else (inputs,)
+    for number in (*shape, *widths):
+        check_whole("layer size", number, 1)
     if not widths:
         raise ValueError("widths must end with the number of classes, got none")
-    if min(*shape, *widths) < 1:
-        raise ValueError(f"layer sizes must be at least 1, got {shape} and {widths}")
+    size = prod(shape)
     if input_shape is not None:
         if prod(input_shape) != size:
             raise ValueError(f"input_shape must hold {size} numbers, got {tuple(input_shape)}")
@@ -69,8 +72,7 @@ def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
     """
     if norm not in ("batch", "group", "none"):
         raise ValueError(f"norm must be 'batch', 'group' or 'none', got {norm!r}")
-    if classes < 1:
-        raise ValueError(f"classes must be at least 1, got {classes}")
+    check_whole("classes", classes, 1)
     return Model(
         name="fashion-cnn",
         build=partial(_fashion_cnn, classes, norm),
@@ -94,8 +96,8 @@ def linear(
     Raises:
         ValueError: a size below 1, or another likelihood.
     """
-    if min(inputs, outputs) < 1:
-        raise ValueError(f"inputs and outputs must be at least 1, got {inputs} and {outputs}")
+    check_whole("inputs", inputs, 1)
+    check_whole("outputs", outputs, 1)
     if likelihood not in ("categorical", "gaussian"):
         raise ValueError(f"likelihood must be 'categorical' or 'gaussian', got {likelihood!r}")
     return Model(
@@ -106,6 +108,81 @@ def linear(
         config={"inputs": inputs, "outputs": outputs, "likelihood": likelihood, "bias": bias},
         likelihood=likelihood,
     )
+
+
+def mlp_of(input_shape: Sequence[int], classes: int, hidden: Sequence[int] = (32,)) -> Model:
+    """A multilayer perceptron by named numbers, as in configuration; see `mlp`.
+
+    Args:
+        input_shape: shape of a sample.
+        classes: number of classes.
+        hidden: outputs of each hidden layer.
+
+    Raises:
+        ValueError: a size that isn't a whole number of at least 1.
+    """
+    for what, sizes in (("input_shape", input_shape), ("hidden", hidden)):
+        if not isinstance(sizes, (list, tuple)):
+            raise ValueError(f"{what} must be a list of whole numbers, got {sizes!r}")
+    return mlp(tuple(input_shape), *hidden, classes)
+
+
+MODELS: Mapping[str, Callable[..., Model]] = {
+    "mlp": mlp_of,
+    "fashion-cnn": fashion_cnn,
+    "linear": linear,
+}
+
+
+def build(name: str, config: Mapping[str, Any]) -> Model:
+    """Build a model from its name and numbers; `build(m.name, m.config)` gives `m` again.
+
+    Args:
+        name: one of `MODELS`.
+        config: keyword arguments of that model.
+
+    Raises:
+        ValueError: the name or an option is unknown (the message suggests the nearest), a required
+            option is missing, or a value is out of range.
+    """
+    builder = chosen("model", name, MODELS)
+    check_keys(f"model {name!r}", builder, config)
+    return builder(**config)
+
+
+def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
+    """Build a model whose inputs and outputs fit a data set.
+
+    Args:
+        dataset: fills in what the model takes of `input_shape`, `inputs`, `classes` and `outputs`,
+            unless `config` has it.
+        name: one of `MODELS`.
+        config: the other keyword arguments of that model.
+
+    Raises:
+        ValueError: as in `build`, or the model can't read the data set's samples or tell its
+            classes apart.
+    """
+    of_data = {
+        "input_shape": list(dataset.input_shape),
+        "inputs": prod(dataset.input_shape),
+        "classes": dataset.num_classes,
+        "outputs": dataset.num_classes,
+    }
+    taken = named_arguments(chosen("model", name, MODELS))
+    model = build(name, {k: v for k, v in of_data.items() if k in taken} | dict(config))
+    if not _reads(model, dataset.input_shape) or model.num_outputs < dataset.num_classes:
+        raise ValueError(
+            f"model {name!r} takes samples of {model.input_shape} and has {model.num_outputs} "
+            f"outputs, dataset {dataset.name!r} has samples of {dataset.input_shape} and "
+            f"{dataset.num_classes} classes"
+        )
+    return model
+
+
+def _reads(model: Model, shape: tuple[int, ...]) -> bool:
+    flattens_first = isinstance(next(model.build().children(), None), nn.Flatten)
+    return model.input_shape == shape or (flattens_first and prod(model.input_shape) == prod(shape))
 
 
 def _mlp(*sizes: int) -> nn.Module:

@@ -19,7 +19,7 @@ def holds_samples(path: Path) -> bool:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return set(TRAIN_KEYS) <= set(getattr(archive, "files", ()))
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile):
         return False
 
 

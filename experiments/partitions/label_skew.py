@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Unpack
 
 import numpy as np
@@ -62,8 +63,10 @@ def two_stage_dirichlet(
     """
     split = Split(**options)
     check_clients(dataset, clients, split, groups)
-    for value in alpha:
-        _check_alpha(value)
+    if np.shape(alpha) != (2,):
+        raise ValueError(f"alpha must be two numbers, over groups and over clients, got {alpha}")
+    _check_alpha(alpha[0])
+    _check_alpha(alpha[1])
     members = evenly(clients, groups)
     minimum = np.maximum(SMALLEST_GROUP * len(dataset) / groups, members * split.min_samples)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
@@ -134,5 +137,7 @@ def _draw_groups(
 
 
 def _check_alpha(alpha: float) -> None:
-    if not SMALLEST_ALPHA <= alpha <= LARGEST_ALPHA:
-        raise ValueError(f"alpha must be {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, got {alpha}")
+    if not isinstance(alpha, Real) or not SMALLEST_ALPHA <= alpha <= LARGEST_ALPHA:
+        raise ValueError(
+            f"alpha must be a number, {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, got {alpha!r}"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TypedDict, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from bcfl.clients import TEST, TRAIN, ClientData
 from experiments.datasets.dataset import Dataset
+from experiments.options import check_whole
 from experiments.partitions.allocation import Counts, generator
 
 Indices = NDArray[np.int64]
@@ -43,17 +45,18 @@ class Split:
     samples_per_client: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.test_fraction < 1:
+        if not isinstance(self.test_fraction, Real) or not 0 <= self.test_fraction < 1:
             raise ValueError(
-                f"test_fraction must be at least 0 and below 1, got {self.test_fraction}"
+                f"test_fraction must be at least 0 and below 1, got {self.test_fraction!r}"
             )
-        if self.min_samples < 1:
-            raise ValueError(f"min_samples must be at least 1, got {self.min_samples}")
-        cap = self.samples_per_client
-        if cap is not None and cap < self.min_samples:
-            raise ValueError(
-                f"samples_per_client must be at least min_samples={self.min_samples}, got {cap}"
-            )
+        check_whole("min_samples", self.min_samples, 1)
+        if self.samples_per_client is not None:
+            check_whole("samples_per_client", self.samples_per_client, 1)
+            if self.samples_per_client < self.min_samples:
+                raise ValueError(
+                    f"samples_per_client must be at least min_samples={self.min_samples}, got "
+                    f"{self.samples_per_client}"
+                )
 
     def num_test(self, samples: int) -> int:
         """Test samples of a client with so many samples."""
@@ -130,10 +133,10 @@ def check_clients(dataset: Dataset, clients: int, split: Split, groups: int = 1)
     Raises:
         ValueError: no client or group, more groups than clients, or too few samples.
     """
-    if clients < 1:
-        raise ValueError(f"clients must be at least 1, got {clients}")
-    if not 1 <= groups <= clients:
-        raise ValueError(f"groups must be 1 to clients={clients}, got {groups}")
+    check_whole("clients", clients, 1)
+    check_whole("groups", groups, 1)
+    if groups > clients:
+        raise ValueError(f"groups must be at most clients={clients}, got {groups}")
     if clients * split.min_samples > len(dataset):
         raise ValueError(
             f"clients={clients} with min_samples={split.min_samples} take "

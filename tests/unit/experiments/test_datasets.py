@@ -1,6 +1,7 @@
 """Data sets: reading, scaling, where they are looked for, and what is refused."""
 
 import gzip
+import io
 import os
 import struct
 from pathlib import Path
@@ -175,6 +176,7 @@ def test_available_lists_known_and_own_data(tmp_path):
     write_npz(tmp_path / "not_samples.npz", x_train=None)
     write_idx(tmp_path / "letters")
     (tmp_path / "broken.npz").write_bytes(b"no archive")
+    (tmp_path / "bare.npz").write_bytes(BARE.getvalue())
     infos = {info.name: info for info in datasets.available(data_dir=tmp_path)}
     assert list(infos) == ["fashion-mnist", "letters", "mnist", "optdigits", "weather"]
     assert {name for name, info in infos.items() if info.found} == {
@@ -200,6 +202,9 @@ def test_listing_and_importing_leave_scikit_learn_alone():
 
 
 # Broken files
+
+BARE = io.BytesIO()
+np.save(BARE, np.arange(3))
 
 
 def break_file(path, change):
@@ -249,7 +254,7 @@ def test_a_missing_idx_file_is_named(tmp_path):
         datasets.load("mine", data_dir=tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 broken"])
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 broken", BARE.getvalue()])
 def test_broken_archive(tmp_path, content):
     path = tmp_path / "own.npz"
     path.write_bytes(content)

@@ -1,0 +1,80 @@
+"""Options of what is built by name: known names, known keys, whole numbers."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from numbers import Integral
+from typing import Any, TypeVar
+
+Built = TypeVar("Built")
+
+
+def chosen(what: str, name: str, builders: Mapping[str, Built]) -> Built:
+    """The builder of a name.
+
+    Args:
+        what: kind of thing, for the message.
+        name: name to look up.
+        builders: builders by name.
+
+    Raises:
+        ValueError: the name is unknown; the message has the nearest and all known ones.
+    """
+    if name not in builders:
+        raise ValueError(
+            f"unknown {what} {name!r}.{_nearest(name, builders)} Known: {', '.join(builders)}"
+        )
+    return builders[name]
+
+
+def check_keys(
+    what: str, builder: Callable[..., Any], config: Mapping[str, Any], also: Collection[str] = ()
+) -> None:
+    """Refuse configuration that a builder doesn't take.
+
+    Args:
+        what: the thing that is built, for the message.
+        builder: function whose keyword arguments are the known keys.
+        config: keys and values to check.
+        also: more known keys.
+
+    Raises:
+        ValueError: a key is unknown, or a required one is missing.
+    """
+    known = [*named_arguments(builder), *also]
+    for key in config:
+        if key not in known:
+            raise ValueError(
+                f"{what} has no option {key!r}.{_nearest(key, known)} Known: {', '.join(known)}"
+            )
+    required = [
+        name
+        for name, parameter in named_arguments(builder).items()
+        if parameter.default is inspect.Parameter.empty and name not in config
+    ]
+    if required:
+        raise ValueError(f"{what} lacks {', '.join(required)}")
+
+
+def named_arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Parameters that can be given by keyword."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(builder).parameters
+    return {name: p for name, p in parameters.items() if p.kind in kinds}
+
+
+def check_whole(what: str, number: object, least: int) -> None:
+    """Refuse anything but a whole number of at least so much.
+
+    Raises:
+        ValueError: the number is too small, or not whole.
+    """
+    if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
+        raise ValueError(f"{what} must be a whole number of at least {least}, got {number!r}")
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

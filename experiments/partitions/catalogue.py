@@ -1,0 +1,42 @@
+"""Partitions by the names that scenario files use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from experiments.datasets.dataset import Dataset
+from experiments.options import check_keys, chosen
+from experiments.partitions.class_sets import cluster_n_class, n_class
+from experiments.partitions.feature_skew import iid, rotated
+from experiments.partitions.label_skew import dirichlet, two_stage_dirichlet
+from experiments.partitions.partition import Partition, Split
+
+PARTITIONS: Mapping[str, Callable[..., Partition]] = {
+    "two-stage-dirichlet": two_stage_dirichlet,
+    "dirichlet": dirichlet,
+    "n-class": n_class,
+    "cluster-n-class": cluster_n_class,
+    "rotated": rotated,
+    "iid": iid,
+}
+
+
+def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
+    """Divide a data set by the name of a partition and its options.
+
+    Args:
+        name: one of `PARTITIONS`.
+        dataset: samples to divide.
+        config: keyword arguments of that partition, `seed` among them; lists serve as tuples.
+
+    Raises:
+        ValueError: the name or an option is unknown (the message suggests the nearest), or a value
+            is out of range.
+    """
+    divide = partial(chosen("partition", name, PARTITIONS), dataset)
+    also = [option.name for option in fields(Split)]
+    check_keys(f"partition {name!r}", divide, config, also)
+    return divide(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})

@@ -1,0 +1,192 @@
+"""Clients that hold a fixed number of classes each."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Unpack
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import Dataset
+from experiments.partitions.allocation import Counts, evenly, generator, raise_to_minimum
+from experiments.partitions.partition import (
+    Assembly,
+    Partition,
+    Split,
+    SplitOptions,
+    check_clients,
+    deal,
+)
+
+Holds = NDArray[np.bool_]
+MAX_DRAWS = 1000
+
+
+def n_class(
+    dataset: Dataset,
+    clients: int = 40,
+    classes_per_client: int = 2,
+    seed: int = 0,
+    drop_unused: bool = False,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Clients that hold a few classes each, without groups.
+
+    Every class is drawn by the same number of clients, or one more, and divided evenly among them.
+    Where a class has fewer samples than clients that drew it, some of these go without it.
+
+    Args:
+        dataset: samples to divide; every one is used once, but for classes that no client drew.
+        clients: number of clients.
+        classes_per_client: classes of each client, among those that have samples.
+        seed: fixes the partition.
+        drop_unused: leave out the classes that no client draws where there are too few clients.
+        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, some class can't be drawn and `drop_unused` is
+            false, or a client can't get `min_samples` samples of its classes.
+
+    References:
+        Ma, Zhou, Long, Jiang, Zhang (2022), client-wise n-class. Their program draws classes
+        independently and loses those that nobody draws.
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split)
+    sizes = _class_sizes(dataset)
+    _check_classes("classes_per_client", classes_per_client, int((sizes > 0).sum()))
+    what = f"clients={clients} with classes_per_client={classes_per_client}"
+    _check_used(what, clients * classes_per_client, int((sizes > 0).sum()), drop_unused)
+    holds = draw_class_sets(clients, classes_per_client, sizes > 0, generator(seed, "classes"))
+    counts = raise_to_minimum(_shared(sizes, holds), split.min_samples, holds)
+    return Assembly("n-class", seed, split).build(dataset, deal(dataset, counts, seed))
+
+
+def cluster_n_class(
+    dataset: Dataset,
+    groups: int = 4,
+    clients: int = 40,
+    classes: tuple[int, int] = (3, 2),
+    seed: int = 0,
+    drop_unused: bool = False,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Groups that hold a few classes each, with clients that hold some of their group's classes.
+
+    Every class is drawn by the same number of groups, or one more, and divided evenly among them;
+    inside a group the same holds for its clients. No two groups hold the same classes.
+
+    Args:
+        dataset: samples to divide; every one is used once, but for classes that no client drew.
+        groups: number of groups; each gets the same number of clients, or one more.
+        clients: number of clients.
+        classes: classes of each group among those that have samples, and of each client among those
+            of its group.
+        seed: fixes the partition.
+        drop_unused: leave out the classes that no group or client draws where there are too few.
+        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, some class can't be drawn and `drop_unused` is
+            false, there are fewer sets of classes than groups, or a client can't get `min_samples`
+            samples of its classes.
+
+    References:
+        Ma, Zhou, Long, Jiang, Zhang (2022), cluster-wise n-class (3, 2).
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split, groups)
+    of_group, of_client = _pair(classes)
+    sizes = _class_sizes(dataset)
+    _check_classes("classes[0]", of_group, int((sizes > 0).sum()))
+    _check_classes("classes[1]", of_client, of_group)
+    what = f"groups={groups} with classes={of_group, of_client}"
+    _check_used(what, groups * of_group, int((sizes > 0).sum()), drop_unused)
+    members = evenly(clients, groups)
+    what = f"{members.min()} clients of a group with classes={of_group, of_client}"
+    _check_used(what, int(members.min()) * of_client, of_group, drop_unused)
+    group_holds = _distinct_sets(groups, of_group, sizes > 0, generator(seed, "groups"))
+    counts = []
+    for group, share in enumerate(_shared(sizes, group_holds)):
+        random = generator(seed, "group", str(group))
+        holds = draw_class_sets(int(members[group]), of_client, group_holds[group], random)
+        counts.append(raise_to_minimum(_shared(share, holds), split.min_samples, holds))
+    shares = deal(dataset, np.concatenate(counts), seed)
+    labels = np.repeat(np.arange(groups), members).tolist()
+    return Assembly("cluster-n-class", seed, split).build(dataset, shares, labels)
+
+
+def draw_class_sets(units: int, size: int, usable: Holds, random: Generator) -> Holds:
+    """Draw a set of classes for each unit so that all classes are drawn alike.
+
+    Each usable class may be drawn units * size / usable times, rounded up or down at random; unit
+    after unit takes the classes that may be drawn most often still, ties at random.
+
+    Args:
+        units: number of groups or clients.
+        size: classes of each.
+        usable: (classes,) whether a class may be drawn.
+        random: source of the draws.
+
+    Returns:
+        (units, classes) whether a unit holds a class; rows sum to `size`.
+    """
+    labels = np.flatnonzero(usable)
+    left = random.permutation(evenly(units * size, len(labels)))
+    holds = np.zeros((units, len(usable)), dtype=bool)
+    for row in holds:
+        order = random.permutation(len(labels))
+        chosen = order[np.argsort(-left[order], kind="stable")[:size]]
+        left[chosen] -= 1
+        row[labels[chosen]] = True
+    return holds
+
+
+def _distinct_sets(units: int, size: int, usable: Holds, random: Generator) -> Holds:
+    if comb(int(usable.sum()), size) < units:
+        raise ValueError(
+            f"groups={units} can't all hold other classes: there are "
+            f"{comb(int(usable.sum()), size)} sets of {size} among {usable.sum()} classes"
+        )
+    for _ in range(MAX_DRAWS):
+        holds = draw_class_sets(units, size, usable, random)
+        if len(np.unique(holds, axis=0)) == units:
+            return holds
+    raise ValueError(
+        f"groups={units} of {size} classes: each of {MAX_DRAWS} draws gave two groups the same "
+        "classes; ask for fewer groups"
+    )
+
+
+def _shared(sizes: Counts, holds: Holds) -> Counts:
+    counts = np.zeros(holds.shape, dtype=np.int64)
+    for label, total in enumerate(sizes):
+        holders = np.flatnonzero(holds[:, label])
+        if len(holders):
+            counts[holders, label] = evenly(int(total), len(holders))
+    return counts
+
+
+def _class_sizes(dataset: Dataset) -> Counts:
+    return np.bincount(dataset.targets, minlength=dataset.num_classes)
+
+
+def _pair(classes: tuple[int, int]) -> tuple[int, int]:
+    if np.shape(classes) != (2,):
+        raise ValueError(f"classes must be two numbers, of a group and of a client, got {classes}")
+    return classes[0], classes[1]
+
+
+def _check_classes(what: str, number: int, most: int) -> None:
+    if number not in range(1, most + 1):
+        raise ValueError(f"{what} must be a whole number, 1 to {most}, got {number}")
+
+
+def _check_used(what: str, drawn: int, classes: int, drop_unused: bool) -> None:
+    if drawn < classes and not drop_unused:
+        raise ValueError(
+            f"{what} can hold {drawn} of {classes} classes: ask for more, or leave the other "
+            "classes out with drop_unused=True"
+        )
