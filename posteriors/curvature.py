@@ -74,9 +74,9 @@ def diagonal_curvature(
             f"got shapes {tuple(inputs.shape)} and {tuple(targets.shape)}"
         )
     layers = layers_with_parameters(module)
-    total = {id(p): torch.zeros_like(p, requires_grad=False) for p in module.parameters()}
     with _eval_mode(module), torch.inference_mode(False), torch.enable_grad():
         inputs = inputs.clone() if inputs.is_inference() else inputs
+        total = {id(p): torch.zeros_like(p, requires_grad=False) for p in module.parameters()}
         outputs, size = _probe(module, layers, inputs[:1].detach())
         check_targets(outputs, targets, likelihood)
         columns = output_factors(outputs, targets[:1], kind, likelihood)
@@ -86,7 +86,7 @@ def diagonal_curvature(
             outputs, calls = _record(module, layers, inputs[part].detach())
             columns = output_factors(outputs, targets[part], kind, likelihood)
             _add_squares(total, calls, outputs, columns)
-    return torch.cat([total[id(p)].flatten() for p in module.parameters()])
+        return torch.cat([total[id(p)].flatten() for p in module.parameters()])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Splitting predictive uncertainty into what the data leave open and what the models disagree on."""
+"""Splitting predictive uncertainty into noise in the data and disagreement between models."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ def split_entropy(probabilities: Tensor, weights: Tensor | None = None) -> Entro
     sums = members.sum(-1)
     if not bool((members >= 0).all() and ((sums - 1).abs() <= 1e-4).all()):
         raise ValueError("probabilities must be at least 0 and sum to 1 over the last axis")
-    members = members / sums.unsqueeze(-1)
     shares = _normalised(weights, members)
+    present = shares.flatten() > 0
+    shares, members = shares[present], (members / sums.unsqueeze(-1))[present]
     mixture = (shares * members).sum(0)
     total = -torch.xlogy(mixture, mixture).sum(-1)
     data = -(shares * torch.xlogy(members, members)).sum((0, -1))
