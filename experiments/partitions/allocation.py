@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
-
-
-def generator(seed: int, *purpose: str) -> Generator:
-    """A random generator that depends on the seed and on what it is for, and on nothing else."""
-    text = "/".join([str(int(seed)), *purpose])
-    digest = hashlib.sha256(text.encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
 
 def largest_remainder(total: int, shares: NDArray[np.float64]) -> Counts:

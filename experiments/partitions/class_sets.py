@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bcfl.seeds import generator
 from experiments.datasets.dataset import Dataset
-from experiments.partitions.allocation import Counts, evenly, generator, raise_to_minimum
+from experiments.partitions.allocation import Counts, evenly, raise_to_minimum
 from experiments.partitions.partition import (
     Assembly,
     Partition,
@@ -59,7 +60,9 @@ def n_class(
     _check_classes("classes_per_client", classes_per_client, int((sizes > 0).sum()))
     what = f"clients={clients} with classes_per_client={classes_per_client}"
     _check_used(what, clients * classes_per_client, int((sizes > 0).sum()), drop_unused)
-    holds = draw_class_sets(clients, classes_per_client, sizes > 0, generator(seed, "classes"))
+    holds = draw_class_sets(
+        clients, classes_per_client, sizes > 0, generator(seed, "partition", "classes")
+    )
     counts = raise_to_minimum(_shared(sizes, holds), split.min_samples, holds)
     return Assembly("n-class", seed, split).build(dataset, deal(dataset, counts, seed))
 
@@ -107,10 +110,12 @@ def cluster_n_class(
     members = evenly(clients, groups)
     what = f"{members.min()} clients of a group with classes={of_group, of_client}"
     _check_used(what, int(members.min()) * of_client, of_group, drop_unused)
-    group_holds = _distinct_sets(groups, of_group, sizes > 0, generator(seed, "groups"))
+    group_holds = _distinct_sets(
+        groups, of_group, sizes > 0, generator(seed, "partition", "groups")
+    )
     counts = []
     for group, share in enumerate(_shared(sizes, group_holds)):
-        random = generator(seed, "group", str(group))
+        random = generator(seed, "partition", "group", str(group))
         holds = draw_class_sets(int(members[group]), of_client, group_holds[group], random)
         counts.append(raise_to_minimum(_shared(share, holds), split.min_samples, holds))
     shares = deal(dataset, np.concatenate(counts), seed)

@@ -8,8 +8,9 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.seeds import generator
 from experiments.datasets.dataset import Dataset
-from experiments.partitions.allocation import evenly, generator
+from experiments.partitions.allocation import evenly
 from experiments.partitions.partition import (
     Assembly,
     Indices,
@@ -75,7 +76,7 @@ def rotated(
 
 
 def _equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:
-    rows = generator(seed, "rows").permutation(len(dataset))
+    rows = generator(seed, "partition", "rows").permutation(len(dataset))
     return np.split(rows, np.cumsum(evenly(len(dataset), clients))[:-1])
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bcfl.seeds import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import (
     Counts,
     dirichlet_counts,
     evenly,
-    generator,
     raise_to_minimum,
 )
 from experiments.partitions.partition import (
@@ -70,14 +70,16 @@ def two_stage_dirichlet(
     members = evenly(clients, groups)
     minimum = np.maximum(SMALLEST_GROUP * len(dataset) / groups, members * split.min_samples)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
-    group_counts = _draw_groups(class_sizes, minimum, alpha[0], generator(seed, "groups"))
+    group_counts = _draw_groups(
+        class_sizes, minimum, alpha[0], generator(seed, "partition", "groups")
+    )
     counts = [
         raise_to_minimum(
             dirichlet_counts(
                 group_counts[group],
                 int(members[group]),
                 alpha[1],
-                generator(seed, "group", str(group)),
+                generator(seed, "partition", "group", str(group)),
             ),
             split.min_samples,
         )
@@ -117,7 +119,7 @@ def dirichlet(
     check_clients(dataset, clients, split)
     _check_alpha(alpha)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
-    counts = dirichlet_counts(class_sizes, clients, alpha, generator(seed, "clients"))
+    counts = dirichlet_counts(class_sizes, clients, alpha, generator(seed, "partition", "clients"))
     shares = deal(dataset, raise_to_minimum(counts, split.min_samples), seed)
     return Assembly("dirichlet", seed, split).build(dataset, shares)
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.clients import TEST, TRAIN, ClientData
+from bcfl.seeds import generator
 from experiments.datasets.dataset import Dataset
 from experiments.options import check_whole
-from experiments.partitions.allocation import Counts, generator
+from experiments.partitions.allocation import Counts
 
 Indices = NDArray[np.int64]
 OVER_CAP = "over samples_per_client"
@@ -155,7 +156,7 @@ def deal(dataset: Dataset, counts: Counts, seed: int) -> list[Indices]:
     shares: list[list[Indices]] = [[] for _ in counts]
     for label in range(dataset.num_classes):
         rows = np.flatnonzero(dataset.targets == label)
-        rows = generator(seed, "class", str(label)).permutation(rows)
+        rows = generator(seed, "partition", "class", str(label)).permutation(rows)
         pieces = np.split(rows, np.cumsum(counts[:, label]))
         for share, piece in zip(shares, pieces[:-1], strict=True):
             share.append(piece)
@@ -177,6 +178,9 @@ class Assembly:
     seed: int
     split: Split
     transform: Callable[[NDArray[np.float32], int], NDArray[np.float32]] | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("seed", self.seed, 0)
 
     def build(
         self, dataset: Dataset, shares: Sequence[Indices], groups: Sequence[int] | None = None
@@ -205,7 +209,7 @@ class Assembly:
         )
 
     def _views(self, client: str, rows: Indices) -> dict[str, Indices]:
-        mixed = generator(self.seed, "split", client).permutation(np.sort(rows))
+        mixed = generator(self.seed, "partition", "split", client).permutation(np.sort(rows))
         mixed = mixed[: self.split.samples_per_client]
         num_test = self.split.num_test(len(mixed))
         views = {TRAIN: mixed[num_test:]}

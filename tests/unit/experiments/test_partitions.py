@@ -8,7 +8,6 @@ from experiments import datasets, partitions
 from experiments.datasets import Dataset
 from experiments.partitions.allocation import (
     dirichlet_counts,
-    generator,
     largest_remainder,
     raise_to_minimum,
 )
@@ -86,14 +85,6 @@ def test_raise_to_minimum_keeps_to_allowed_classes():
     assert raise_to_minimum(counts, 3, allowed).tolist() == [[9, 1], [0, 3]]
     with pytest.raises(ValueError, match="no other client can spare"):
         raise_to_minimum(counts, 5, allowed)
-
-
-def test_generators_depend_on_seed_and_purpose_alone():
-    first = generator(3, "split", "client-01").random(4)
-    np.random.default_rng(0).random(9)
-    np.testing.assert_array_equal(first, generator(3, "split", "client-01").random(4))
-    assert (first != generator(4, "split", "client-01").random(4)).all()
-    assert (first != generator(3, "split", "client-02").random(4)).all()
 
 
 # The partition as a value
@@ -419,6 +410,7 @@ def test_iid_parts_are_equal_and_alike():
         ({"test_fraction": "half"}, "test_fraction"),
         ({"test_fraction": float("nan")}, "test_fraction"),
         ({"samples_per_client": 5}, "samples_per_client must be at least min_samples=8, got 5"),
+        ({"seed": 0.5}, "seed must be a whole number of at least 0, got 0.5"),
         ({"client": 4}, "has no option 'client'. Did you mean 'clients'"),
         ({"dataset": "optdigits"}, "has no option 'dataset'"),
     ],
