@@ -121,8 +121,15 @@ class StateReader:
             for mean, precision in tables["gaussians"]
         ]
         blocks = [
-            Block(key, name, *(gaussians[g] for g in parts), self._tensors[str(buffers)])
-            for key, name, *parts, buffers in tables["blocks"]
+            Block(
+                key,
+                name,
+                gaussians[gaussian],
+                gaussians[base],
+                gaussians[prior],
+                self._tensors[str(buffers)],
+            )
+            for key, name, gaussian, base, prior, buffers in tables["blocks"]
         ]
         posteriors = [Posterior(tuple(blocks[b] for b in row)) for row in tables["posteriors"]]
         clients = tuple(structure["clients"])

@@ -19,7 +19,7 @@ def association_graph(
     history: Sequence[Snapshot],
     groups: Mapping[str, int | None] | None = None,
     min_probability: float = 0.0,
-) -> nx.Graph:
+) -> nx.Graph[str]:
     """Clients, joined by the probability of sharing a cluster, accumulated over all rounds.
 
     Node attributes: `cluster` (most probable cluster of the leading hypothesis after the last
@@ -37,7 +37,7 @@ def association_graph(
     if not 0 <= min_probability <= 1:
         raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
     shared = accumulated_co_association(history)
-    graph = nx.Graph(kind="association", rounds=len(history))
+    graph: nx.Graph[str] = nx.Graph(kind="association", rounds=len(history))
     leading = history[-1].associations[0]
     for client, label in zip(leading.clients, leading.labels, strict=True):
         graph.add_node(client, cluster=int(label))
@@ -53,7 +53,7 @@ def association_graph(
 
 def client_cluster_graph(
     hypotheses: HypothesisSet, groups: Mapping[str, int | None] | None = None
-) -> nx.Graph:
+) -> nx.Graph[str]:
     """Clients and clusters, joined by the probability that the client is in the cluster.
 
     Node attributes: `kind` (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters),
@@ -61,7 +61,7 @@ def client_cluster_graph(
     attribute: `probability`, over the kept hypotheses, clusters named as in the leading one.
     """
     probabilities = hypotheses.association_probabilities()
-    graph = nx.Graph(kind="client-cluster", round=hypotheses.round)
+    graph: nx.Graph[str] = nx.Graph(kind="client-cluster", round=hypotheses.round)
     for cluster, size in enumerate(probabilities.sum(axis=0)):
         graph.add_node(f"cluster-{cluster}", kind="cluster", bipartite=1, size=float(size))
     for client, row in zip(hypotheses.best.association.clients, probabilities, strict=True):
@@ -69,19 +69,19 @@ def client_cluster_graph(
         group = (groups or {}).get(client)
         if group is not None:
             graph.nodes[client]["group"] = int(group)
-        for cluster in np.flatnonzero(row > 0):
-            graph.add_edge(client, f"cluster-{cluster}", probability=float(row[cluster]))
+        for index in np.flatnonzero(row > 0):
+            graph.add_edge(client, f"cluster-{index}", probability=float(row[index]))
     return graph
 
 
-def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph:
+def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     """Hypotheses of all rounds, each joined to those that it came from.
 
     Nodes are named `r3h0`: round 3, most probable hypothesis. Node attributes: `round`, `rank`,
     `log_weight` (nats), `weight`, `sizes` (clients per cluster, as text) and `non_empty` (number
     of clusters with clients). Round 0 is the start.
     """
-    graph = nx.DiGraph(kind="hypothesis-tree")
+    graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
     graph.add_node("r0h0", round=0, rank=0, log_weight=0.0, weight=1.0, sizes="", non_empty=0)
     for snapshot in history:
         rows = zip(snapshot.log_weights, snapshot.associations, snapshot.parents, strict=True)

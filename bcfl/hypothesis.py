@@ -43,7 +43,8 @@ class Hypothesis:
         if self.association.labels[row] == UNSEEN:
             return np.full(len(self.clusters), 1.0 / len(self.clusters))
         if self.association.probabilities is not None:
-            return self.association.probabilities[row]
+            soft: NDArray[np.float64] = self.association.probabilities[row]
+            return soft
         serving = np.zeros(len(self.clusters))
         serving[self.association.labels[row]] = 1.0
         return serving

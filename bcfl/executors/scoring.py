@@ -95,6 +95,8 @@ def _answer(request: Score, parts: dict[str, object], views: Mapping[Score, View
     mixture = np.zeros(1)
     for key, weight in zip(request.models, request.weights, strict=True):
         mixture = mixture + weight * np.asarray(parts[key])
+    if not np.isfinite(mixture).all():
+        return Failure("invalid", f"client {request.client!r} predicted NaN")
     return PredictionSums.of(mixture, views[request].targets.cpu().numpy())
 
 

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
 
 from bcfl import graphs
 from bcfl.executors.flat_module import FlatModule
@@ -76,17 +77,18 @@ class Run:
     def association_entropy(self) -> NDArray[np.float64]:
         """(clients,) entropy of each client's association, nats."""
         p = self.association_probabilities()
-        return -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=1)
+        entropy: NDArray[np.float64] = entr(p).sum(axis=1)
+        return entropy
 
-    def association_graph(self, min_probability: float = 0.0) -> nx.Graph:
+    def association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
         """Clients joined by their accumulated co-association; see `graphs.association_graph`."""
         return graphs.association_graph(self.state.history, self.groups, min_probability)
 
-    def client_cluster_graph(self) -> nx.Graph:
+    def client_cluster_graph(self) -> nx.Graph[str]:
         """Clients joined to clusters; see `graphs.client_cluster_graph`."""
         return graphs.client_cluster_graph(self.hypotheses, self.groups)
 
-    def hypothesis_tree(self) -> nx.DiGraph:
+    def hypothesis_tree(self) -> nx.DiGraph[str]:
         """Hypotheses of all rounds; see `graphs.hypothesis_tree`."""
         return graphs.hypothesis_tree(self.state.history)
 

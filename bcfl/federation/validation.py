@@ -50,7 +50,7 @@ def _training_trouble(outcome: Outcome, model: Model) -> str:
     if not isinstance(outcome, Trained):
         return "no trained model"
     layout = model.layout
-    wanted = {
+    wanted: dict[str, set[tuple[int, ...]]] = {
         "mean": {(layout.num_parameters,)},
         "buffers": {(layout.num_buffers,)},
         "curvature": {(layout.num_parameters,), ()},
