@@ -1,0 +1,127 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posteriors.fusion import LocalPosterior, fuse
+from posteriors.gaussian import DiagonalGaussian
+from posteriors.memory import cavity, product, site_of
+
+RULES = ("precision_weighted", "exact", "literal")
+
+
+law = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+@st.composite
+def problems(draw):
+    """A prior and local posteriors of magnitudes from 1e-3 to 1e5, some of them isotropic."""
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
+    dtype = draw(st.sampled_from([torch.float32, torch.float64]))
+    parameters, count = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator, dtype=dtype)
+
+    def positive(*shape):
+        exponents = torch.rand(shape, generator=generator, dtype=dtype) * 8 - 3
+        return 10**exponents
+
+    prior = DiagonalGaussian(normal(parameters), positive(*draw(shapes(parameters))))
+    local = [
+        LocalPosterior(
+            mean=10 * normal(parameters),
+            curvature=positive(*draw(shapes(parameters))),
+            used=draw(st.sampled_from([None, prior])),
+            num_samples=draw(st.integers(1, 1000)),
+            weight=draw(st.sampled_from([1.0, 0.25, 0.0])),
+        )
+        for _ in range(count)
+    ]
+    return prior, local
+
+
+def shapes(parameters):
+    return st.sampled_from([(), (1,), (parameters,)])
+
+
+def close(first, second):
+    epsilon = torch.finfo(first.mean.dtype).eps
+    scale = float(torch.maximum(first.mean.abs().max(), second.mean.abs().max()))
+    torch.testing.assert_close(first.mean, second.mean, rtol=0, atol=64 * epsilon * scale + 1e-12)
+    precisions = torch.broadcast_tensors(first.precision, second.precision)
+    torch.testing.assert_close(*precisions, rtol=64 * epsilon, atol=0)
+
+
+@law
+@given(problems(), st.sampled_from(RULES), st.randoms(use_true_random=False))
+def test_the_order_of_local_posteriors_does_not_matter(problem, rule, random):
+    prior, local = problem
+    shuffled = list(local)
+    random.shuffle(shuffled)
+    first, second = fuse(rule, prior, local), fuse(rule, prior, shuffled)
+    close(first.posterior, second.posterior)
+    assert first.num_floored == second.num_floored
+
+
+@law
+@given(problems(), st.sampled_from(RULES))
+def test_shape_and_dtype_are_those_of_the_prior(problem, rule):
+    prior, local = problem
+    fused = fuse(rule, prior, local)
+    assert fused.posterior.mean.shape == prior.mean.shape
+    assert fused.posterior.mean.dtype == prior.mean.dtype
+    assert 0 <= fused.outside_hull <= 1
+    assert 0 <= fused.num_floored <= len(local) * prior.num_parameters
+
+
+@law
+@given(problems(), st.sampled_from(["precision_weighted", "literal"]))
+def test_weighted_means_stay_inside_the_hull(problem, rule):
+    prior, local = problem
+    assert fuse(rule, prior, local).outside_hull == 0
+
+
+@law
+@given(problems(), st.sampled_from(["precision_weighted", "exact"]))
+def test_data_never_lower_the_precision(problem, rule):
+    prior, local = problem
+    assert bool((fuse(rule, prior, local).posterior.precision >= prior.precision).all())
+
+
+@law
+@given(problems(), st.integers(0, 6))
+def test_exact_fusion_in_two_steps_is_fusion_at_once(problem, split):
+    prior, local = problem
+    named = [
+        LocalPosterior(one.mean, one.curvature, prior, one.num_samples, one.weight) for one in local
+    ]
+    halfway = fuse("exact", prior, named[:split]).posterior
+    in_steps = fuse("exact", halfway, named[split:]).posterior
+    at_once = fuse("exact", prior, named).posterior
+    close(in_steps, at_once)
+
+
+@law
+@given(problems())
+def test_the_product_of_sites_is_exact_fusion(problem):
+    prior, local = problem
+    named = [
+        LocalPosterior(one.mean, one.curvature, prior, one.num_samples, one.weight) for one in local
+    ]
+    close(product(prior, map(site_of, named)), fuse("exact", prior, named).posterior)
+
+
+@law
+@given(problems())
+def test_cavity_takes_out_what_the_product_put_in(problem):
+    prior, local = problem
+    double = DiagonalGaussian(prior.mean.double(), prior.precision.double())
+    one = local[0]
+    site = site_of(
+        LocalPosterior(one.mean.double(), one.curvature.double(), double, one.num_samples)
+    )
+    again = cavity(product(double, [site]), site)
+    torch.testing.assert_close(again.mean, double.mean.expand_as(again.mean), rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        again.precision, double.precision.expand_as(again.precision), rtol=1e-6, atol=0
+    )

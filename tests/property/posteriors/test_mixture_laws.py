@@ -1,0 +1,109 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posteriors.batchnorm import pool_running_statistics
+from posteriors.divergence import bhattacharyya, kl
+from posteriors.entropy import split_entropy
+from posteriors.gaussian import DiagonalGaussian
+from posteriors.merge import merge
+
+law = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+@st.composite
+def mixtures(draw):
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
+    count, parameters = draw(st.integers(2, 5)), draw(st.integers(1, 5))
+    offset = draw(st.sampled_from([0.0, 1000.0]))
+    gaussians = [
+        DiagonalGaussian(
+            offset + torch.randn(parameters, generator=generator, dtype=torch.float64),
+            10 ** (torch.rand(parameters, generator=generator, dtype=torch.float64) * 4 - 1),
+        )
+        for _ in range(count)
+    ]
+    log_weights = torch.randn(count, generator=generator, dtype=torch.float64) * 3
+    return gaussians, log_weights
+
+
+@law
+@given(mixtures(), st.floats(-1e4, 1e4), st.randoms(use_true_random=False))
+def test_merging_ignores_order_and_common_offsets(mixture, offset, random):
+    gaussians, log_weights = mixture
+    order = list(range(len(gaussians)))
+    random.shuffle(order)
+    merged = merge(gaussians, log_weights)
+    again = merge([gaussians[i] for i in order], log_weights[order] + offset)
+    torch.testing.assert_close(merged.mean, again.mean, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(merged.precision, again.precision, rtol=1e-7, atol=0)
+
+
+@law
+@given(mixtures())
+def test_merging_adds_the_spread_of_the_means(mixture):
+    gaussians, log_weights = mixture
+    weights = log_weights.softmax(0)[:, None]
+    within = (weights * torch.stack([one.variance for one in gaussians])).sum(0)
+    assert bool((merge(gaussians, log_weights).variance >= within * (1 - 1e-12)).all())
+
+
+@law
+@given(mixtures())
+def test_the_merged_gaussian_is_the_nearest_in_forward_divergence(mixture):
+    """Moment matching minimises the weighted sum of KL(component || q) over Gaussians q."""
+    gaussians, log_weights = mixture
+    weights = log_weights.softmax(0)
+
+    def cost(candidate):
+        return float(
+            sum(w * kl(one, candidate).sum() for w, one in zip(weights, gaussians, strict=True))
+        )
+
+    merged = merge(gaussians, log_weights)
+    best = cost(merged)
+    for scale, shift in ((1.1, 0.0), (0.9, 0.0), (1.0, 0.05), (1.0, -0.05)):
+        assert cost(DiagonalGaussian(merged.mean + shift, merged.precision * scale)) > best
+
+
+@law
+@given(mixtures())
+def test_divergences_are_zero_only_at_equality(mixture):
+    first, second = mixture[0][:2]
+    assert abs(float(kl(first, first))) < 1e-12
+    assert abs(float(bhattacharyya(first, first))) < 1e-12
+    assert float(kl(first, second)) > 0
+    assert float(bhattacharyya(first, second)) > 0
+    torch.testing.assert_close(bhattacharyya(first, second), bhattacharyya(second, first))
+
+
+@law
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(0.1, 30))
+def test_the_parts_of_the_entropy_add_up(seed, members, sharpness):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(members, 7, 4, generator=generator, dtype=torch.float64)
+    split = split_entropy((sharpness * logits).softmax(-1))
+    assert bool((split.mutual_information >= 0).all())
+    assert bool((split.mutual_information <= torch.tensor(members).log() + 1e-12).all())
+    torch.testing.assert_close(
+        split.total, split.data + split.mutual_information, rtol=1e-9, atol=1e-12
+    )
+
+
+@law
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 5))
+def test_pooling_in_two_steps_is_pooling_at_once(seed, first, second):
+    generator = torch.Generator().manual_seed(seed)
+    total = first + second
+    means = torch.randn(total, 3, generator=generator, dtype=torch.float64)
+    variances = torch.rand(total, 3, generator=generator, dtype=torch.float64)
+    counts = torch.randint(1, 100, (total,), generator=generator).double()
+    groups = (slice(0, first), slice(first, total))
+    parts = [pool_running_statistics(means[g], variances[g], counts[g]) for g in groups]
+    in_steps = pool_running_statistics(
+        torch.stack([part[0] for part in parts]),
+        torch.stack([part[1] for part in parts]),
+        torch.stack([counts[g].sum() for g in groups]),
+    )
+    at_once = pool_running_statistics(means, variances, counts)
+    torch.testing.assert_close(in_steps, at_once)
