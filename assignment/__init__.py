@@ -1,6 +1,10 @@
 """Ranked client-cluster associations and their exact marginals (numpy in, numpy out)."""
 
+from assignment.belief_propagation import ForcedSizesWarning
 from assignment.costs import InfeasibleError, validate_costs
+from assignment.counts import StateBudgetError
+from assignment.gate import gate
+from assignment.marginals import AssociationMarginals, association_marginals
 from assignment.parents import (
     ChildAssignment,
     RankedChildren,
@@ -21,14 +25,19 @@ from assignment.weights import cap, effective_number, log_captured_mass, normali
 __all__ = [
     "SOLVERS",
     "Assignment",
+    "AssociationMarginals",
     "ChildAssignment",
+    "ForcedSizesWarning",
     "InfeasibleError",
     "RankedAssignments",
     "RankedChildren",
     "SolverName",
+    "StateBudgetError",
+    "association_marginals",
     "best_assignment",
     "cap",
     "effective_number",
+    "gate",
     "iter_assignments",
     "iter_over_parents",
     "log_captured_mass",

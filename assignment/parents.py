@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, logsumexp
 from assignment.costs import InfeasibleError, validate_costs
-from assignment.partition import log_partition_over_gaps
+from assignment.partition import known_log_partition_over_gaps
 from assignment.problem import ClusterSizes, Problem, pose
 from assignment.ranked import Assignment, Search
 from assignment.solvers import SolverName, start_search, validate_count
@@ -79,7 +79,7 @@ class RankedChildren:
     def _log_partition_below_reference(self) -> float:
         family = self.family
         terms = [
-            log_partition_over_gaps(family.problem(parent)) - family.gaps[parent]
+            known_log_partition_over_gaps(family.problem(parent)) - family.gaps[parent]
             for parent in family.living
         ]
         return float(logsumexp(np.array(terms)))

@@ -53,6 +53,12 @@ class Problem:
         """Number of clusters."""
         return int(self.cost.shape[1])
 
+    @property
+    def one_to_one(self) -> bool:
+        """Whether no cluster can take more than one client."""
+        most = np.isfinite(self.cost).sum(axis=0) if self.bounds is None else self.bounds.upper
+        return bool((most <= 1).all())
+
 
 def pose(cost: npt.ArrayLike, lower: ClusterSizes = None, upper: ClusterSizes = None) -> Problem:
     """Validate costs and cluster sizes and keep a private copy of both.

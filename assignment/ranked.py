@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from assignment.arrays import FloatArray, IntArray, frozen, logsumexp
-from assignment.partition import log_partition_over_gaps
+from assignment.partition import known_log_partition_over_gaps
 from assignment.problem import Problem
 
 Deviations: TypeAlias = tuple[tuple[int, int], ...]
@@ -121,7 +121,7 @@ class RankedAssignments:
 
     @cached_property
     def _log_partition_over_gaps(self) -> float:
-        return log_partition_over_gaps(self.problem)
+        return known_log_partition_over_gaps(self.problem)
 
     def __len__(self) -> int:
         return len(self.excess)

@@ -10,16 +10,20 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from assignment.bounded import murty_search
 from assignment.free import argmin_search, heap_search
 from assignment.problem import ClusterSizes, Problem, pose
 from assignment.ranked import Assignment, RankedAssignments, Search
+from assignment.square import hungarian_search
 
 SolverName: TypeAlias = Literal["auto", "argmin", "heap", "murty", "hungarian"]
 
 
 def automatic_search(problem: Problem) -> Search:
     """Enumerate with the cheapest algorithm that fits the problem's bounds."""
-    return heap_search(problem)
+    if problem.bounds is None:
+        return heap_search(problem)
+    return hungarian_search(problem) if problem.one_to_one else murty_search(problem)
 
 
 SOLVERS: Mapping[str, Callable[[Problem], Search]] = MappingProxyType(
@@ -27,9 +31,15 @@ SOLVERS: Mapping[str, Callable[[Problem], Search]] = MappingProxyType(
         "auto": automatic_search,
         "argmin": argmin_search,
         "heap": heap_search,
+        "murty": murty_search,
+        "hungarian": hungarian_search,
     }
 )
-"""Search algorithms by name."""
+"""Search algorithms by name.
+
+`argmin` finds the best association alone and `heap` ranks all, both with free cluster sizes;
+`murty` ranks within any bounds, also none; `hungarian` ranks one-to-one associations.
+"""
 
 
 def best_assignment(

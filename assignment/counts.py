@@ -1,0 +1,196 @@
+"""Exact sums over all associations with bounded cluster sizes, by counting clients.
+
+How many clients every cluster holds is all that the bounds need to know of the past, so the
+clients, taken one by one, form a Markov chain over count vectors. A backward pass gives the summed
+weight of all completions of every count vector, a forward pass the probability of each
+(forward-backward; Rabiner, 1989). One cluster's count follows from the others' and is left out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from assignment.arrays import FloatArray, IntArray, logsumexp
+from assignment.problem import Bounds
+
+MAX_STATES = 10_000_000
+"""Default budget: clients times count vectors, each a float64 (80 MB)."""
+
+
+class StateBudgetError(ValueError):
+    """Exact counting needs more states than its budget allows."""
+
+
+def number_of_states(clients: int, bounds: Bounds) -> int:
+    """Clients times count vectors that `count_chain` stores."""
+    sizes = sorted(int(most) + 1 for most in bounds.upper)
+    return (clients + 1) * prod(sizes[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class CountChain:
+    """The distribution of associations within bounds, as a chain over count vectors.
+
+    Attributes:
+        gaps: costs above each row's minimum in nats, float64 of shape (clients, clusters).
+        implied: the cluster whose count follows from the others'.
+        completions: log of the summed weight of all completions in nats, one array per number of
+            clients already placed (clients + 1 of them), indexed by the counts of the others.
+    """
+
+    gaps: FloatArray
+    implied: int
+    completions: tuple[FloatArray, ...]
+
+    @property
+    def log_partition_over_gaps(self) -> float:
+        """Log of the summed weight of all associations in nats, row minima taken off."""
+        return float(self.completions[0].flat[0])
+
+    def transitions(self, client: int) -> FloatArray:
+        """Probability of each cluster given the counts so far, shape (clusters, *counts)."""
+        after = self.completions[client + 1]
+        ways = _ways(after, self.gaps[client], self.implied)
+        before = self.completions[client]
+        reference = np.where(np.isfinite(before), before, 0.0)
+        chances: FloatArray = np.exp(ways - reference)
+        return chances
+
+    def probabilities(self) -> FloatArray:
+        """Probability of every client in every cluster, float64 of shape (clients, clusters)."""
+        rows = [
+            (chances * state).reshape(len(chances), -1).sum(axis=1)
+            for state, chances in self._forward()
+        ]
+        table = np.stack(rows)
+        normalised: FloatArray = table / table.sum(axis=1, keepdims=True)
+        return normalised
+
+    def co_association(self) -> FloatArray:
+        """Probability that two clients share a cluster, float64 of shape (clients, clients).
+
+        The work is the square of the number of clients times clusters times count vectors.
+        """
+        clients = len(self.gaps)
+        together = np.eye(clients)
+        every = [self.transitions(client) for client in range(clients)]
+        for first, (state, chances) in enumerate(self._forward()):
+            marked = np.stack(
+                [
+                    _advance(_only(chances * state, cluster), self.implied)
+                    for cluster in range(len(chances))
+                ]
+            )
+            for second in range(first + 1, clients):
+                together[first, second] = (marked * every[second]).sum()
+                marked = np.stack(
+                    [_advance(every[second] * counts, self.implied) for counts in marked]
+                )
+        return np.maximum(together, together.T)
+
+    def sample(self, rng: np.random.Generator, n: int) -> IntArray:
+        """Independent associations, int64 of shape (n, clients)."""
+        clients, clusters = self.gaps.shape
+        strides = _strides(self.completions[0].shape, self.implied)
+        labels = np.empty((n, clients), dtype=np.int64)
+        at = np.zeros(n, dtype=np.int64)
+        for client in range(clients):
+            chances = self.transitions(client).reshape(clusters, -1)[:, at]
+            cumulative = np.cumsum(chances, axis=0)
+            draws = rng.random(n) * cumulative[-1]
+            labels[:, client] = (cumulative <= draws).sum(axis=0)
+            at += strides[labels[:, client]]
+        return labels
+
+    def _forward(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Per client the probability of each count vector so far, and its transitions."""
+        state = np.zeros(self.completions[0].shape)
+        state.flat[0] = 1.0
+        for client in range(len(self.gaps)):
+            chances = self.transitions(client)
+            yield state, chances
+            state = _advance(chances * state, self.implied)
+
+
+def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) -> CountChain:
+    """Sum over all associations within the bounds.
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (clients, clusters).
+        bounds: sizes allowed.
+        max_states: largest number of clients times count vectors.
+
+    Returns:
+        The chain; its partition function is -inf if no association is feasible.
+
+    Raises:
+        StateBudgetError: more states than `max_states`.
+    """
+    needed = number_of_states(len(gaps), bounds)
+    if needed > max_states:
+        raise StateBudgetError(
+            f"exact counting needs {needed} states (clients x count vectors), the budget is "
+            f"{max_states}; raise max_states or use method 'mcmc' or 'bp'"
+        )
+    implied = int(np.argmax(bounds.upper))
+    completions = [_allowed(len(gaps), bounds, implied)]
+    for row in gaps[::-1]:
+        completions.append(logsumexp(_ways(completions[-1], row, implied), axis=0))
+    return CountChain(gaps, implied, tuple(completions[::-1]))
+
+
+def _allowed(clients: int, bounds: Bounds, implied: int) -> FloatArray:
+    """0 for final count vectors within the bounds, -inf for all others."""
+    lower, upper = np.delete(bounds.lower, implied), np.delete(bounds.upper, implied)
+    counts = np.indices(tuple(upper + 1))
+    rest = clients - counts.sum(axis=0)
+    allowed = (rest >= bounds.lower[implied]) & (rest <= bounds.upper[implied])
+    for least, count in zip(lower, counts, strict=True):
+        allowed &= count >= least
+    return np.where(allowed, 0.0, -np.inf)
+
+
+def _axes(clusters: int, implied: int) -> list[tuple[int, int]]:
+    """(cluster, axis of its count) of all clusters that have one."""
+    others = [cluster for cluster in range(clusters) if cluster != implied]
+    return list(zip(others, range(clusters - 1), strict=True))
+
+
+def _shifted(axis: int, dimensions: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Index of count vectors that can take one client more in `axis`, and of the results."""
+    before, after = [slice(None)] * dimensions, [slice(None)] * dimensions
+    before[axis], after[axis] = slice(None, -1), slice(1, None)
+    return tuple(before), tuple(after)
+
+
+def _strides(shape: tuple[int, ...], implied: int) -> IntArray:
+    """How far a flat index moves when a cluster takes a client, int64 of shape (clusters,)."""
+    steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return np.array([*steps[:implied], 0, *steps[implied:]], dtype=np.int64)
+
+
+def _ways(after: FloatArray, row: FloatArray, implied: int) -> FloatArray:
+    """Log weight of placing a client in each cluster and completing; (clusters, *counts)."""
+    ways = np.full((len(row), *after.shape), -np.inf)
+    ways[implied] = after - row[implied]
+    for cluster, axis in _axes(len(row), implied):
+        taking, taken = _shifted(axis, after.ndim)
+        ways[cluster][taking] = after[taken] - row[cluster]
+    return ways
+
+
+def _advance(placed: FloatArray, implied: int) -> FloatArray:
+    """Probability of each count vector once a client is placed; `placed` is per cluster."""
+    state: FloatArray = placed[implied].copy()
+    for cluster, axis in _axes(len(placed), implied):
+        taking, taken = _shifted(axis, state.ndim)
+        state[taken] += placed[cluster][taking]
+    return state
+
+
+def _only(placed: FloatArray, cluster: int) -> FloatArray:
+    kept = np.zeros_like(placed)
+    kept[cluster] = placed[cluster]
+    return kept

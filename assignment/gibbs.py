@@ -1,0 +1,154 @@
+"""Association marginals by Gibbs sampling, for problems beyond exact counting.
+
+Each sweep resamples every client's cluster where the bounds leave room, and then decides for
+disjoint random pairs of clients whether they swap clusters, which leaves all sizes as they are.
+Chains start from best associations of perturbed costs (Papandreou and Yuille, 2011), so they start
+spread out. Forbidden pairs can leave associations that no swap connects: chains then disagree, and
+the result is marked as not converged.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignment.arrays import FloatArray, IntArray
+from assignment.costs import row_gaps
+from assignment.feasible import best_labels
+from assignment.problem import Bounds, Problem
+from assignment.sampling_quality import effective_sample_size, potential_scale_reduction
+
+CHAINS = 16
+SWEEPS = 1000
+WARM_UP = 100
+MAX_STORED_LABELS = 20_000_000
+"""Sweeps are thinned so that no more labels (8 bytes each) are kept."""
+
+ENOUGH_DRAWS = 400
+"""Effective sample size from which a run counts as converged (Vehtari et al., 2021)."""
+
+LARGEST_SCALE_REDUCTION = 1.01
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsDraws:
+    """Associations visited by all chains.
+
+    Attributes:
+        labels: clusters, int64 of shape (sweeps, chains, clients).
+        effective_sample_size: number of independent draws they are worth, for the client and
+            cluster, or the cost, that is known worst.
+        scale_reduction: largest disagreement between chains (1: none).
+    """
+
+    labels: IntArray
+    effective_sample_size: float
+    scale_reduction: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether there are enough effective draws and the chains agree."""
+        return (
+            self.effective_sample_size >= ENOUGH_DRAWS
+            and self.scale_reduction <= LARGEST_SCALE_REDUCTION
+        )
+
+    @property
+    def pooled(self) -> IntArray:
+        """All draws, int64 of shape (draws, clients)."""
+        return self.labels.reshape(-1, self.labels.shape[-1])
+
+    def probabilities(self, clusters: int) -> FloatArray:
+        """Share of draws that place each client in each cluster, float64 (clients, clusters)."""
+        pooled = self.pooled
+        return np.stack([(pooled == cluster).mean(axis=0) for cluster in range(clusters)], axis=1)
+
+    def co_association(self) -> FloatArray:
+        """Share of draws in which two clients share a cluster, float64 (clients, clients)."""
+        pooled = self.pooled
+        together = np.zeros((pooled.shape[1], pooled.shape[1]))
+        for cluster in range(int(pooled.max()) + 1):
+            member = (pooled == cluster).astype(np.float64)
+            together += member.T @ member
+        return together / len(pooled)
+
+    def sample(self, rng: np.random.Generator, n: int) -> IntArray:
+        """Draws from the chains' history, with replacement, int64 of shape (n, clients)."""
+        return self.pooled[rng.integers(len(self.pooled), size=n)]
+
+
+def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) -> GibbsDraws:
+    """Sample associations within the bounds of a problem.
+
+    Args:
+        problem: costs and bounds.
+        rng: source of all randomness.
+        sweeps: sweeps kept per chain, after `WARM_UP` that are not.
+
+    Raises:
+        InfeasibleError: no association is feasible.
+    """
+    gaps = row_gaps(problem.cost)[1]
+    bounds = problem.bounds or Bounds(
+        np.zeros(problem.clusters, dtype=np.int64), np.full(problem.clusters, problem.clients)
+    )
+    labels = _starts(gaps, bounds, rng)
+    thinning = max(1, -(-sweeps * labels.size // MAX_STORED_LABELS))
+    kept, costs = [], []
+    for sweep in range(WARM_UP + sweeps):
+        if (bounds.lower < bounds.upper).sum() > 1:
+            _relocate(labels, gaps, bounds, rng)
+        _swap(labels, gaps, rng)
+        if sweep >= WARM_UP and (sweep - WARM_UP) % thinning == 0:
+            kept.append(labels.copy())
+            costs.append(gaps[np.arange(len(gaps)), labels].sum(axis=1))
+    history = np.stack(kept)
+    return GibbsDraws(history, *_quality(history, np.stack(costs), problem.clusters))
+
+
+def _starts(gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> IntArray:
+    """Best associations of randomly perturbed costs, int64 of shape (chains, clients)."""
+    best_labels(gaps, bounds)
+    perturbed = (gaps - rng.gumbel(size=gaps.shape) for _ in range(CHAINS))
+    return np.stack([best_labels(cost, bounds) for cost in perturbed])
+
+
+def _relocate(labels: IntArray, gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> None:
+    """Resample one client after the other among the clusters that have room for it."""
+    chains, clusters = np.arange(len(labels)), gaps.shape[1]
+    sizes = np.stack([(labels == cluster).sum(axis=1) for cluster in range(clusters)], axis=1)
+    noise = rng.gumbel(size=(len(gaps), len(labels), clusters))
+    for client in rng.permutation(len(gaps)):
+        present = labels[:, client]
+        open_to = sizes < bounds.upper
+        open_to &= (sizes[chains, present] > bounds.lower[present])[:, None]
+        open_to[chains, present] = True
+        score = np.where(open_to, noise[client] - gaps[client], -np.inf)
+        chosen = score.argmax(axis=1)
+        sizes[chains, present] -= 1
+        sizes[chains, chosen] += 1
+        labels[:, client] = chosen
+
+
+def _swap(labels: IntArray, gaps: FloatArray, rng: np.random.Generator) -> None:
+    """Swap the clusters of disjoint random pairs of clients, each with its own probability."""
+    order = rng.permuted(np.tile(np.arange(labels.shape[1]), (len(labels), 1)), axis=1)
+    half = labels.shape[1] // 2
+    first, second = order[:, :half], order[:, half : 2 * half]
+    chains = np.arange(len(labels))[:, None]
+    of_first, of_second = labels[chains, first], labels[chains, second]
+    swapped = gaps[first, of_second] + gaps[second, of_first]
+    extra = swapped - gaps[first, of_first] - gaps[second, of_second]
+    swaps = rng.logistic(size=extra.shape) > extra
+    labels[chains, first] = np.where(swaps, of_second, of_first)
+    labels[chains, second] = np.where(swaps, of_first, of_second)
+
+
+def _quality(history: IntArray, costs: FloatArray, clusters: int) -> tuple[float, float]:
+    """Worst effective sample size and scale reduction over costs and all memberships."""
+    size = effective_sample_size(costs[..., None])
+    reduction = potential_scale_reduction(costs[..., None])
+    for cluster in range(clusters):
+        member = (history == cluster).astype(np.float64)
+        size = min(size, effective_sample_size(member))
+        reduction = max(reduction, potential_scale_reduction(member))
+    return size, reduction

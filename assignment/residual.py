@@ -1,0 +1,138 @@
+"""Residual graphs over clusters: what it costs to move one client from cluster to cluster.
+
+Node i < K is cluster i, node K is the slack that carries the bounds on cluster sizes. An edge
+i -> k has the least extra cost of moving a client from i to k; i -> slack is open where i may grow
+and slack -> i where i may shrink. K + 1 nodes stand for any number of clients.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from assignment.arrays import BoolArray, FloatArray, IntArray
+from assignment.problem import Bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Cheapest moves of one client between clusters, given everybody's present cluster.
+
+    Attributes:
+        extra: cost of every client's move to every cluster above its present one in nats, float64
+            of shape (clients, clusters); +inf where forbidden.
+        members: clients sorted by present cluster, int64 of shape (clients,).
+        starts: where each cluster's members begin, int64 of shape (clusters,).
+        sizes: clients per cluster, int64 of shape (clusters,).
+        least: least extra cost from cluster to cluster in nats, float64 (clusters, clusters).
+    """
+
+    extra: FloatArray
+    members: IntArray
+    starts: IntArray
+    sizes: IntArray
+    least: FloatArray
+
+    def cheapest_client(self, source: int, target: int) -> int:
+        """The member of `source` that moves to `target` at least cost."""
+        start = self.starts[source]
+        members = self.members[start : start + self.sizes[source]]
+        return int(members[np.argmin(self.extra[members, target])])
+
+
+def moves_between_clusters(extra: FloatArray, labels: IntArray) -> Moves:
+    """Reduce moves of clients to moves between clusters.
+
+    Args:
+        extra: extra cost of every move in nats, shape (clients, clusters); see `Moves`.
+        labels: present cluster of every client, int64 of shape (clients,).
+    """
+    clusters = extra.shape[1]
+    members = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels, minlength=clusters)
+    starts = np.cumsum(sizes) - sizes
+    filled = sizes.nonzero()[0]
+    if len(filled) == clusters:
+        least = np.minimum.reduceat(extra[members], starts, axis=0)
+    else:
+        least = np.full((clusters, clusters), np.inf)
+        least[filled] = np.minimum.reduceat(extra[members], starts[filled], axis=0)
+    least.flat[:: clusters + 1] = np.inf
+    return Moves(extra, members, starts, sizes, least)
+
+
+def client_moves(moves: Moves, path: list[int]) -> list[tuple[int, int]]:
+    """(client, new cluster) along a path over clusters; steps through the slack move nobody."""
+    slack = len(moves.least)
+    return [
+        (moves.cheapest_client(source, target), target)
+        for source, target in pairwise(path)
+        if slack not in (source, target)
+    ]
+
+
+def residual_graph(least: FloatArray, grows: BoolArray, shrinks: BoolArray) -> FloatArray:
+    """Edge costs in nats of the residual graph, float64 of shape (clusters + 1, clusters + 1).
+
+    Args:
+        least: least extra cost of a move from cluster to cluster, shape (clusters, clusters).
+        grows: clusters that may take one more client, shape (clusters,).
+        shrinks: clusters that may lose one client, shape (clusters,).
+    """
+    slack = len(least)
+    graph = np.empty((slack + 1, slack + 1))
+    graph[:slack, :slack] = least
+    graph[:slack, slack] = np.where(grows, 0.0, np.inf)
+    graph[slack, :slack] = np.where(shrinks, 0.0, np.inf)
+    graph.flat[:: slack + 2] = 0.0
+    return graph
+
+
+def slack_moves(sizes: IntArray, bounds: Bounds) -> tuple[BoolArray, BoolArray]:
+    """Clusters that may grow and clusters that may shrink, each bool of shape (clusters,)."""
+    return sizes < bounds.upper, sizes > bounds.lower
+
+
+def path_levels(graph: FloatArray) -> list[FloatArray]:
+    """Least path costs in nats over at most 1, 2, 4, ... edges, by repeated min-plus squaring.
+
+    The last table holds the least cost of any path, provided that no cycle has a negative cost.
+    """
+    levels, hops = [graph], 1
+    while hops < len(graph) - 1:
+        least = levels[-1]
+        longer = np.minimum.reduce(least[:, :, None] + least, axis=1)
+        levels.append(longer)
+        hops *= 2
+    return levels
+
+
+def shortest_path(levels: list[FloatArray], source: int, target: int) -> list[int]:
+    """Nodes of a least path from source to target; each node at most once.
+
+    Midpoints are looked up level by level, so that cycles of no cost cannot trap the search, and
+    a node met twice is short-cut.
+    """
+    first_seen: dict[int, int] = {source: 0}
+    path = [source]
+    for node in _walk(levels, len(levels) - 1, source, target):
+        if node in first_seen:
+            for dropped in path[first_seen[node] + 1 :]:
+                del first_seen[dropped]
+            del path[first_seen[node] + 1 :]
+        else:
+            first_seen[node] = len(path)
+            path.append(node)
+    return path
+
+
+def _walk(levels: list[FloatArray], level: int, source: int, target: int) -> list[int]:
+    """Nodes after `source` on a least walk of at most 2**level edges."""
+    while level and levels[level - 1][source, target] <= levels[level][source, target]:
+        level -= 1
+    if level == 0:
+        return [target]
+    shorter = levels[level - 1]
+    middle = int(np.argmin(shorter[source] + shorter[:, target]))
+    before = _walk(levels, level - 1, source, middle)
+    return before + _walk(levels, level - 1, middle, target)
