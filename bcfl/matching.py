@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
+
+import assignment
 
 
 def best_matching(gain: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -13,5 +14,4 @@ def best_matching(gain: NDArray[np.float64]) -> NDArray[np.int64]:
     Args:
         gain: (n, n) gain of matching a row to a column.
     """
-    _, columns = linear_sum_assignment(gain, maximize=True)
-    return np.asarray(columns, dtype=np.int64)
+    return assignment.best_assignment(gain.max() - gain, lower=1, upper=1).labels

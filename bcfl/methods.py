@@ -20,9 +20,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from assignment import SolverName
 from bcfl.aggregation import Aggregation
 from bcfl.federation import Method
 from bcfl.policies import KMeansAssociation, LikelihoodAssociation, Policy, SingleCluster, WarmUp
+from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.likelihood import Temperature
 from bcfl.requests import Curvature, Objective
 from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis, Tracker
@@ -42,6 +44,9 @@ class Settings:
         curvature: curvature of the methods with posteriors.
         temperature: of the association weights, see `LikelihoodAssociation`.
         score_samples: samples scored per client; None scores all.
+        cluster_size: bounds on the number of clients per cluster, for methods that associate by
+            loss or weight.
+        solver: how associations are ranked in the methods with posteriors.
         aggregation: of the methods with posteriors.
         prior_precision: of the prior around the initial network.
         warm_up_rounds: rounds of K-means on local models in `-w` methods.
@@ -52,6 +57,8 @@ class Settings:
     curvature: Curvature = "ggn"
     temperature: Temperature = "mean"
     score_samples: int | None = None
+    cluster_size: ClusterSize = FREE
+    solver: SolverName = "auto"
     aggregation: Aggregation = field(default_factory=Aggregation)
     prior_precision: float = 1.0
     warm_up_rounds: int = 2
@@ -77,8 +84,8 @@ def ifca(settings: Settings) -> Method:
     policy = LikelihoodAssociation(
         settings.num_clusters,
         settings.flat,
-        solver="argmin",
         score_samples=settings.score_samples,
+        cluster_size=settings.cluster_size,
     )
     return Method(policy, name="ifca")
 
@@ -101,7 +108,9 @@ def bcfl_with(settings: Settings, tracker: Tracker, name: str) -> Method:
         settings.num_clusters,
         settings.laplace,
         settings.temperature,
+        solver=settings.solver,
         score_samples=settings.score_samples,
+        cluster_size=settings.cluster_size,
     )
     return Method(
         policy, tracker, settings.aggregation, name, prior_precision=settings.prior_precision

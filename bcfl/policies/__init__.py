@@ -1,5 +1,6 @@
 """Association policies: given one hypothesis, rank the associations that may follow it."""
 
+from bcfl.policies.capacity import ClusterSize
 from bcfl.policies.kmeans import KMeansAssociation
 from bcfl.policies.likelihood import LikelihoodAssociation
 from bcfl.policies.policy import (
@@ -16,6 +17,7 @@ from bcfl.policies.warm_up import WarmUp
 
 __all__ = [
     "Candidate",
+    "ClusterSize",
     "Continue",
     "KMeansAssociation",
     "LikelihoodAssociation",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import assignment
 from bcfl.hypothesis import Hypothesis
+from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.evidence import joint_log_weight
 from bcfl.policies.policy import Candidate, Ranking, RoundContext, candidate
 from bcfl.requests import EvidenceSum, Exchange, LossSum, Objective, Score, Steps, loss_matrix
@@ -37,16 +38,19 @@ class LikelihoodAssociation:
         evidence: `separable` (equation 9 with one sample point, the mean): a client's weight does
             not depend on who else is in the cluster; `joint`: candidates are weighed again by the
             Laplace evidence of all their clients together, exact for linear-Gaussian models.
-        solver: how associations are ranked: `heap`, `murty`, or `argmin` for the best alone.
+        solver: how associations are ranked: `argmin` (the best alone) and `heap` for free cluster
+            sizes, `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
         score_samples: score at most so many samples per client; None scores all.
+        cluster_size: bounds on the number of clients per cluster.
     """
 
     num_clusters: int
     objective: Objective
     temperature: Temperature = "mean"
     evidence: Literal["separable", "joint"] = "separable"
-    solver: Literal["argmin", "heap", "murty"] = "heap"
+    solver: assignment.SolverName = "auto"
     score_samples: int | None = None
+    cluster_size: ClusterSize = FREE
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
@@ -55,12 +59,21 @@ class LikelihoodAssociation:
             raise ValueError(f"evidence must be 'separable' or 'joint', got {self.evidence!r}")
         if self.evidence == "joint" and self.temperature == "mean":
             raise ValueError("joint evidence needs a number as temperature, got 'mean'")
+        if self.solver not in assignment.SOLVERS:
+            raise ValueError(
+                f"solver must be one of {', '.join(assignment.SOLVERS)}, got {self.solver!r}"
+            )
         if self.score_samples is not None and self.score_samples < 1:
             raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
         log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Score every cluster on every participant, then rank."""
+        """Score every cluster on every participant, then rank.
+
+        Raises:
+            ValueError: the bounds on cluster sizes do not fit the number of clients.
+        """
+        self.cluster_size.check(self.num_clusters, len(hypothesis.association.clients))
         keys = tuple(posterior.key for posterior in hypothesis.clusters)
         distinct = tuple(dict.fromkeys(keys))
         statistic: Literal["loss", "evidence"] = (
@@ -84,12 +97,14 @@ class LikelihoodAssociation:
     def _ranked(
         self, parent: Hypothesis, clients: Sequence[str], cost: NDArray[np.float64]
     ) -> Ranking:
+        lower, upper = self.cluster_size.left_for(clients, parent.association)
+
         def candidates() -> Iterator[Candidate]:
-            for ranked in assignment.iter_assignments(cost, solver=self.solver):
+            for ranked in assignment.iter_assignments(cost, lower, upper, solver=self.solver):
                 labels = dict(zip(clients, map(int, ranked.labels), strict=True))
                 yield candidate(parent, labels, self.objective, log_weight=-ranked.cost)
 
-        return Ranking(candidates(), assignment.log_partition(cost))
+        return Ranking(candidates(), log_total(cost, lower, upper))
 
     def _jointly(
         self,
@@ -118,3 +133,13 @@ class LikelihoodAssociation:
         complete = len(weighed) == self.num_clusters ** len(clients)
         total = np.logaddexp.reduce([one.log_weight for one in weighed]) if complete else np.nan
         return Ranking(weighed, float(total))
+
+
+def log_total(
+    cost: NDArray[np.float64], lower: NDArray[np.int64] | None, upper: NDArray[np.int64] | None
+) -> float:
+    """Log of the summed weight of all associations, nats; NaN where bounds make it too costly."""
+    try:
+        return assignment.log_partition(cost, lower, upper)
+    except assignment.StateBudgetError:
+        return float("nan")

@@ -1,0 +1,80 @@
+"""Bounds on how many clients a cluster may have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.association import UNSEEN, Association
+
+
+@dataclass(frozen=True)
+class ClusterSize:
+    """Fewest and most clients of each cluster, over all clients, present or absent.
+
+    Attributes:
+        lower: fewest clients per cluster.
+        upper: most clients per cluster; None is no limit.
+    """
+
+    lower: int = 0
+    upper: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.lower < 0 or (self.upper is not None and self.upper < max(self.lower, 1)):
+            raise ValueError(
+                f"cluster_size must be (lower, upper) with 0 <= lower <= upper and upper at "
+                f"least 1 or None, got {(self.lower, self.upper)}"
+            )
+
+    @property
+    def free(self) -> bool:
+        """Whether every size is allowed."""
+        return self.lower == 0 and self.upper is None
+
+    def check(self, num_clusters: int, num_clients: int) -> None:
+        """Check that the clients can be spread over the clusters at all.
+
+        Raises:
+            ValueError: too few clients for `lower`, or too many for `upper`.
+        """
+        most = num_clients if self.upper is None else self.upper * num_clusters
+        if not self.lower * num_clusters <= num_clients <= most:
+            raise ValueError(
+                f"cluster_size {(self.lower, self.upper)} does not fit {num_clients} clients in "
+                f"{num_clusters} clusters"
+            )
+
+    def left_for(
+        self, clients: Sequence[str], association: Association
+    ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+        """(clusters,) bounds for the clients that choose now, given those that stay where they are.
+
+        Where the clients at hand are too few to fill all clusters up, the lower bounds are met as
+        evenly as they can be.
+
+        Args:
+            clients: those that choose.
+            association: where everybody is before the round.
+
+        Returns:
+            Lower and upper bounds, both None where sizes are free.
+        """
+        if self.free:
+            return None, None
+        staying = association.labels.copy()
+        staying[[association.position[client] for client in clients]] = UNSEEN
+        sizes = np.bincount(staying[staying != UNSEEN], minlength=association.num_clusters)
+        lower = np.maximum(self.lower - sizes, 0)
+        level = self.lower
+        while np.minimum(lower, level).sum() > len(clients):
+            level -= 1
+        most = len(association.clients) if self.upper is None else self.upper
+        return np.minimum(lower, level).astype(np.int64), np.maximum(most - sizes, 0)
+
+
+FREE = ClusterSize()
+"""Clusters of any size."""
