@@ -1,0 +1,197 @@
+"""Worlds whose answers are known in closed form, shared by the tests of this folder.
+
+Nothing here calls the code under test to get a number: clients answer by numpy.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+import bcfl
+from bcfl.association import Association
+from bcfl.federation import FederationState, Setting, server_round
+from bcfl.hypothesis import Hypothesis, HypothesisSet
+from bcfl.policies import LikelihoodAssociation
+from bcfl.posterior import birth
+from bcfl.requests import (
+    ClientInfo,
+    Describe,
+    EvidenceSum,
+    LossSum,
+    Objective,
+    Score,
+    Train,
+    Trained,
+)
+from experiments.models import linear
+
+EXACT_MAP = Objective(prior_weight=1.0, curvature="ggn", curvature_samples=None)
+
+
+@dataclass(frozen=True)
+class LinearWorld:
+    """Linear-Gaussian clients, y = X w + unit noise, that see new data in each round.
+
+    The columns of every X are orthogonal, so that the exact curvature is diagonal.
+
+    Attributes:
+        data: by round, then by client: (X, y).
+        prior_means: (clusters, parameters).
+        prior_precisions: (clusters,).
+    """
+
+    data: tuple
+    prior_means: np.ndarray
+    prior_precisions: np.ndarray
+
+    @classmethod
+    def drawn(cls, seed, clients=3, clusters=2, rounds=3, parameters=2):
+        random = np.random.default_rng(seed)
+        names = [f"c{index}" for index in range(clients)]
+        truth = random.normal(size=(clusters, parameters))
+        data = []
+        for _ in range(rounds):
+            shards = {}
+            for index, name in enumerate(names):
+                rows = [int(n) for n in random.integers(1, 4, size=parameters)]
+                design = np.zeros((sum(rows), parameters))
+                design[np.arange(sum(rows)), np.repeat(np.arange(parameters), rows)] = (
+                    random.uniform(0.3, 1.2, size=sum(rows))
+                )
+                noise = random.normal(size=len(design))
+                shards[name] = (design, design @ truth[index % clusters] + noise)
+            data.append(shards)
+        means = truth + random.normal(scale=0.7, size=truth.shape)
+        return cls(tuple(data), means, random.uniform(0.5, 2.0, size=clusters))
+
+    @property
+    def clients(self):
+        return tuple(sorted(self.data[0]))
+
+    @property
+    def num_clusters(self):
+        return len(self.prior_means)
+
+    @property
+    def model(self):
+        return linear(self.prior_means.shape[1], 1, likelihood="gaussian", bias=False)
+
+    def of(self, client, round):
+        """Data of a client; the last round's data are seen again in all later rounds."""
+        return self.data[min(round, len(self.data) - 1)][client]
+
+    def answer(self, requests, models, round):
+        return {r: self._one(r, models, round) for r in requests}
+
+    def _one(self, request, models, round):
+        design, values = self.of(request.client, round)
+        match request:
+            case Describe():
+                return ClientInfo({"train": len(values)}, (design.shape[1],))
+            case Train():
+                prior = models[request.start]
+                mean = prior.mean(self.model).numpy()
+                precision = prior.prior_precision(self.model).numpy()
+                mode, _ = dense_posterior(mean, precision, [(design, values)])
+                curvature = torch.from_numpy(np.diag(design.T @ design).copy())
+                return Trained(torch.from_numpy(mode), torch.empty(0), curvature, len(values))
+            case Score():
+                means = {key: models[key].mean(self.model).numpy() for key in request.models}
+                return {key: self._score(request, mean, round) for key, mean in means.items()}
+
+    def _score(self, request, mean, round):
+        design, values = self.of(request.client, round)
+        residual = values - design @ mean
+        log_likelihood = -0.5 * float(residual @ residual + len(values) * math.log(2 * math.pi))
+        if request.statistic == "loss":
+            return LossSum(-log_likelihood, 0.0, len(values))
+        slope = torch.from_numpy(design.T @ residual)
+        bend = torch.from_numpy(np.diag(design.T @ design).copy())
+        return EvidenceSum(log_likelihood, slope, bend, len(values))
+
+    def start(self, order=None):
+        """One hypothesis with the prior of each cluster; `order` relabels the clusters."""
+        order = range(self.num_clusters) if order is None else order
+        clusters = tuple(
+            birth(
+                self.model,
+                f"prior {index}",
+                torch.from_numpy(self.prior_means[index]),
+                torch.empty(0),
+                float(self.prior_precisions[index]),
+            )
+            for index in order
+        )
+        unseen = Association.unseen(self.clients, self.num_clusters)
+        return FederationState(HypothesisSet((Hypothesis(clusters, unseen),)))
+
+    def method(self, tracker, *, fusion="exact", memory="accumulate", **policy):
+        chosen = {"temperature": 1.0, **policy}
+        association = LikelihoodAssociation(self.num_clusters, EXACT_MAP, **chosen)
+        return bcfl.Method(association, tracker, bcfl.Aggregation(fusion, memory))
+
+    def run(self, method, rounds, state=None):
+        """States after each round."""
+        state = self.start() if state is None else state
+        states = []
+        for _ in range(rounds):
+            state, _ = server_round(method, self.model, self, state, Setting(0, evaluates=False))
+            states.append(state)
+        return states
+
+
+def dense_posterior(mean, precision, shards):
+    """Mean and covariance given all shards at once, by dense linear algebra."""
+    prior = np.diag(np.broadcast_to(precision, mean.shape))
+    designs = np.concatenate([design for design, _ in shards]) if shards else np.zeros((0, 1))
+    if not len(designs):
+        return mean.copy(), np.linalg.inv(prior)
+    values = np.concatenate([values for _, values in shards])
+    total = prior + designs.T @ designs
+    return np.linalg.solve(total, prior @ mean + designs.T @ values), np.linalg.inv(total)
+
+
+def path_of(history, index):
+    """Labels of all rounds that led to hypothesis `index` of the last snapshot."""
+    path = []
+    for snapshot in reversed(history):
+        path.append(tuple(map(int, snapshot.associations[index].labels)))
+        (index,) = snapshot.parents[index]
+    return tuple(reversed(path))
+
+
+def by_path(state):
+    """Hypotheses of a state by their history of associations."""
+    found = {path_of(state.history, i): h for i, h in enumerate(state.hypotheses)}
+    assert len(found) == len(state.hypotheses)
+    return found
+
+
+@pytest.fixture(name="linear_world")
+def linear_world_fixture():
+    """Draw a linear-Gaussian world from a seed."""
+    return LinearWorld.drawn
+
+
+@pytest.fixture(name="by_path")
+def by_path_fixture():
+    """Hypotheses of a state by their history of associations."""
+    return by_path
+
+
+@pytest.fixture(name="dense_posterior")
+def dense_posterior_fixture():
+    """Mean and covariance given all shards at once."""
+    return dense_posterior
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small problems are quicker on one thread, and tests may run side by side."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
