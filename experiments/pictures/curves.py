@@ -1,0 +1,110 @@
+"""Numbers over rounds, one line per method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.pictures.drawing import FAINT, INK, line_style, spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Series = Mapping[str, NDArray[np.float64]]
+"""By method, (seeds, rounds) numbers, NaN where unknown."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        title: what is shown, with its unit.
+        series: the numbers.
+        format: how the last value is written beside its line.
+        zoom: leave out the low values of the first tenth of the rounds.
+    """
+
+    title: str
+    series: Series
+    format: str = "{:.2f}"
+    zoom: bool = False
+
+
+def draw_curves(panels: list[Panel]) -> Figure:
+    """Mean over seeds as a line, smallest to largest as a band, for each method and panel."""
+    from matplotlib.figure import Figure
+
+    longest = max(len(panel.series) for panel in panels)
+    height = max(3.3, 0.7 + 0.26 * longest)
+    figure = Figure(figsize=(10.4, height))
+    axes = figure.subplots(1, 2, squeeze=False)[0]
+    figure.subplots_adjust(left=0.05, right=0.855, wspace=0.62, top=0.9, bottom=0.55 / height)
+    for panel, place in zip(panels, axes, strict=False):
+        _draw_panel(place, panel, height)
+    for unused in axes[len(panels) :]:
+        unused.set_axis_off()
+    return figure
+
+
+def seed_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(rounds,) mean over the seeds that are known; NaN where none is.
+
+    Args:
+        values: (seeds, rounds) numbers, NaN where unknown.
+    """
+    return np.ma.masked_invalid(values).mean(axis=0).filled(np.nan)  # type: ignore[no-any-return]
+
+
+def _draw_panel(axes: Axes, panel: Panel, height: float) -> None:
+    ends = []
+    for index, (method, values) in enumerate(panel.series.items()):
+        known = np.ma.masked_invalid(values)
+        mean, rounds = seed_mean(values), np.arange(1, values.shape[1] + 1)
+        style = line_style(index)
+        low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
+        if len(values) > 1:
+            axes.fill_between(rounds, low, high, color=style["color"], alpha=0.13, linewidth=0)
+        axes.plot(rounds, mean, gid=f"line-{method}", **style)
+        if np.isfinite(mean).any():
+            ends.append((index, method, float(mean[np.isfinite(mean)][-1])))
+    axes.set_title(panel.title, loc="left")
+    axes.set_xlabel("round")
+    axes.grid(axis="y")
+    axes.margins(x=0.02)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if panel.zoom:
+        _leave_out_start(axes, panel.series)
+    _label_ends(axes, ends, panel.format, 0.19 / (0.9 * height - 0.55))
+
+
+def _leave_out_start(axes: Axes, series: Series) -> None:
+    later = [values[:, values.shape[1] // 10 :] for values in series.values()]
+    known = np.concatenate([values[np.isfinite(values)] for values in later])
+    if known.size and known.max() > known.min():
+        margin = 0.04 * (known.max() - known.min())
+        axes.set_ylim(known.min() - margin, known.max() + margin)
+
+
+def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: float) -> None:
+    bottom, top = axes.get_ylim()
+    wanted = [(value - bottom) / (top - bottom) for _, _, value in ends]
+    places = spread(wanted, gap, 0.0, 1.0)
+    for (index, method, value), start, place in zip(ends, wanted, places, strict=True):
+        options = {"transform": axes.transAxes, "clip_on": False}
+        axes.plot([1.0, 1.04], [start, place], color=FAINT, linewidth=0.5, **options)
+        axes.plot([1.05, 1.14], [place, place], **options, **line_style(index))
+        axes.text(
+            1.16,
+            place,
+            f"{method}  {form.format(value)}",
+            va="center",
+            fontsize=8.5,
+            color=INK,
+            transform=axes.transAxes,
+        )

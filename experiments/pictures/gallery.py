@@ -1,0 +1,173 @@
+"""The pictures of the report, each with a line that says what to look for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.pictures import client_graph, clusters, cost, curves
+from experiments.pictures.drawing import inline_svg
+from experiments.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in the page.
+
+    Attributes:
+        svg: the picture as an element of the page.
+        caption: what to look for.
+    """
+
+    svg: str
+    caption: str
+
+
+def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
+    """The pictures of the report by name, None where the run has nothing to show."""
+    return {
+        "curves": _curves(run),
+        "graph": _client_graph(run),
+        "sizes": _cluster_sizes(run),
+        "hypotheses": _hypotheses(run),
+        "cost": _cost(run),
+    }
+
+
+def _picture(draw: Callable[[], Figure], name: str, title: str, caption: str) -> Picture:
+    return Picture(inline_svg(draw, name, title), caption)
+
+
+def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
+    """A field of the methods that have it, by method."""
+    series = {method: run.series(method, field) * factor for method in run.methods}
+    return {m: values for m, values in series.items() if np.isfinite(values).any()}
+
+
+def _curves(run: RunFolder) -> Picture | None:
+    wanted = [
+        curves.Panel("accuracy, %", _known(run, "accuracy", 100.0), "{:.1f}", zoom=True),
+        curves.Panel("adjusted Rand index", _known(run, "ari")),
+    ]
+    shown = [panel for panel in wanted if panel.series]
+    if not shown:
+        return None
+    several = any(len(run.seeds(method)) > 1 for method in run.methods)
+    band = " Line: mean over seeds, band: smallest to largest." if several else ""
+    both = len(shown) == 2
+    look = (
+        "Look for methods that reach the true groups (index 1) early: their accuracy should rise "
+        "with it."
+        if both
+        else "Look for how early the methods part, and whether they still rise at the end."
+    )
+    return _picture(
+        lambda: curves.draw_curves(shown),
+        "curves",
+        "Accuracy and adjusted Rand index over rounds, one line per method",
+        f"{look}{band} The first rounds may lie below the picture.",
+    )
+
+
+def _client_graph(run: RunFolder) -> Picture | None:
+    picture = client_graph.GraphPicture.of(run)
+    if picture is None:
+        return None
+    look = (
+        "Look for edges between shapes (groups taken for one) and for rings that fall apart "
+        "(one group split)."
+        if picture.known_groups
+        else "Look for groups of clients that hang together in one method and not in another."
+    )
+    seed = run.seeds(run.methods[0])[0]
+    notes = [
+        "Edge width: probability of sharing a cluster, mean over all rounds "
+        f"(seed {seed}; edges below {client_graph.LEAST_PROBABILITY:.0%} are left out)."
+    ]
+    if len(picture.groups) == client_graph.MOST_CLIENTS:
+        notes.append(f"At most {client_graph.MOST_CLIENTS} clients are shown, evenly chosen.")
+    return _picture(
+        lambda: client_graph.draw_client_graphs(picture),
+        "graph",
+        f"{len(picture.groups)} clients joined by how often they shared a cluster, by method",
+        " ".join([look, *notes]),
+    )
+
+
+def _cluster_sizes(run: RunFolder) -> Picture | None:
+    sizes = {m: [r.get("cluster_sizes") or [0] for r in run.first(m)] for m in run.methods}
+    if not any(any(map(sum, rows)) for rows in sizes.values()):
+        return None
+    return _picture(
+        lambda: clusters.draw_cluster_sizes(sizes),
+        "sizes",
+        "Clients per cluster over rounds, one panel per method",
+        "Look for the round after which the bands stay level: clients have stopped moving. "
+        "Clusters of the leading hypothesis, first seed; at the right, clients in the last round.",
+    )
+
+
+def _hypotheses(run: RunFolder) -> Picture | None:
+    mass, effective = _known(run, "log_captured_mass"), _known(run, "effective_hypotheses")
+    wanted = [
+        curves.Panel(
+            "log captured mass, nats",
+            {m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
+            "{:.1f}",
+            zoom=True,
+        ),
+        curves.Panel(
+            "effective number of hypotheses",
+            {m: v for m, v in effective.items() if np.nanmax(v) > 1.005},
+            "{:.1f}",
+        ),
+    ]
+    shown = [panel for panel in wanted if panel.series]
+    if not shown:
+        return None
+    return _picture(
+        lambda: curves.draw_curves(shown),
+        "hypotheses",
+        "Captured mass and effective number of hypotheses over rounds",
+        "Look at how far below 0 the mass ends: e to that power is the share of all associations "
+        "of the round that the kept ones stand for. Methods with one hypothesis, or with one "
+        "possible association, are left out where there is nothing to see.",
+    )
+
+
+def _cost(run: RunFolder) -> Picture:
+    return _picture(
+        lambda: cost.draw_cost({method: _cost_of(run, method) for method in run.methods}),
+        "cost",
+        "Bytes per round, trainings asked and done, and seconds by phase, by method",
+        "Look for trainings asked but not done: hypotheses that shared them. Means over seeds; "
+        "bytes are payload, evaluation not counted.",
+    )
+
+
+def _cost_of(run: RunFolder, method: str) -> cost.Cost:
+    phases: Counter[str] = Counter()
+    for rounds in run.rounds[method].values():
+        for entry in rounds:
+            phases.update(entry.get("seconds") or {})
+    seeds = len(run.seeds(method))
+    return cost.Cost(
+        _mean(run.series(method, "bytes_down")),
+        _mean(run.series(method, "bytes_up")),
+        _mean(np.nansum(run.series(method, "trainings_asked"), axis=1)),
+        _mean(np.nansum(run.series(method, "trainings_done"), axis=1)),
+        {phase: float(value) / seeds for phase, value in phases.items()},
+    )
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else 0.0
