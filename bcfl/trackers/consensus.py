@@ -45,10 +45,10 @@ class Consensus:
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank, train for the M best, merge."""
         successors, log_total = yield from expand(
-            hypotheses, policy, aggregation, context, self.num_associations
+            hypotheses.hypotheses, policy, aggregation, context, self.num_associations
         )
-        children, info = yield from train(hypotheses, successors, aggregation, model, context)
+        trained = yield from train(hypotheses.hypotheses, successors, aggregation, model, context)
         captured = log_captured_mass(successors, log_total)
-        weighted = HypothesisSet.weighted(children, context.round + 1, captured)
+        weighted = HypothesisSet.weighted(trained.children, context.round + 1, captured)
         merged = merge_hypotheses(aggregation, model, weighted.hypotheses)
-        return HypothesisSet((merged,), context.round + 1, captured), info
+        return HypothesisSet((merged,), context.round + 1, captured), trained.info

@@ -45,11 +45,11 @@ class MultiHypothesis:
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank over all hypotheses, cap, then train the survivors alone."""
         successors, log_total = yield from expand(
-            hypotheses, policy, aggregation, context, self.max_hypotheses
+            hypotheses.hypotheses, policy, aggregation, context, self.max_hypotheses
         )
-        children, info = yield from train(hypotheses, successors, aggregation, model, context)
+        trained = yield from train(hypotheses.hypotheses, successors, aggregation, model, context)
         captured = log_captured_mass(successors, log_total)
-        return HypothesisSet.weighted(children, context.round + 1, captured), info
+        return HypothesisSet.weighted(trained.children, context.round + 1, captured), trained.info
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ class Exact:
                 f"the exact tracker would keep {count} hypotheses after round {context.round}, "
                 f"limit is {self.limit}; use a multi-hypothesis tracker"
             )
-        successors, log_total = yield from expand(hypotheses, policy, aggregation, context, None)
-        children, info = yield from train(hypotheses, successors, aggregation, model, context)
+        successors, log_total = yield from expand(
+            hypotheses.hypotheses, policy, aggregation, context, None
+        )
+        trained = yield from train(hypotheses.hypotheses, successors, aggregation, model, context)
         captured = log_captured_mass(successors, log_total)
-        return HypothesisSet.weighted(children, context.round + 1, captured), info
+        return HypothesisSet.weighted(trained.children, context.round + 1, captured), trained.info

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -15,7 +15,8 @@ from bcfl.hypothesis import Hypothesis, HypothesisSet
 from bcfl.model import Model
 from bcfl.policies.policy import Candidate, Policy, RoundContext, answered
 from bcfl.posterior import Block
-from bcfl.requests import Exchange, Steps, together
+from bcfl.requests import Exchange, Steps, Train, together
+from bcfl.requests import Trained as LocalModel
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Successor:
 
 
 def expand(
-    hypotheses: HypothesisSet,
+    hypotheses: Sequence[Hypothesis],
     policy: Policy,
     aggregation: Aggregation,
     context: RoundContext,
@@ -73,7 +74,7 @@ def expand(
     log w(association | past) (BCFL, equation 11). Parents are read lazily, best first.
 
     Args:
-        hypotheses: those of before the round.
+        hypotheses: those that compete, with their log weights.
         policy: ranks the associations that may follow each.
         aggregation: says what of the past weights is carried.
         context: the round; its `candidates_per_parent` limits each hypothesis.
@@ -91,32 +92,47 @@ def expand(
             yield Successor(one, parent, float(carried[parent] + one.log_weight))
 
     merged = heapq.merge(*map(successors, range(len(hypotheses))), key=lambda s: -s.log_weight)
-    totals = [c + r.log_total for c, r in zip(carried, rankings, strict=True)]
-    return list(islice(merged, keep)), float(np.logaddexp.reduce(totals))
+    totals = np.array([c + r.log_total for c, r in zip(carried, rankings, strict=True)])
+    log_total = float("nan") if np.isnan(totals).any() else float(np.logaddexp.reduce(totals))
+    return list(islice(merged, keep)), log_total
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Successors after their trainings.
+
+    Attributes:
+        children: the hypotheses that came of the successors, in their order.
+        answers: answered trainings.
+        known: blocks made in this round, by key.
+        info: what happened.
+    """
+
+    children: list[Hypothesis]
+    answers: Mapping[Train, LocalModel]
+    known: dict[str, tuple[Block, FusionReport]]
+    info: TrackerInfo
 
 
 def train(
-    hypotheses: HypothesisSet,
+    parents: Sequence[Hypothesis],
     successors: Sequence[Successor],
     aggregation: Aggregation,
     model: Model,
     context: RoundContext,
-) -> Steps[tuple[list[Hypothesis], TrackerInfo]]:
+) -> Steps[Trained]:
     """Train for all successors at once and aggregate; equal work is done once."""
     known: dict[str, tuple[Block, FusionReport]] = {}
-    requests = [
-        training
-        for successor in successors
-        for training in successor.candidate.trainings
-        if training not in successor.candidate.answers
-    ]
-    models = [m for s in successors for m in hypotheses[s.parent].clusters]
-    replies = (yield Exchange.of(requests, models)) if requests else {}
+    answers = {t: a for s in successors for t, a in s.candidate.answers.items()}
+    trainings = [t for s in successors for t in s.candidate.trainings]
+    asked = [t for t in trainings if t not in answers]
+    models = [posterior for s in successors for posterior in parents[s.parent].clusters]
+    replies = (yield Exchange.of(asked, models)) if asked else {}
+    answers |= answered(asked, replies)
     children, report = [], FusionReport()
     for successor in successors:
-        chosen, parent = successor.candidate, hypotheses[successor.parent]
-        trained = {**chosen.answers, **answered(chosen.trainings, replies)}
-        clusters, seen = aggregation.combine(model, parent, chosen, trained, known, context.round)
+        chosen, parent = successor.candidate, parents[successor.parent]
+        clusters, seen = aggregation.combine(model, parent, chosen, answers, known, context.round)
         report += seen
         children.append(
             Hypothesis(
@@ -127,7 +143,7 @@ def train(
                 chosen.state,
             )
         )
-    return children, TrackerInfo(len(children), report)
+    return Trained(children, answers, known, TrackerInfo(len(children), report))
 
 
 def log_captured_mass(successors: Sequence[Successor], log_total: float) -> float:
