@@ -26,6 +26,7 @@ from bcfl.requests import (
     Train,
     Trained,
 )
+from experiments.datasets import load
 from experiments.models import linear
 
 EXACT_MAP = Objective(prior_weight=1.0, curvature="ggn", curvature_samples=None)
@@ -168,6 +169,53 @@ def by_path(state):
     found = {path_of(state.history, i): h for i, h in enumerate(state.hypotheses)}
     assert len(found) == len(state.hypotheses)
     return found
+
+
+def digits_clients(sizes, groups=2, shuffled=None):
+    """Clients with 8x8 digits; the labels of group g are turned by 5 g, so that groups differ."""
+    samples = load("optdigits")
+    order = np.random.default_rng(7).permutation(len(samples))
+    clients, start = [], 0
+    for index, size in enumerate(sizes):
+        rows = order[start : start + size + 10]
+        start += size + 10
+        group = index % groups
+        inputs = samples.inputs[rows].reshape(-1, 64)
+        targets = (samples.targets[rows] + 5 * group) % 10
+        train, test = (inputs[:size], targets[:size]), (inputs[size:], targets[size:])
+        clients.append(bcfl.ClientData.from_arrays(f"c{index:02}", train, test, group))
+    if shuffled is not None:
+        clients = [clients[i] for i in np.random.default_rng(shuffled).permutation(len(clients))]
+    return clients
+
+
+def assert_same_bits(ours, theirs):
+    """Hypothesis sets that are equal to the last bit, weights, keys and models."""
+    assert len(ours) == len(theirs)
+    assert ours.log_weights.tolist() == theirs.log_weights.tolist()
+    np.testing.assert_equal(ours.log_captured_mass, theirs.log_captured_mass)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one.association.labels, other.association.labels)
+        np.testing.assert_array_equal(one.association.serving, other.association.serving)
+        for mine, yours in zip(one.clusters, other.clusters, strict=True):
+            assert mine.key == yours.key
+            for block, twin in zip(mine.blocks, yours.blocks, strict=True):
+                assert torch.equal(block.gaussian.mean, twin.gaussian.mean)
+                assert torch.equal(block.gaussian.precision, twin.gaussian.precision)
+                assert torch.equal(block.prior.precision, twin.prior.precision)
+                assert torch.equal(block.buffers, twin.buffers)
+
+
+@pytest.fixture(name="digits_clients")
+def digits_clients_fixture():
+    """Clients with handwritten digits, from their numbers of training samples."""
+    return digits_clients
+
+
+@pytest.fixture(name="assert_same_bits")
+def assert_same_bits_fixture():
+    """Check that two hypothesis sets are equal to the last bit."""
+    return assert_same_bits
 
 
 @pytest.fixture(name="linear_world")
