@@ -171,6 +171,69 @@ def by_path(state):
     return found
 
 
+class SoftmaxRegression:
+    """Softmax regression with offsets in plain numpy; weights are (outputs, inputs + 1)."""
+
+    @staticmethod
+    def arrays(clients):
+        """Inputs with a column of ones, and labels, of each client."""
+        return {
+            data.client: (
+                np.column_stack([data.views["train"].inputs, np.ones(len(data.views["train"]))]),
+                data.views["train"].targets.numpy(),
+            )
+            for data in clients
+        }
+
+    @staticmethod
+    def weights(flat, outputs):
+        """Weights with the offsets as last column, from the flat layout."""
+        flat = flat.numpy()
+        return np.column_stack([flat[:-outputs].reshape(outputs, -1), flat[-outputs:]])
+
+    @staticmethod
+    def probabilities(weights, inputs):
+        logits = inputs @ weights.T
+        shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return shifted / shifted.sum(axis=1, keepdims=True)
+
+    @classmethod
+    def mean_loss(cls, weights, inputs, labels):
+        return -np.log(cls.probabilities(weights, inputs)[np.arange(len(labels)), labels]).mean()
+
+    @classmethod
+    def trained(cls, weights, data, batches, learning_rate, momentum=0.0):
+        """SGD with a velocity that starts at zero."""
+        inputs, labels = data
+        velocity = np.zeros_like(weights)
+        for batch in batches:
+            excess = cls.probabilities(weights, inputs[batch])
+            excess[np.arange(len(batch)), labels[batch]] -= 1
+            velocity = momentum * velocity + excess.T @ inputs[batch] / len(batch)
+            weights = weights - learning_rate * velocity
+        return weights
+
+
+def turned_clients(sizes, seed=0):
+    """Clients of three groups, whose classes are turned against one another; four inputs."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(scale=1.5, size=(3, 4))
+    clients = []
+    for index, size in enumerate(sizes):
+        labels = random.integers(3, size=size)
+        inputs = centres[labels] + random.normal(size=(size, 4))
+        turned = (labels + index % 3) % 3
+        clients.append(bcfl.ClientData.from_arrays(f"c{index}", (inputs, turned), group=index % 3))
+    return clients
+
+
+def states_of(federation, rounds):
+    """(state, record) after each round."""
+    seen = []
+    federation.run(rounds, on_round=lambda state, record: seen.append((state, record)))
+    return seen
+
+
 def digits_clients(sizes, groups=2, shuffled=None):
     """Clients with 8x8 digits; the labels of group g are turned by 5 g, so that groups differ."""
     samples = load("optdigits")
@@ -204,6 +267,24 @@ def assert_same_bits(ours, theirs):
                 assert torch.equal(block.gaussian.precision, twin.gaussian.precision)
                 assert torch.equal(block.prior.precision, twin.prior.precision)
                 assert torch.equal(block.buffers, twin.buffers)
+
+
+@pytest.fixture(name="softmax")
+def softmax_fixture():
+    """Softmax regression in plain numpy."""
+    return SoftmaxRegression
+
+
+@pytest.fixture(name="turned_clients")
+def turned_clients_fixture():
+    """Clients of three groups, from their numbers of samples."""
+    return turned_clients
+
+
+@pytest.fixture(name="states_of")
+def states_of_fixture():
+    """(state, record) after each round of a federation."""
+    return states_of
 
 
 @pytest.fixture(name="digits_clients")

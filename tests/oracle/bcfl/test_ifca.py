@@ -26,71 +26,18 @@ SIZES = (20, 33, 12, 41, 20, 27, 9)
 OBJECTIVE = Objective(local_steps=4, batch_size=10, learning_rate=0.2, momentum=0.0)
 
 
-# A plain statement of IFCA for softmax regression with offsets (Ghosh et al. 2020, algorithm 1).
-
-
-def softmax(logits):
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
-
-
-def mean_loss(weights, inputs, labels):
-    return -np.log(softmax(inputs @ weights.T)[np.arange(len(labels)), labels]).mean()
-
-
-def gradient(weights, inputs, labels):
-    excess = softmax(inputs @ weights.T)
-    excess[np.arange(len(labels)), labels] -= 1
-    return excess.T @ inputs / len(labels)
-
-
-def trained(weights, inputs, labels, batches, learning_rate):
-    for batch in batches:
-        weights = weights - learning_rate * gradient(weights, inputs[batch], labels[batch])
-    return weights
-
-
-def ifca_round(models, served, data, batches, learning_rate):
-    """One round among the clients of `data`; `served` is updated in place."""
+def ifca_round(softmax, models, served, data, batches):
+    """A plain statement of IFCA (Ghosh et al. 2020, algorithm 1); `served` is updated in place."""
     updates = [[] for _ in models]
     for client, (inputs, labels) in data.items():
-        losses = [mean_loss(weights, inputs, labels) for weights in models]
+        losses = [softmax.mean_loss(weights, inputs, labels) for weights in models]
         served[client] = int(np.argmin(losses))
-        weights = trained(models[served[client]], inputs, labels, batches[client], learning_rate)
+        weights = softmax.trained(models[served[client]], data[client], batches[client], 0.2)
         updates[served[client]].append((len(labels), weights))
     return [
         sum(n * w for n, w in update) / sum(n for n, _ in update) if update else old
         for update, old in zip(updates, models, strict=True)
     ]
-
-
-def matrix(flat, outputs):
-    """(outputs, inputs + 1) weights with the offsets as last column, from the flat layout."""
-    flat = flat.numpy()
-    return np.column_stack([flat[:-outputs].reshape(outputs, -1), flat[-outputs:]])
-
-
-def clients_of(sizes, seed=0):
-    """Three groups of clients whose classes are turned against one another."""
-    random = np.random.default_rng(seed)
-    centres = random.normal(scale=1.5, size=(3, 4))
-    clients = []
-    for index, size in enumerate(sizes):
-        labels = random.integers(3, size=size)
-        inputs = centres[labels] + random.normal(size=(size, 4))
-        turned = (labels + index % 3) % 3
-        clients.append(bcfl.ClientData.from_arrays(f"c{index}", (inputs, turned), group=index % 3))
-    return clients
-
-
-def arrays(clients):
-    return {
-        data.client: (
-            np.column_stack([data.views["train"].inputs, np.ones(len(data.views["train"]))]),
-            data.views["train"].targets.numpy(),
-        )
-        for data in clients
-    }
 
 
 def federation(clients, method, **options):
@@ -102,32 +49,28 @@ def ifca(num_clusters, objective=OBJECTIVE):
     return methods.build("ifca", methods.Settings(num_clusters, objective))
 
 
-def states_of(one, rounds=ROUNDS):
-    seen = []
-    one.run(rounds, on_round=lambda state, record: seen.append((state, record)))
-    return seen
-
-
 @pytest.mark.parametrize("num_clusters", [2, 3, 5])
 @pytest.mark.parametrize("participation", [1.0, 0.6])
-def test_ifca_against_numpy(num_clusters, participation):
-    clients = clients_of(SIZES)
+def test_ifca_against_numpy(turned_clients, states_of, softmax, num_clusters, participation):
+    clients = turned_clients(SIZES)
     one = federation(clients, ifca(num_clusters), participation=participation)
     start = one.initial_state().hypotheses.best.clusters
-    models = [matrix(c.mean(one.model), 3) for c in start]
-    data, empty = arrays(clients), 0
+    models = [softmax.weights(c.mean(one.model), 3) for c in start]
+    data, empty = softmax.arrays(clients), 0
     served = dict.fromkeys(data, -1)
-    for round, (state, record) in enumerate(states_of(one)):
+    for round, (state, record) in enumerate(states_of(one, ROUNDS)):
         here = {client: data[client] for client in record.participants}
         batches = {
             client: training_batches(len(y), 10, 4, 5, round, client).numpy()
             for client, (_, y) in here.items()
         }
-        models = ifca_round(models, served, here, batches, 0.2)
+        models = ifca_round(softmax, models, served, here, batches)
         best = state.hypotheses.best
         assert {c: best.association.label(c) for c in served} == served
         for ours, theirs in zip(best.clusters, models, strict=True):
-            np.testing.assert_allclose(matrix(ours.mean(one.model), 3), theirs, rtol=0, atol=1e-11)
+            np.testing.assert_allclose(
+                softmax.weights(ours.mean(one.model), 3), theirs, rtol=0, atol=1e-11
+            )
         empty += num_clusters - len({served[client] for client in here})
     if num_clusters == 5:
         assert empty > 0
@@ -135,15 +78,15 @@ def test_ifca_against_numpy(num_clusters, participation):
 
 @pytest.mark.parametrize("memory", ["replace", "forget", "accumulate"])
 @pytest.mark.parametrize("temperature", ["mean", 1.0, 10.0])
-def test_ifca_is_greedy_with_flat_posteriors(temperature, memory):
+def test_ifca_is_greedy_with_flat_posteriors(turned_clients, states_of, temperature, memory):
     """The models have the same bits; keys and precisions may differ with the memory."""
-    clients = clients_of(SIZES)
+    clients = turned_clients(SIZES)
     policy = LikelihoodAssociation(3, replace(OBJECTIVE, curvature="samples"), temperature)
     flat = bcfl.Method(policy, Greedy(), bcfl.Aggregation("precision_weighted", memory))
     for options in ({}, {"participation": 0.6, "drop_out": 0.3}):
         pairs = zip(
-            states_of(federation(clients, ifca(3), **options)),
-            states_of(federation(clients, flat, **options)),
+            states_of(federation(clients, ifca(3), **options), ROUNDS),
+            states_of(federation(clients, flat, **options), ROUNDS),
             strict=True,
         )
         for (state, _), (twin, _) in pairs:
@@ -153,14 +96,14 @@ def test_ifca_is_greedy_with_flat_posteriors(temperature, memory):
                 assert torch.equal(ours.mean(linear(4, 3)), theirs.mean(linear(4, 3)))
 
 
-def test_the_recipe_of_bcfl_g_made_flat_is_ifca(assert_same_bits):
+def test_the_recipe_of_bcfl_g_made_flat_is_ifca(turned_clients, states_of, assert_same_bits):
     """With the recipes' own defaults even keys and precisions agree."""
-    clients = clients_of(SIZES)
+    clients = turned_clients(SIZES)
     settings = methods.Settings(3, OBJECTIVE, curvature="samples")
     named = methods.build("bcfl-g", settings)
     pairs = zip(
-        states_of(federation(clients, ifca(3))),
-        states_of(federation(clients, named)),
+        states_of(federation(clients, ifca(3)), ROUNDS),
+        states_of(federation(clients, named), ROUNDS),
         strict=True,
     )
     for (state, _), (twin, _) in pairs:
@@ -170,9 +113,9 @@ def test_the_recipe_of_bcfl_g_made_flat_is_ifca(assert_same_bits):
 @pytest.mark.parametrize(
     "change", [{"curvature": "ggn"}, {"prior_weight": 1.0}], ids=["curvature", "prior term"]
 )
-def test_the_conditions_matter(change):
+def test_the_conditions_matter(turned_clients, change):
     """Informative posteriors or a prior term give other models."""
-    clients = clients_of(SIZES)
+    clients = turned_clients(SIZES)
     settings = methods.Settings(3, replace(OBJECTIVE, **change), curvature="samples")
     settings = replace(settings, curvature=change.get("curvature", "samples"))
     plain = federation(clients, ifca(3)).run(2).hypotheses.best
@@ -183,9 +126,9 @@ def test_the_conditions_matter(change):
     )
 
 
-def test_ties_go_to_the_first_cluster():
+def test_ties_go_to_the_first_cluster(turned_clients, states_of):
     """Equal models tie exactly; all clients then join cluster 0 and the others keep theirs."""
-    clients = clients_of(SIZES)
+    clients = turned_clients(SIZES)
     method = replace(ifca(3), common_start=True)
     one = federation(clients, method)
     (state, _), *_ = states_of(one, 1)
