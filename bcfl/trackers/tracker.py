@@ -140,7 +140,7 @@ def train(
                 chosen.association,
                 successor.log_weight,
                 (successor.parent,),
-                chosen.state,
+                state=chosen.state,
             )
         )
     return Trained(children, answers, known, TrackerInfo(len(children), report))
