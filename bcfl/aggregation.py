@@ -148,16 +148,20 @@ class Aggregation:
     def _fuse(
         self, model: Model, origin: Block, feeding: Sequence[Contribution], key: str
     ) -> tuple[Block, FusionReport]:
+        """Fuse what feeds a block.
+
+        Only a precision vector is floored by the number of samples: one number for all parameters
+        is a chosen weight, such as 1 for the plain mean.
+        """
         base = carry(self.memory, origin.gaussian, origin.base, self.decay)
         local, buffers = [], []
         for c in feeding:
             mean, part = model.split(c.reply.mean, c.reply.buffers)[origin.name]
-            curvature = c.reply.curvature
+            curvature, samples = c.reply.curvature, 1
             if curvature.ndim:
                 curvature = model.split(curvature, c.reply.buffers)[origin.name][0]
-            local.append(
-                LocalPosterior(mean, curvature, origin.prior, c.reply.num_samples, c.weight)
-            )
+                samples = c.reply.num_samples
+            local.append(LocalPosterior(mean, curvature, origin.prior, samples, c.weight))
             buffers.append(part)
         fused = fuse(self.fusion, base, local)
         pooled = pool_buffers(
