@@ -2,7 +2,8 @@
 
 Every cluster is a factor over the yes/no memberships of all clients that only looks at their number
 (Tarlow et al., 2012, cardinality potentials), so its messages come from counting independent
-memberships. The graph has loops: the result is approximate, and poor where sizes are forced.
+memberships. The graph has loops: the result is approximate, and poor where sizes are forced. Bounds
+enter as they were stated: what they imply for one another would be counted twice.
 """
 
 import warnings
@@ -56,7 +57,7 @@ class Beliefs:
         for cluster in range(clusters):
             given = np.repeat(self.log_odds[:, cluster][:, None], clients, axis=1)
             np.fill_diagonal(given, np.inf)
-            least, most = self.bounds.lower[cluster], self.bounds.upper[cluster]
+            least, most = self.bounds.stated_lower[cluster], self.bounds.stated_upper[cluster]
             ratios, _ = size_messages(given, np.full(clients, least), np.full(clients, most))
             np.fill_diagonal(ratios, 0.0)
             mass = self.probabilities[:, cluster]
@@ -94,7 +95,7 @@ def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
     probabilities = _beliefs(gaps, messages)
     for _ in range(MAX_ITERATIONS):
         odds = _log_odds(gaps, messages)
-        fresh, _ = size_messages(odds, bounds.lower, bounds.upper)
+        fresh, _ = size_messages(odds, bounds.stated_lower, bounds.stated_upper)
         if np.isnan(fresh).any():
             raise InfeasibleError("forbidden pairs leave no association within the cluster sizes")
         messages = _damped(messages, fresh)
@@ -182,7 +183,7 @@ def _bethe_log_partition(
     if not np.isfinite(messages).all():
         return float("nan")
     choices = logsumexp(messages - gaps, axis=1).sum()
-    sizes = size_messages(odds, bounds.lower, bounds.upper)[1].sum()
+    sizes = size_messages(odds, bounds.stated_lower, bounds.stated_upper)[1].sum()
     joins, stays_out = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
     edges = np.logaddexp(joins + messages, stays_out).sum()
     return float(choices + sizes - edges)

@@ -13,7 +13,7 @@ import numpy as np
 from assignment.arrays import FloatArray, IntArray, frozen
 from assignment.costs import cost_of, row_gaps
 from assignment.feasible import best_labels
-from assignment.problem import Bounds, Problem
+from assignment.problem import Bounds, Problem, unbounded
 from assignment.ranked import Search
 from assignment.residual import (
     client_moves,
@@ -65,15 +65,10 @@ def murty_search(problem: Problem) -> Search:
         InfeasibleError: forbidden pairs leave no association within the bounds.
     """
     gaps = row_gaps(problem.cost)[1]
-    bounds = problem.bounds or _unbounded(problem)
+    bounds = problem.bounds or unbounded(problem.clients, problem.clusters)
     labels = frozen(best_labels(gaps, bounds))
     find = partial(_second_best, Sizes(gaps, bounds, labels))
     return Search(labels, cost_of(problem.cost, labels), ascending(Part(labels), find, labels))
-
-
-def _unbounded(problem: Problem) -> Bounds:
-    most = np.full(problem.clusters, problem.clients, dtype=np.int64)
-    return Bounds(np.zeros_like(most), most)
 
 
 def _second_best(sizes: Sizes, part: Part) -> Second[Part] | None:

@@ -55,8 +55,16 @@ def row_gaps(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
         minima: smallest cost of each client in nats, shape (clients,).
         gaps: cost minus that minimum in nats, at least 0, shape (clients, clusters).
     """
-    minima = cost.min(axis=1)
+    minima = row_minima(cost)
     return minima, cost - minima[:, None]
+
+
+def row_minima(cost: FloatArray) -> FloatArray:
+    """Smallest cost of each row in nats, shape (rows,); column by column, which is faster."""
+    minima = cost[:, 0].copy()
+    for cluster in range(1, cost.shape[1]):
+        np.minimum(minima, cost[:, cluster], out=minima)
+    return minima
 
 
 def cost_of(cost: FloatArray, labels: IntArray) -> float:

@@ -1,7 +1,8 @@
 """Association marginals by Gibbs sampling, for problems beyond exact counting.
 
-Each sweep resamples every client's cluster where the bounds leave room, and then decides for
-disjoint random pairs of clients whether they swap clusters, which leaves all sizes as they are.
+Each sweep resamples every client's cluster where the bounds leave room, and decides for disjoint
+random pairs of clients whether they swap clusters, which leaves all sizes as they are; without any
+room it makes several rounds of swaps.
 Chains start from best associations of perturbed costs (Papandreou and Yuille, 2011), so they start
 spread out. Forbidden pairs can leave associations that no swap connects: chains then disagree, and
 the result is marked as not converged.
@@ -14,12 +15,15 @@ import numpy as np
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import row_gaps
 from assignment.feasible import best_labels
-from assignment.problem import Bounds, Problem
+from assignment.problem import Bounds, Problem, unbounded
 from assignment.sampling_quality import effective_sample_size, potential_scale_reduction
 
 CHAINS = 16
 SWEEPS = 1000
 WARM_UP = 100
+SWAPS = 5
+"""Rounds of swaps in a sweep that has no room for moves of single clients."""
+
 MAX_STORED_LABELS = 20_000_000
 """Sweeps are thinned so that no more labels (8 bytes each) are kept."""
 
@@ -88,16 +92,16 @@ def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) 
         InfeasibleError: no association is feasible.
     """
     gaps = row_gaps(problem.cost)[1]
-    bounds = problem.bounds or Bounds(
-        np.zeros(problem.clusters, dtype=np.int64), np.full(problem.clusters, problem.clients)
-    )
+    bounds = problem.bounds or unbounded(problem.clients, problem.clusters)
     labels = _starts(gaps, bounds, rng)
     thinning = max(1, -(-sweeps * labels.size // MAX_STORED_LABELS))
+    roomy = bool((bounds.lower < bounds.upper).any())
     kept, costs = [], []
     for sweep in range(WARM_UP + sweeps):
-        if (bounds.lower < bounds.upper).sum() > 1:
+        if roomy:
             _relocate(labels, gaps, bounds, rng)
-        _swap(labels, gaps, rng)
+        for _ in range(1 if roomy else SWAPS):
+            _swap(labels, gaps, rng)
         if sweep >= WARM_UP and (sweep - WARM_UP) % thinning == 0:
             kept.append(labels.copy())
             costs.append(gaps[np.arange(len(gaps)), labels].sum(axis=1))

@@ -9,12 +9,12 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, logsumexp
-from assignment.costs import InfeasibleError, validate_costs
-from assignment.partition import known_log_partition_over_gaps
-from assignment.problem import ClusterSizes, Problem, pose
+from assignment.arrays import FloatArray, IntArray, frozen, logsumexp
+from assignment.costs import InfeasibleError, row_minima
+from assignment.family import Family, gather
+from assignment.problem import ClusterSizes
 from assignment.ranked import Assignment, Search
-from assignment.solvers import SolverName, start_search, validate_count
+from assignment.solvers import SolverName, start_search, validate_count, validate_solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class RankedChildren:
         children: the associations, best first.
     """
 
-    family: "Family"
+    family: Family
     children: tuple[ChildAssignment, ...]
 
     @cached_property
@@ -77,11 +77,7 @@ class RankedChildren:
 
     @cached_property
     def _log_partition_below_reference(self) -> float:
-        family = self.family
-        terms = [
-            known_log_partition_over_gaps(family.problem(parent)) - family.gaps[parent]
-            for parent in family.living
-        ]
+        terms = [self.family.log_partition(parent) for parent in self.family.living]
         return float(logsumexp(np.array(terms)))
 
     def __len__(self) -> int:
@@ -98,35 +94,6 @@ class RankedChildren:
             f"RankedChildren({len(self)} of {len(self.family.costs)} parents, best log weight "
             f"{self.children[0].log_weight:.6g} nats)"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Parents with their cost matrices and the best weight each could reach.
-
-    Attributes:
-        costs: one matrix of costs in nats per parent, shape (clients, clusters of that parent).
-        lower: fewest clients per cluster, as given.
-        upper: most clients per cluster, as given.
-        gaps: how far each parent's best conceivable weight lies below `reference`, in nats,
-            float64 of shape (parents,); +inf for a parent without any weight.
-        reference: best conceivable log-weight of all parents in nats.
-    """
-
-    costs: Sequence[FloatArray]
-    lower: ClusterSizes
-    upper: ClusterSizes
-    gaps: FloatArray
-    reference: float
-
-    @property
-    def living(self) -> list[int]:
-        """Parents that have any weight."""
-        return np.flatnonzero(np.isfinite(self.gaps)).tolist()
-
-    def problem(self, parent: int) -> Problem:
-        """The association problem of one parent."""
-        return pose(self.costs[parent], self.lower, self.upper)
 
 
 def m_best_over_parents(
@@ -160,7 +127,8 @@ def m_best_over_parents(
         InfeasibleError: no parent admits any association.
     """
     count = validate_count(m)
-    family = _gather(costs, parent_log_weights, lower, upper)
+    validate_solver(solver)
+    family = gather(costs, parent_log_weights, lower, upper)
     children = tuple(islice(_heaviest_first(family, solver), count))
     if not children:
         raise InfeasibleError("no parent admits any association within its forbidden pairs/sizes")
@@ -175,63 +143,8 @@ def iter_over_parents(
     solver: SolverName = "auto",
 ) -> Iterator[ChildAssignment]:
     """All associations over all parents, lazily, heaviest first (see `m_best_over_parents`)."""
-    return _heaviest_first(_gather(costs, parent_log_weights, lower, upper), solver)
-
-
-def _gather(
-    costs: Sequence[npt.ArrayLike] | FloatArray,
-    parent_log_weights: npt.ArrayLike,
-    lower: ClusterSizes,
-    upper: ClusterSizes,
-) -> Family:
-    weights = np.asarray(parent_log_weights, dtype=np.float64)
-    if weights.shape != (len(costs),) or weights.size == 0:
-        raise ValueError(
-            f"parent_log_weights must have shape ({len(costs)},), one per cost matrix and at "
-            f"least one; got {weights.shape}"
-        )
-    if np.isnan(weights).any() or np.isposinf(weights).any():
-        raise ValueError("parent_log_weights must be below +inf and not NaN")
-    matrices, minima = _least_costs(costs)
-    reachable = weights - minima
-    reference = float(reachable.max())
-    if reference == -np.inf:
-        raise InfeasibleError("no parent has any weight: log-weight -inf or a row all +inf")
-    return Family(matrices, lower, upper, reference - reachable, reference)
-
-
-def _least_costs(
-    costs: Sequence[npt.ArrayLike] | FloatArray,
-) -> tuple[Sequence[FloatArray], FloatArray]:
-    """Valid cost matrices and the summed row minima of each in nats, +inf where infeasible."""
-    if isinstance(costs, np.ndarray) and costs.ndim == 3 and costs.size:
-        parents, clients, clusters = costs.shape
-        flat = np.array(costs, dtype=np.float64).reshape(parents * clients, clusters)
-        by_cluster = np.ascontiguousarray(flat.T)
-        minima = by_cluster.min(axis=0)
-        _validate_stack(flat, np.isposinf(minima))
-        return list(flat.reshape(costs.shape)), minima.reshape(parents, clients).sum(axis=1)
-    matrices = [np.array(cost, dtype=np.float64) for cost in costs]
-    least = np.array([_least_cost(parent, matrix) for parent, matrix in enumerate(matrices)])
-    if len({len(matrix) for matrix in matrices}) > 1:
-        raise ValueError(f"costs must share their clients, got {[len(x) for x in matrices]} rows")
-    return matrices, least
-
-
-def _validate_stack(flat: FloatArray, infeasible: BoolArray) -> None:
-    if not infeasible.any():
-        validate_costs(flat)
-    elif not infeasible.all():
-        validate_costs(flat[~infeasible])
-
-
-def _least_cost(parent: int, matrix: FloatArray) -> float:
-    try:
-        return float(validate_costs(matrix).min(axis=1).sum())
-    except InfeasibleError:
-        return float(np.inf)
-    except ValueError as error:
-        raise ValueError(f"costs[{parent}]: {error}") from error
+    validate_solver(solver)
+    return _heaviest_first(gather(costs, parent_log_weights, lower, upper), solver)
 
 
 def _heaviest_first(family: Family, solver: SolverName) -> Iterator[ChildAssignment]:
@@ -262,4 +175,4 @@ def _open(family: Family, parent: int, solver: SolverName) -> tuple[float, Searc
     if problem.bounds is None:
         return float(family.gaps[parent]), search
     chosen = problem.cost[np.arange(problem.clients), search.labels]
-    return float(family.gaps[parent] + (chosen - problem.cost.min(axis=1)).sum()), search
+    return float(family.gaps[parent] + (chosen - row_minima(problem.cost)).sum()), search

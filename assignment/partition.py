@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignment.arrays import logsumexp
-from assignment.costs import row_gaps
+from assignment.costs import row_gaps, row_minima
 from assignment.counts import StateBudgetError, count_chain
 from assignment.problem import ClusterSizes, Problem, pose
 
@@ -31,7 +31,7 @@ def log_partition(
         StateBudgetError: bounds that need more than `assignment.counts.MAX_STATES` states.
     """
     problem = pose(cost, lower, upper)
-    return log_partition_over_gaps(problem) - float(problem.cost.min(axis=1).sum())
+    return log_partition_over_gaps(problem) - float(row_minima(problem.cost).sum())
 
 
 def log_partition_over_gaps(problem: Problem) -> float:

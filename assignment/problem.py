@@ -20,15 +20,26 @@ class Bounds:
     Attributes:
         lower: fewest clients, int64 of shape (clusters,).
         upper: most clients, int64 of shape (clusters,).
+        stated_lower: fewest clients as asked for, int64 of shape (clusters,).
+        stated_upper: most clients as asked for or, if fewer, permitted, int64 of shape (clusters,).
     """
 
     lower: IntArray
     upper: IntArray
+    stated_lower: IntArray
+    stated_upper: IntArray
 
     @property
     def forced(self) -> bool:
-        """Whether some cluster's size is fixed in advance."""
-        return bool((self.lower == self.upper).any())
+        """Whether the size of some cluster that takes clients is fixed in advance."""
+        return bool(((self.lower == self.upper) & (self.upper > 0)).any())
+
+
+def unbounded(clients: int, clusters: int) -> Bounds:
+    """Bounds that exclude nothing."""
+    fewest = np.zeros(clusters, dtype=np.int64)
+    most = np.full(clusters, clients, dtype=np.int64)
+    return Bounds(fewest, most, fewest, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,4 +131,6 @@ def _tighten(lower: IntArray, upper: IntArray, clients: int) -> Bounds:
     return Bounds(
         frozen(np.maximum(lower, clients - (upper.sum() - upper))),
         frozen(np.minimum(upper, clients - (lower.sum() - lower))),
+        frozen(lower),
+        frozen(upper),
     )

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from assignment.arrays import FloatArray, IntArray, frozen, logsumexp
+from assignment.costs import row_minima
 from assignment.partition import known_log_partition_over_gaps
 from assignment.problem import Problem
 
@@ -109,12 +110,12 @@ class RankedAssignments:
         NaN where cluster sizes are bounded and exact counting needs more states than its budget
         (see `assignment.counts`): then the captured mass is not known.
         """
-        return self._log_partition_over_gaps - float(self.problem.cost.min(axis=1).sum())
+        return self._log_partition_over_gaps - float(row_minima(self.problem.cost).sum())
 
     @cached_property
     def log_captured_mass(self) -> float:
         """Log probability in nats that the truth is among these, at most 0 (NaN: not known)."""
-        own, minima = self.problem.cost, self.problem.cost.min(axis=1)
+        own, minima = self.problem.cost, row_minima(self.problem.cost)
         best_gap = float((own[np.arange(len(minima)), self.best_labels] - minima).sum())
         kept = float(logsumexp(-self.excess)) - best_gap
         return float(np.minimum(0.0, kept - self._log_partition_over_gaps))

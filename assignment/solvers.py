@@ -132,9 +132,14 @@ def m_best_assignments(
 
 def start_search(problem: Problem, solver: str) -> Search:
     """Begin an enumeration with the solver of that name; ValueError if there is none."""
+    validate_solver(solver)
+    return SOLVERS[solver](problem)
+
+
+def validate_solver(solver: str) -> None:
+    """ValueError unless there is a solver of that name."""
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")
-    return SOLVERS[solver](problem)
 
 
 def validate_count(m: int) -> int:

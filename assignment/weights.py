@@ -43,7 +43,7 @@ def prune(log_weights: npt.ArrayLike, threshold: float) -> tuple[IntArray, Float
     values = normalise(log_weights)
     with np.errstate(divide="ignore"):
         survives = (values >= np.log(threshold)) & (values > -np.inf)
-    survives[np.argmax(values)] = True
+    survives[np.argmax(_validate(log_weights))] = True
     kept = np.flatnonzero(survives).astype(np.int64)
     return kept, normalise(values[kept])
 
