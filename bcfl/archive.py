@@ -35,6 +35,7 @@ class StateWriter:
             "log_captured_mass": hypotheses.log_captured_mass,
             "clients": list(hypotheses.best.association.clients),
             "hypotheses": [self._hypothesis(h) for h in hypotheses],
+            "proposals": [self._hypothesis(h) for h in hypotheses.proposals],
             "history": [self._snapshot(s) for s in state.history],
             "directory": {
                 client: {"num_samples": dict(i.num_samples), "input_shape": list(i.input_shape)}
@@ -94,6 +95,7 @@ class StateWriter:
             "association": self._association(hypothesis.association),
             "log_weight": hypothesis.log_weight,
             "parents": list(hypothesis.parents),
+            "kind": hypothesis.kind,
             "state": dict(hypothesis.state),
         }
 
@@ -133,23 +135,31 @@ class StateReader:
         ]
         posteriors = [Posterior(tuple(blocks[b] for b in row)) for row in tables["posteriors"]]
         clients = tuple(structure["clients"])
-        hypotheses = tuple(
-            Hypothesis(
-                tuple(posteriors[p] for p in row["clusters"]),
-                self._association(clients, row["association"]),
-                row["log_weight"],
-                tuple(row["parents"]),
-                row["state"],
-            )
-            for row in structure["hypotheses"]
+        rows = structure["hypotheses"], structure["proposals"]
+        hypotheses, proposals = (
+            tuple(self._hypothesis(clients, posteriors, row) for row in table) for table in rows
         )
         return FederationState(
-            HypothesisSet(hypotheses, structure["round"], structure["log_captured_mass"]),
+            HypothesisSet(
+                hypotheses, structure["round"], structure["log_captured_mass"], proposals
+            ),
             tuple(self._snapshot(clients, row) for row in structure["history"]),
             {
                 client: ClientInfo(info["num_samples"], tuple(info["input_shape"]))
                 for client, info in structure["directory"].items()
             },
+        )
+
+    def _hypothesis(
+        self, clients: tuple[str, ...], posteriors: list[Posterior], row: Structure
+    ) -> Hypothesis:
+        return Hypothesis(
+            tuple(posteriors[p] for p in row["clusters"]),
+            self._association(clients, row["association"]),
+            row["log_weight"],
+            tuple(row["parents"]),
+            row["kind"],
+            row["state"],
         )
 
     def _association(self, clients: tuple[str, ...], row: Structure) -> Association:

@@ -23,7 +23,9 @@ class Hypothesis:
         clusters: the posterior of each cluster's model.
         association: whose model each client uses.
         log_weight: log probability of the hypothesis, nats.
-        parents: positions in the previous round's set of the hypotheses that it came from.
+        parents: positions among those that competed before (hypotheses, then proposals) of those
+            that it came from.
+        kind: how a proposal was made, such as `split`; empty for one that simply went on.
         state: what a policy carries from round to round; opaque to everyone else.
     """
 
@@ -31,11 +33,32 @@ class Hypothesis:
     association: Association
     log_weight: float = 0.0
     parents: tuple[int, ...] = ()
+    kind: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.association.sizes))
         return f"Hypothesis(weight {np.exp(self.log_weight):.3g}, cluster sizes {sizes})"
+
+    def relabelled(self, names: NDArray[np.int64]) -> Hypothesis:
+        """The same hypothesis with cluster i under the number names[i].
+
+        Args:
+            names: (clusters,) a permutation.
+        """
+        old = np.argsort(names)
+        labels = self.association.labels
+        soft = self.association.probabilities
+        return replace(
+            self,
+            clusters=tuple(self.clusters[i] for i in old),
+            association=Association(
+                self.association.clients,
+                np.where(labels == UNSEEN, UNSEEN, names[labels]),
+                self.association.num_clusters,
+                None if soft is None else soft[:, old],
+            ),
+        )
 
     def served_by(self, client: str) -> NDArray[np.float64]:
         """(clusters,) probabilities of whose model serves a client; uniform if never seen."""
@@ -59,11 +82,15 @@ class HypothesisSet:
         round: rounds done so far.
         log_captured_mass: log of the share of this round's total weight that was kept, given the
             surviving parents, nats; NaN where a policy cannot say.
+        proposals: alternatives that no client has scored yet: they serve nobody and hold no
+            weight, but compete with the hypotheses in the next round. The `log_weight` of each is
+            that of the hypothesis that it was made from.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     round: int = 0
     log_captured_mass: float = 0.0
+    proposals: tuple[Hypothesis, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -89,6 +116,11 @@ class HypothesisSet:
         order = np.argsort(-log_weights, kind="stable")
         kept = tuple(replace(hypotheses[i], log_weight=float(log_weights[i])) for i in order)
         return cls(kept, round, log_captured_mass)
+
+    @property
+    def competing(self) -> tuple[Hypothesis, ...]:
+        """All that take part in the next round: hypotheses, then proposals."""
+        return self.hypotheses + self.proposals
 
     @property
     def best(self) -> Hypothesis:

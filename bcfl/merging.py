@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import assignment
 from bcfl.aggregation import Aggregation
 from bcfl.association import Association
 from bcfl.buffers import pool_buffers
@@ -28,19 +29,18 @@ def merge_hypotheses(
     Args:
         aggregation: says what the merged posteriors leave as prior for the next round.
         model: the architecture.
-        parts: hypotheses whose clusters have the same meaning, with normalised log weights.
+        parts: hypotheses whose clusters have the same meaning.
     """
     if len(parts) == 1:
         return parts[0]
-    weights = np.exp([h.log_weight for h in parts])
-    weights = weights / weights.sum()
+    weights = np.exp(assignment.normalise(np.array([h.log_weight for h in parts])))
     clusters = tuple(
         _merge_clusters(aggregation, model, column, weights)
         for column in zip(*(h.clusters for h in parts), strict=True)
     )
     association = Association.mixture([h.association for h in parts], weights)
     parents = tuple(sorted({p for h in parts for p in h.parents}))
-    return Hypothesis(clusters, association, 0.0, parents, parts[0].state)
+    return Hypothesis(clusters, association, 0.0, parents, state=parts[0].state)
 
 
 def _merge_clusters(

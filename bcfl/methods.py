@@ -8,6 +8,7 @@
 | bcfl-g | log association weight | 1 | Laplace |
 | bcfl-c-M | M best, merged | 1 | Laplace |
 | bcfl-mh-M | M best of each hypothesis | M | Laplace |
+| bcfl-mht-M | M best of each hypothesis, and proposals | at most M that differ | Laplace |
 | bcfl-exact | all | all | Laplace |
 
 A `-w` at the end of a clustered method's name adds the warm-up of the BCFL paper.
@@ -27,7 +28,14 @@ from bcfl.policies import KMeansAssociation, LikelihoodAssociation, Policy, Sing
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.likelihood import Temperature
 from bcfl.requests import Curvature, Objective
-from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis, Tracker
+from bcfl.trackers import (
+    AdaptiveMultiHypothesis,
+    Consensus,
+    Exact,
+    Greedy,
+    MultiHypothesis,
+    Tracker,
+)
 
 
 class UnknownMethodError(ValueError):
@@ -132,6 +140,12 @@ def bcfl_mh(settings: Settings, max_hypotheses: int) -> Method:
     return bcfl_with(settings, MultiHypothesis(max_hypotheses), f"bcfl-mh-{max_hypotheses}")
 
 
+def bcfl_mht(settings: Settings, max_hypotheses: int) -> Method:
+    """BCFL-MHT: up to M hypotheses that differ, with proposals; temperature 1."""
+    chosen = replace(settings, temperature=1.0)
+    return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses), f"bcfl-mht-{max_hypotheses}")
+
+
 def bcfl_exact(settings: Settings) -> Method:
     """BCFL with all associations; for tiny problems."""
     return bcfl_with(settings, Exact(), "bcfl-exact")
@@ -148,6 +162,7 @@ PLAIN: Mapping[str, Callable[[Settings], Method]] = {
 NUMBERED: Mapping[str, Callable[[Settings, int], Method]] = {
     "bcfl-c": bcfl_c,
     "bcfl-mh": bcfl_mh,
+    "bcfl-mht": bcfl_mht,
 }
 DESCRIPTIONS: Mapping[str, str] = {
     "fedavg": "one model for all clients",
@@ -157,6 +172,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "bcfl-g": "best association by weight, Laplace posteriors",
     "bcfl-c-M": "the M best associations, merged after each round",
     "bcfl-mh-M": "the M most probable histories of associations",
+    "bcfl-mht-M": "up to M hypotheses that differ, split proposals, adaptive",
     "bcfl-exact": "all associations; tiny problems only",
 }
 

@@ -19,7 +19,7 @@ import assignment
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.evidence import joint_log_weight
-from bcfl.policies.policy import Candidate, Ranking, RoundContext, candidate
+from bcfl.policies.policy import Candidate, Costs, Ranking, RoundContext, candidate
 from bcfl.requests import EvidenceSum, Exchange, LossSum, Objective, Score, Steps, loss_matrix
 from posteriors import log_association_weight
 
@@ -98,11 +98,13 @@ class LikelihoodAssociation:
         self, parent: Hypothesis, clients: Sequence[str], cost: NDArray[np.float64]
     ) -> Ranking:
         lower, upper = self.cluster_size.left_for(clients, parent.association)
+        costs = Costs(tuple(clients), cost)
 
         def candidates() -> Iterator[Candidate]:
             for ranked in assignment.iter_assignments(cost, lower, upper, solver=self.solver):
                 labels = dict(zip(clients, map(int, ranked.labels), strict=True))
-                yield candidate(parent, labels, self.objective, log_weight=-ranked.cost)
+                one = candidate(parent, labels, self.objective, log_weight=-ranked.cost)
+                yield replace(one, costs=costs)
 
         return Ranking(candidates(), log_total(cost, lower, upper))
 

@@ -55,6 +55,19 @@ class Continue:
 
 
 @dataclass(frozen=True, eq=False)
+class Costs:
+    """The cost matrix behind a ranking.
+
+    Attributes:
+        clients: names of the rows.
+        values: (clients, clusters) negative log weight of each client in each cluster, nats.
+    """
+
+    clients: tuple[str, ...]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """One association that may follow a hypothesis, and the work that would make it true.
 
@@ -66,6 +79,8 @@ class Candidate:
         log_weight: log weight given the parent, nats, not normalised.
         answers: trainings that the policy has already had answered.
         state: what the policy wants to find in the hypothesis next time.
+        costs: the cost matrix that it was ranked by, where there is one.
+        kind: how a proposal was made; empty for a ranked association.
     """
 
     association: Association
@@ -75,6 +90,8 @@ class Candidate:
     log_weight: float = 0.0
     answers: Mapping[Train, Trained] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
+    costs: Costs | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True, eq=False)

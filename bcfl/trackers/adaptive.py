@@ -1,0 +1,113 @@
+"""A multi-hypothesis tracker whose hypotheses differ: BCFL-MHT.
+
+The literal tracker of the BCFL paper keeps the M best associations of each hypothesis; these are
+near copies that share one basin. This one merges near copies, keeps as many hypotheses as the
+weights say there are, and proposes alternatives that ranking alone cannot reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+
+import assignment
+from bcfl.aggregation import Aggregation
+from bcfl.hypothesis import Hypothesis, HypothesisSet
+from bcfl.model import Model
+from bcfl.policies.policy import Policy, RoundContext
+from bcfl.requests import Steps
+from bcfl.trackers.near_copies import NearCopies
+from bcfl.trackers.proposals import Proposal, SplitAndFree, every_proposal
+from bcfl.trackers.tracker import (
+    Successor,
+    TrackerInfo,
+    Trained,
+    expand,
+    log_captured_mass,
+    train,
+)
+
+NEAR_COPIES = NearCopies()
+PROPOSALS: tuple[Proposal, ...] = (SplitAndFree(),)
+
+
+@dataclass(frozen=True)
+class AdaptiveMultiHypothesis:
+    """Keep up to M hypotheses that differ.
+
+    Attributes:
+        max_hypotheses: most hypotheses kept after a round, and most associations looked at for
+            each.
+        adapt: keep only as many as the effective number of hypotheses, rounded up.
+        near_copies: how near copies are merged; None keeps them.
+        proposals: how alternatives are made.
+    """
+
+    max_hypotheses: int = 8
+    adapt: bool = True
+    near_copies: NearCopies | None = NEAR_COPIES
+    proposals: tuple[Proposal, ...] = PROPOSALS
+
+    def __post_init__(self) -> None:
+        if self.max_hypotheses < 1:
+            raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
+
+    @property
+    def candidates_per_parent(self) -> int:
+        """As many as are kept at most."""
+        return self.max_hypotheses
+
+    def step(
+        self,
+        hypotheses: HypothesisSet,
+        policy: Policy,
+        aggregation: Aggregation,
+        model: Model,
+        context: RoundContext,
+    ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+        """Rank, cap to the effective number, train, merge near copies, propose."""
+        competing = hypotheses.competing
+        successors, log_total = yield from expand(
+            competing, policy, aggregation, context, self.max_hypotheses
+        )
+        kept = self._kept(successors)
+        trained = yield from train(competing, kept, aggregation, model, context)
+        captured = log_captured_mass(kept, log_total)
+        children: Sequence[Hypothesis] = trained.children
+        if self.near_copies is not None:
+            children = self.near_copies.merge(children, aggregation, model)
+        after = HypothesisSet.weighted(children, context.round + 1, captured)
+        proposed = self._proposed(competing, kept[0], trained, aggregation, (model, context))
+        return replace(after, proposals=proposed), trained.info
+
+    def _kept(self, successors: Sequence[Successor]) -> Sequence[Successor]:
+        if not self.adapt:
+            return successors
+        log_weights = np.array([s.log_weight for s in successors])
+        return successors[: max(1, ceil(assignment.effective_number(log_weights) - 1e-9))]
+
+    def _proposed(
+        self,
+        competing: Sequence[Hypothesis],
+        best: Successor,
+        trained: Trained,
+        aggregation: Aggregation,
+        where: tuple[Model, RoundContext],
+    ) -> tuple[Hypothesis, ...]:
+        """Alternatives to the best hypothesis, made of the trainings that it has had."""
+        model, context = where
+        parent = competing[best.parent]
+        made = []
+        for chosen in every_proposal(self.proposals, best.candidate, trained.answers, context):
+            clusters, _ = aggregation.combine(
+                model, parent, chosen, trained.answers, trained.known, context.round
+            )
+            made.append(
+                Hypothesis(
+                    clusters, chosen.association, 0.0, (best.parent,), chosen.kind, chosen.state
+                )
+            )
+        return tuple(made)

@@ -1,0 +1,103 @@
+"""Hypotheses that say nearly the same are one hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.aggregation import Aggregation
+from bcfl.hypothesis import Hypothesis
+from bcfl.matching import best_matching
+from bcfl.merging import merge_hypotheses
+from bcfl.model import Model
+from bcfl.posterior import Posterior
+
+
+@dataclass(frozen=True)
+class NearCopies:
+    """Merge hypotheses whose clusters can be matched so that all pairs are close.
+
+    Two clusters are compared by the squared distance of their means in units of the spread between
+    the clusters of the heavier hypothesis, so the threshold does not depend on how sharp the
+    posteriors are, nor on the size of the network.
+
+    Attributes:
+        threshold: hypotheses are near copies when no matched pair of clusters is further apart
+            than this share of the mean squared distance between different clusters.
+    """
+
+    threshold: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not self.threshold >= 0:
+            raise ValueError(f"threshold must be at least 0, got {self.threshold}")
+
+    def merge(
+        self, hypotheses: Sequence[Hypothesis], aggregation: Aggregation, model: Model
+    ) -> list[Hypothesis]:
+        """Collapse near copies, the heaviest of each giving the cluster numbers.
+
+        Weights add up and posteriors are moment-matched, so mean, variance and mass of the mixture
+        stay as they are.
+
+        Args:
+            hypotheses: in any order.
+            aggregation: says what merged posteriors leave as prior.
+            model: the architecture.
+        """
+        groups: list[list[Hypothesis]] = []
+        for one in sorted(hypotheses, key=lambda h: -h.log_weight):
+            for group in groups:
+                names = self._copy_names(group[0], one, model)
+                if names is not None:
+                    group.append(one.relabelled(names))
+                    break
+            else:
+                groups.append([one])
+        return [_collapsed(group, aggregation, model) for group in groups]
+
+    def _copy_names(
+        self, heavier: Hypothesis, other: Hypothesis, model: Model
+    ) -> NDArray[np.int64] | None:
+        """How the clusters of `other` are called in `heavier`; None if it is no near copy."""
+        if len(heavier.clusters) != len(other.clusters):
+            return None
+        between = squared_distances(other.clusters, heavier.clusters, model)
+        names = best_matching(-between)
+        spread = mean_spread(heavier.clusters, model)
+        furthest = between[np.arange(len(names)), names].max()
+        return names if furthest <= self.threshold * spread else None
+
+
+def _collapsed(group: list[Hypothesis], aggregation: Aggregation, model: Model) -> Hypothesis:
+    if len(group) == 1:
+        return group[0]
+    log_weight = float(np.logaddexp.reduce([h.log_weight for h in group]))
+    return replace(merge_hypotheses(aggregation, model, group), log_weight=log_weight)
+
+
+def squared_distances(
+    rows: Sequence[Posterior], columns: Sequence[Posterior], model: Model
+) -> NDArray[np.float64]:
+    """(rows, columns) squared Euclidean distances of the clusters' means."""
+    return np.array(
+        [
+            [
+                0.0
+                if row.key == column.key
+                else float((row.mean(model) - column.mean(model)).double().square().sum())
+                for column in columns
+            ]
+            for row in rows
+        ]
+    )
+
+
+def mean_spread(clusters: Sequence[Posterior], model: Model) -> float:
+    """Mean squared distance between the means of different clusters."""
+    between = squared_distances(clusters, clusters, model)
+    different = between[~np.eye(len(clusters), dtype=bool)]
+    return float(different.mean()) if different.size else 0.0
