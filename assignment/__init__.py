@@ -1,4 +1,51 @@
-"""Ranked client-cluster associations and their exact marginals (numpy in, numpy out)."""
+"""Ranked client-cluster associations and their exact marginals (numpy in, numpy out).
+
+An association puts every client into one cluster. Its weight is exp(-cost), its cost the sum of the
+clients' costs in nats, and clusters may be limited in size. The package finds the best association,
+the M best in order, all of them lazily, how much of all probability those hold, and how probable
+every single pair is.
+
+Three clients, two clusters: client 0 prefers cluster 0, client 1 does not mind, client 2 prefers
+cluster 1.
+
+>>> import numpy as np
+>>> import assignment
+>>> cost = np.array([[0.0, 1.0], [0.0, 0.0], [2.0, 0.0]])
+>>> ranked = assignment.m_best_assignments(cost, m=3)
+>>> ranked.labels
+array([[0, 0, 1],
+       [0, 1, 1],
+       [1, 0, 1]])
+>>> ranked.cost
+array([0., 0., 1.])
+>>> print(f"these three hold {np.exp(ranked.log_captured_mass):.3f} of all probability")
+these three hold 0.762 of all probability
+
+Over all eight associations, each client's clusters and whether two clients share one:
+
+>>> marginals = assignment.association_marginals(cost)
+>>> marginals.probabilities.round(3)
+array([[0.731, 0.269],
+       [0.5  , 0.5  ],
+       [0.119, 0.881]])
+>>> marginals.co_association().round(3)
+array([[1.   , 0.5  , 0.324],
+       [0.5  , 1.   , 0.5  ],
+       [0.324, 0.5  , 1.   ]])
+
+At most two clients to a cluster, which leaves six associations, counted exactly:
+
+>>> assignment.m_best_assignments(cost, m=100, upper=2).cost
+array([0., 0., 1., 2., 3., 3.])
+>>> assignment.association_marginals(cost, upper=2).probabilities.round(3)
+array([[0.82 , 0.18 ],
+       [0.545, 0.455],
+       [0.09 , 0.91 ]])
+
++inf forbids a pair; NaN and -inf are errors; where nothing is feasible, `InfeasibleError` says so.
+Costs are compared by their excess over the best, which stays exact where totals are too large to
+tell two associations apart.
+"""
 
 from assignment.belief_propagation import ForcedSizesWarning
 from assignment.costs import InfeasibleError, validate_costs

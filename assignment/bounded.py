@@ -68,7 +68,9 @@ def murty_search(problem: Problem) -> Search:
     bounds = problem.bounds or unbounded(problem.clients, problem.clusters)
     labels = frozen(best_labels(gaps, bounds))
     find = partial(_second_best, Sizes(gaps, bounds, labels))
-    return Search(labels, cost_of(problem.cost, labels), ascending(Part(labels), find, labels))
+    return Search(
+        labels, cost_of(problem.cost, labels), ascending(partial(Part, labels), find, labels)
+    )
 
 
 def _second_best(sizes: Sizes, part: Part) -> Second[Part] | None:

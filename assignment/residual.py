@@ -13,6 +13,9 @@ import numpy as np
 from assignment.arrays import BoolArray, FloatArray, IntArray
 from assignment.problem import Bounds
 
+MAX_BLOCK = 4_000_000
+"""Largest number of path costs held at once (32 MB)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Moves:
@@ -101,10 +104,19 @@ def path_levels(graph: FloatArray) -> list[FloatArray]:
     levels, hops = [graph], 1
     while hops < len(graph) - 1:
         least = levels[-1]
-        longer = np.minimum.reduce(least[:, :, None] + least, axis=1)
-        levels.append(longer)
+        levels.append(_squared(least))
         hops *= 2
     return levels
+
+
+def _squared(least: FloatArray) -> FloatArray:
+    """Min-plus square of a table of path costs, in blocks of rows that bound the memory."""
+    rows = max(1, MAX_BLOCK // least.size)
+    blocks = [
+        np.minimum.reduce(least[start : start + rows, :, None] + least, axis=1)
+        for start in range(0, len(least), rows)
+    ]
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
 def shortest_path(levels: list[FloatArray], source: int, target: int) -> list[int]:

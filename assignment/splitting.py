@@ -39,12 +39,12 @@ class Second(Generic[PartT]):
 
 
 def ascending(
-    whole: PartT, second_best: Callable[[PartT], Second[PartT] | None], best: IntArray
+    whole: Callable[[], PartT], second_best: Callable[[PartT], Second[PartT] | None], best: IntArray
 ) -> Iterator[tuple[float, Deviations]]:
     """All associations in ascending order of excess, lazily, starting with the best.
 
     Args:
-        whole: the part that holds all associations.
+        whole: makes the part that holds all associations; called when a second is asked for.
         second_best: finds the second best of a part, or None if it holds only one.
         best: cluster of every client in the best association, int64 of shape (clients,).
 
@@ -60,7 +60,7 @@ def ascending(
         if second is not None:
             heappush(heap, (max(least_excess, second.excess), next(tie_break), second))
 
-    push(whole, 0.0)
+    push(whole(), 0.0)
     while heap:
         excess, _, second = heappop(heap)
         moved = np.flatnonzero(second.labels != best)

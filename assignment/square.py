@@ -90,7 +90,7 @@ def hungarian_search(problem: Problem) -> Search:
     columns = one_to_one_columns(gaps)
     labels = frozen(columns[: problem.clients].copy())
     find = partial(_second_best, Square(gaps, problem.clients, columns))
-    steps = ascending(Part(columns, *_dual_prices(gaps, columns)), find, labels)
+    steps = ascending(lambda: Part(columns, *_dual_prices(gaps, columns)), find, labels)
     return Search(labels, cost_of(problem.cost, labels), steps)
 
 

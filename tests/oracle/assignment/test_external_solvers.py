@@ -7,9 +7,11 @@ import pytest
 import torch
 from pyro.contrib.tracking.assignment import MarginalAssignment
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import floyd_warshall
 
 import assignment
 from assignment.jonker_volgenant import lap_columns, one_to_one_columns
+from assignment.residual import path_levels, shortest_path
 
 
 def scipy_total(cost):
@@ -162,3 +164,17 @@ def test_ranking_of_many_clients_agrees_with_all_single_and_double_moves():
     sums += [a + b for (a, j), (b, k) in itertools.combinations(moves, 2) if j != k]
     ranked = assignment.m_best_assignments(cost, 7)
     np.testing.assert_allclose(ranked.excess, np.sort(sums)[:7], atol=1e-12)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 7, 180])
+def test_shortest_paths_agree_with_floyd_warshall(nodes):
+    rng = np.random.default_rng(nodes)
+    graph = rng.uniform(0.1, 1.0, size=(nodes, nodes))
+    graph[rng.random(graph.shape) < 0.7] = np.inf
+    np.fill_diagonal(graph, 0.0)
+    levels = path_levels(graph)
+    np.testing.assert_allclose(levels[-1], floyd_warshall(graph), rtol=1e-12)
+    for target in np.flatnonzero(np.isfinite(levels[-1][0]))[:20]:
+        path = shortest_path(levels, 0, int(target))
+        steps = [graph[one, other] for one, other in itertools.pairwise(path)]
+        assert sum(steps) == pytest.approx(levels[-1][0, target])
