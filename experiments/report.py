@@ -5,12 +5,11 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from experiments.files import RunFiles, write_aside
 from experiments.pictures.gallery import all_pictures
 from experiments.report_table import results_table
 from experiments.report_text import failures, flat, headline, warnings
 from experiments.run_folder import RunFolder
-
-REPORT = "report.html"
 
 
 def write_report(run_dir: Path) -> Path:
@@ -25,10 +24,8 @@ def write_report(run_dir: Path) -> Path:
         ValueError: the folder holds no run, or one of its files cannot be read.
     """
     page = render(RunFolder.read(run_dir))
-    path = run_dir / REPORT
-    aside = run_dir / (REPORT + ".tmp")
-    aside.write_text(page, encoding="utf-8")
-    aside.replace(path)
+    path = RunFiles(run_dir).report
+    write_aside(path, page)
     return path
 
 
@@ -43,17 +40,17 @@ def render(run: RunFolder) -> str:
     return environment.from_string(source).render(
         name=str(run.scenario.get("name", "run")),
         headline=headline(run),
-        description=run.scenario.get("description", ""),
         command=run.description.get("command", ""),
         seeds=", ".join(map(str, run.description.get("seeds", []))),
-        missing=[m for m in run.description["methods"] if m not in run.summary],
+        unfinished=[m for m in run.rounds if m not in run.summary],
         table=results_table(run),
         pictures=all_pictures(run),
         failures=failures(run),
         warnings=warnings(run),
         settings=list(flat(run.scenario)),
         surroundings=[
-            *flat(run.description.get("versions", {})),
-            *flat(run.description.get("machine", {})),
+            pair
+            for part in ("versions", "machine", "execution")
+            for pair in flat(run.description.get(part, {}))
         ],
     )

@@ -43,7 +43,7 @@ class Cell:
     Attributes:
         mean: over seeds.
         spread: standard deviation over seeds, empty for one seed.
-        best: no method has a better mean, as far as it is shown.
+        best: no other method has a better mean, as far as it is shown.
     """
 
     mean: str
@@ -73,7 +73,7 @@ COLUMNS = (
     Column("ECE", "%", "ece", -1, ".1f", 100.0),
     Column("time", "s", "seconds", 0, ".1f"),
     Column("trainings asked", "", "trainings_asked", 0, ",.0f"),
-    Column("done", "", "trainings_done", 0, ",.0f"),
+    Column("trainings done", "", "trainings_done", 0, ",.0f"),
 )
 
 
@@ -98,13 +98,15 @@ def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
 
 def _column(run: RunFolder, methods: Sequence[str], column: Column) -> list[Cell]:
     numbers = [_mean_std(run, method, column.metric) for method in methods]
+    comparable = bool(column.better) and len(methods) > 1
     known = [mean * column.better for mean, _ in numbers if isfinite(mean)]
     best = max(known, default=0.0) * column.better * column.factor
     cells = []
     for mean, std in numbers:
         shown = _shown(mean, column)
-        marked = bool(column.better and isfinite(mean) and shown == format(best, column.format))
-        cells.append(Cell(shown, _shown(std, column) if isfinite(std) else "", marked))
+        marked = comparable and isfinite(mean) and shown == format(best, column.format)
+        deviates = isfinite(std) and (column.better or std > 0)
+        cells.append(Cell(shown, _shown(std, column) if deviates else "", marked))
     return cells
 
 

@@ -10,18 +10,21 @@ import numpy as np
 
 from experiments.run_folder import RunFolder
 
-MOST_FAILURES = 20
-
 
 def headline(run: RunFolder) -> str:
-    """What was run, in one sentence."""
-    data = run.scenario.get("data", {})
-    source = data.get("name") if isinstance(data, Mapping) else data
-    methods = counted(len(run.methods), "method")
-    rounds = max(run.series(method, "round").shape[1] for method in run.methods)
-    seeds = counted(len({s for method in run.methods for s in run.seeds(method)}), "seed")
-    on = f" on {source}" if source else ""
-    return f"{methods}{on}, {_clients(run)}{counted(rounds, 'round')}, {seeds}."
+    """What was run, in one sentence, and the scenario's own description."""
+    data = run.description.get("data", {})
+    parts = [counted(len(run.methods), "method")]
+    if "dataset" in data:
+        parts[0] += f" on {data['dataset']}"
+    if "clients" in data:
+        parts.append(counted(data["clients"], "client"))
+        if data.get("groups"):
+            parts[-1] += f" in {counted(data['groups'], 'true group')}"
+    parts.append(counted(max(run.series(m, "round").shape[1] for m in run.methods), "round"))
+    parts.append(counted(len({seed for m in run.methods for seed in run.seeds(m)}), "seed"))
+    told = str(run.scenario.get("description", "")).strip().rstrip(".")
+    return ", ".join(parts) + "." + (f" {told}." if told else "")
 
 
 def counted(number: int, noun: str) -> str:
@@ -52,32 +55,21 @@ def failures(run: RunFolder) -> list[tuple[str, str, int]]:
 
 def warnings(run: RunFolder) -> list[str]:
     """Sentences on how far the fused posteriors can be trusted."""
+    floored = {m: run.series(m, "num_floored") for m in run.methods}
+    outside = {m: run.series(m, "outside_hull") for m in run.methods}
+    raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
+    beyond = [f"{np.nanmax(v):.2%} ({m})" for m, v in outside.items() if np.nansum(v) > 0]
     found = []
-    for method in run.methods:
-        floored = run.series(method, "num_floored")
-        outside = run.series(method, "outside_hull")
-        if np.nansum(floored) > 0:
-            found.append(
-                f"{method}: {np.nanmean(floored):,.0f} curvature entries per round were raised to "
-                "the floor, as data say nothing about these parameters (inputs that are always "
-                "zero, units that never fire). Their uncertainty is that of the floor."
-            )
-        if np.nansum(outside) > 0:
-            found.append(
-                f"{method}: in the worst round {np.nanmax(outside):.2%} of the parameters of a "
-                "fused cluster lay outside the range of the clients' own. Much more than a few "
-                "per cent means that fusion is unstable: take precision_weighted fusion, a "
-                "smaller learning rate or fewer local steps."
-            )
+    if raised:
+        found.append(
+            f"Curvature entries raised to the floor, mean per round: {', '.join(raised)}. The data "
+            "say next to nothing about these parameters (inputs that are always zero, units that "
+            "never fire); their uncertainty is that of the floor."
+        )
+    if beyond:
+        found.append(
+            "Parameters of a cluster outside the range of its clients' own, share in the worst "
+            f"round: {', '.join(beyond)}. More than a few per cent means that fusion is unstable: "
+            "try precision-weighted fusion, a smaller learning rate or fewer local steps."
+        )
     return found
-
-
-def _clients(run: RunFolder) -> str:
-    partition = run.scenario.get("partition", {})
-    options = dict(flat(partition)) if isinstance(partition, Mapping) else {}
-    groups = next((options[key] for key in options if key.split(".")[-1] == "groups"), "")
-    clients = max(sum(run.first(method)[-1].get("cluster_sizes") or [0]) for method in run.methods)
-    if not clients:
-        return ""
-    inside = f" in {counted(int(groups), 'true group')}" if groups.isdecimal() else ""
-    return f"{counted(clients, 'client')}{inside}, "

@@ -12,6 +12,9 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.files import Pair, PairFiles, RunFiles
+from experiments.rows import read as read_rounds
+
 Round = Mapping[str, Any]
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 
@@ -28,11 +31,13 @@ class ClientGraph:
         groups: true group of each client, None where unknown; the order is that of the file.
         clusters: cluster of each client after the last round, -1 if it was never seen.
         edges: probability of each joined pair, in (0, 1].
+        num_clients: clients in the file, those that were left out included.
     """
 
     groups: Mapping[str, int | None]
     clusters: Mapping[str, int]
     edges: Mapping[tuple[str, str], float]
+    num_clients: int
 
 
 @dataclass(frozen=True)
@@ -57,15 +62,17 @@ class RunFolder:
 
         Raises:
             NoRunError: the folder does not exist, holds no run, or a file is not what it should be.
+            MetricsError: the rounds of a method and seed are not what they should be.
         """
+        files = RunFiles(path)
         if not path.is_dir():
             raise NoRunError(f"run folder {str(path)!r} does not exist")
-        if not (path / "run.json").is_file():
+        if not files.run.is_file():
             raise NoRunError(f"folder {str(path)!r} holds no run: run.json is missing")
-        description = _json_object(path / "run.json")
+        description = _json_object(files.run)
         summary: Any = {}
-        if (path / "summary.json").is_file():
-            summary = _json_object(path / "summary.json").get("methods", {})
+        if files.summary.is_file():
+            summary = _json_object(files.summary).get("methods", {})
         rounds = {method: _seeds(path / method) for method in description.get("methods", [])}
         if not any(rounds.values()):
             raise NoRunError(f"folder {str(path)!r} holds no run: no method has done a round yet")
@@ -109,7 +116,7 @@ class RunFolder:
         Raises:
             NoRunError: the file is not GraphML.
         """
-        path = self.path / method / f"seed-{seed}" / "graph.graphml"
+        path = RunFiles(self.path).of(Pair(method, seed)).graph("clients")
         return read_client_graph(path, clients) if path.is_file() else None
 
 
@@ -138,7 +145,7 @@ def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
         if pair[0] in kept and pair[1] in kept:
             edges[pair] = float(data.get("probability", "1"))
     kept = evenly(groups, clients) if kept is None else kept
-    return ClientGraph(kept, {name: clusters[name] for name in kept}, edges)
+    return ClientGraph(kept, {name: clusters[name] for name in kept}, edges, len(groups))
 
 
 def evenly(groups: Mapping[str, int | None], limit: int | None) -> dict[str, int | None]:
@@ -180,24 +187,12 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
     found = {}
-    for path in folder.glob("seed-*/metrics.jsonl"):
-        number = path.parent.name.removeprefix("seed-")
-        rounds = _rounds(path)
+    for path in folder.glob("seed-*"):
+        number = path.name.removeprefix("seed-")
+        rounds = read_rounds(PairFiles(path).metrics)
         if number.isdecimal() and rounds:
             found[int(number)] = rounds
     return dict(sorted(found.items()))
-
-
-def _rounds(path: Path) -> list[Round]:
-    """Whole lines only: a run that was killed may leave the last one unfinished."""
-    rounds: list[Round] = []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines[:-1], start=1):
-        try:
-            rounds.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            raise NoRunError(f"{str(path)!r}, line {number} is not JSON: {error}") from error
-    return rounds
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,8 @@ MOST_CLIENTS = 100
 LEAST_PROBABILITY = 0.05
 LEVELS = 12
 MARKERS = "os^Dv*PXp"
+LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
+"""Factors that make all shapes look of one size."""
 GROUP_COLOURS = (
     *COLOURS[5:6],
     *COLOURS[1:2],
@@ -47,13 +49,13 @@ class GraphPicture:
         graphs: by method, None where the file is missing.
         groups: true group of each client shown.
         places: where each client is, the same in all panels.
-        left_out: edges that are too weak to be drawn, over all methods.
+        num_clients: clients in the files, those that aren't shown included.
     """
 
     graphs: Mapping[str, ClientGraph | None]
     groups: Mapping[str, int | None]
     places: Mapping[str, Place]
-    left_out: int
+    num_clients: int
 
     @classmethod
     def of(cls, run: RunFolder) -> GraphPicture | None:
@@ -71,8 +73,7 @@ class GraphPicture:
         groups: dict[str, int | None] = {}
         for graph in found:
             groups.update(graph.groups)
-        weak = sum(p < LEAST_PROBABILITY for graph in found for p in graph.edges.values())
-        return cls(graphs, groups, layout(groups, found), weak)
+        return cls(graphs, groups, layout(groups, found), max(g.num_clients for g in found))
 
     @property
     def known_groups(self) -> list[int]:
@@ -162,7 +163,7 @@ def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: Gra
     if graph is None:
         axes.text(0.5, 0.5, "no graph in the folder", transform=axes.transAxes, ha="center")
         return
-    _draw_edges(axes, graph, picture.places)
+    _draw_edges(axes, method, graph, picture.places)
     size = min(8.5, 60 / sqrt(len(picture.places)))
     for group, members in _members(graph.groups).items():
         x, y = zip(*(picture.places[client] for client in members), strict=True)
@@ -170,7 +171,7 @@ def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: Gra
         axes.plot(x, y, gid=f"clients-{method}-group-{label}", **_marker(group, picture, size))
 
 
-def _draw_edges(axes: Axes, graph: ClientGraph, places: Mapping[str, Place]) -> None:
+def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str, Place]) -> None:
     """Draw edges of about one width as one path, so that crossings don't grow darker."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
@@ -184,7 +185,9 @@ def _draw_edges(axes: Axes, graph: ClientGraph, places: Mapping[str, Place]) -> 
         codes = [Outline.MOVETO, Outline.LINETO] * (len(ends) // 2)
         width, colour = _edge_style(level / LEVELS, len(places))
         outline = Outline(np.array(ends), codes)
-        axes.add_patch(PathPatch(outline, fill=False, linewidth=width, edgecolor=colour))
+        patch = PathPatch(outline, fill=False, linewidth=width, edgecolor=colour)
+        patch.set_gid(f"edges-{method}-{level}")
+        axes.add_patch(patch)
 
 
 def _edge_style(probability: float, clients: int) -> tuple[float, Colour]:
@@ -202,7 +205,7 @@ def _members(groups: Mapping[str, int | None]) -> dict[int | None, list[str]]:
     return members
 
 
-def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, object]:
+def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, Any]:
     if group is None:
         shape, colour = "o", FAINT
     else:
@@ -211,7 +214,7 @@ def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, 
     return {
         "linestyle": "none",
         "marker": shape,
-        "markersize": size,
+        "markersize": size * LARGER.get(shape, 1.0),
         "markerfacecolor": colour,
         "markeredgecolor": "white",
         "markeredgewidth": 0.7,
@@ -230,5 +233,9 @@ def _draw_key(figure: Figure, picture: GraphPicture) -> None:
         handles.append(Line2D([], [], color=colour, linewidth=width))
         labels.append(f"together {probability:.0%}")
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(7, len(handles)), labelcolor=INK
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=int(figure.get_figwidth() / 1.45),
+        labelcolor=INK,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.pictures.drawing import INK, panels
+from experiments.pictures.drawing import INK, panels, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +24,7 @@ def draw_cluster_sizes(sizes: Mapping[str, Sizes]) -> Figure:
         sizes: by method, (rounds, clusters) clients; rounds may differ in their clusters.
     """
     figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75)
+    figure.set_layout_engine("constrained", wspace=0.09)
     for place, (method, rows) in zip(axes, sizes.items(), strict=True):
         _draw_panel(place, method, table(rows))
     for place in axes[::3]:
@@ -75,4 +76,4 @@ def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
     axes.set_title(method, loc="left")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(0, max(1, bottom.max(initial=1)))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(whole_numbers())

@@ -68,7 +68,7 @@ def draw_cost(costs: Mapping[str, Cost]) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.legend(
             loc="upper center",
-            bbox_to_anchor=(0.5, -0.12),
+            bbox_to_anchor=(0.5, -0.3 / (0.3 + 0.33 * len(costs))),
             ncols=4,
             fontsize=8,
             columnspacing=1.0,

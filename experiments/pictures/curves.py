@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.pictures.drawing import FAINT, INK, line_style, spread
+from experiments.pictures.drawing import FAINT, INK, line_style, spread, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,29 +24,38 @@ class Panel:
     """One pair of axes.
 
     Attributes:
+        name: of its lines in the picture.
         title: what is shown, with its unit.
         series: the numbers.
         format: how the last value is written beside its line.
-        zoom: leave out the low values of the first tenth of the rounds.
+        zoom: leave out what lies below all values after the first fifth of the rounds.
+        limits: of the axis, as far as the numbers lie within.
     """
 
+    name: str
     title: str
     series: Series
     format: str = "{:.2f}"
     zoom: bool = False
+    limits: tuple[float, float] | None = None
 
 
-def draw_curves(panels: list[Panel]) -> Figure:
-    """Mean over seeds as a line, smallest to largest as a band, for each method and panel."""
+def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
+    """Mean over seeds as a line, smallest to largest as a band, for each method and panel.
+
+    Args:
+        panels: one or two.
+        methods: all methods of the run, so that a method looks the same in all pictures.
+    """
     from matplotlib.figure import Figure
 
     longest = max(len(panel.series) for panel in panels)
     height = max(3.3, 0.7 + 0.26 * longest)
     figure = Figure(figsize=(10.4, height))
     axes = figure.subplots(1, 2, squeeze=False)[0]
-    figure.subplots_adjust(left=0.05, right=0.855, wspace=0.62, top=0.9, bottom=0.55 / height)
+    figure.subplots_adjust(left=0.05, right=0.855, wspace=0.62, top=0.9, bottom=0.5 / height)
     for panel, place in zip(panels, axes, strict=False):
-        _draw_panel(place, panel, height)
+        _draw_panel(place, panel, methods, height)
     for unused in axes[len(panels) :]:
         unused.set_axis_off()
     return figure
@@ -61,30 +70,34 @@ def seed_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ma.masked_invalid(values).mean(axis=0).filled(np.nan)  # type: ignore[no-any-return]
 
 
-def _draw_panel(axes: Axes, panel: Panel, height: float) -> None:
+def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str], height: float) -> None:
     ends = []
-    for index, (method, values) in enumerate(panel.series.items()):
+    for method, values in panel.series.items():
+        index = methods.index(method)
         known = np.ma.masked_invalid(values)
         mean, rounds = seed_mean(values), np.arange(1, values.shape[1] + 1)
         style = line_style(index)
         low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
         if len(values) > 1:
-            axes.fill_between(rounds, low, high, color=style["color"], alpha=0.13, linewidth=0)
-        axes.plot(rounds, mean, gid=f"line-{method}", **style)
+            axes.fill_between(rounds, low, high, color=style["color"], alpha=0.1, linewidth=0)
+        axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
         if np.isfinite(mean).any():
             ends.append((index, method, float(mean[np.isfinite(mean)][-1])))
     axes.set_title(panel.title, loc="left")
     axes.set_xlabel("round")
     axes.grid(axis="y")
     axes.margins(x=0.02)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(whole_numbers())
+    if panel.limits:
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(panel.limits[0], low), max(panel.limits[1], high))
     if panel.zoom:
         _leave_out_start(axes, panel.series)
-    _label_ends(axes, ends, panel.format, 0.19 / (0.9 * height - 0.55))
+    _label_ends(axes, ends, panel.format, 0.19 / (0.9 * height - 0.5))
 
 
 def _leave_out_start(axes: Axes, series: Series) -> None:
-    later = [values[:, values.shape[1] // 10 :] for values in series.values()]
+    later = [values[:, values.shape[1] // 5 :] for values in series.values()]
     known = np.concatenate([values[np.isfinite(values)] for values in later])
     if known.size and known.max() > known.min():
         margin = 0.04 * (known.max() - known.min())
@@ -96,13 +109,13 @@ def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: 
     wanted = [(value - bottom) / (top - bottom) for _, _, value in ends]
     places = spread(wanted, gap, 0.0, 1.0)
     for (index, method, value), start, place in zip(ends, wanted, places, strict=True):
-        options = {"transform": axes.transAxes, "clip_on": False}
+        options: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         axes.plot([1.0, 1.04], [start, place], color=FAINT, linewidth=0.5, **options)
         axes.plot([1.05, 1.14], [place, place], **options, **line_style(index))
         axes.text(
             1.16,
             place,
-            f"{method}  {form.format(value)}",
+            f"{method}  {form.format(value).replace('-', '−')}",
             va="center",
             fontsize=8.5,
             color=INK,

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
 """Colours that remain apart for colour-blind readers (Okabe, Ito 2008), yellow left out."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)))
 INK = "#222222"
 FAINT = "#8a8a8a"
-STYLE: Mapping[str, Any] = {
+STYLE: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9.0,
@@ -61,7 +62,7 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     import matplotlib as mpl
 
     buffer = io.StringIO()
-    with mpl.rc_context(dict(STYLE)):
+    with mpl.rc_context(STYLE):
         figure = draw()
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()
@@ -89,11 +90,18 @@ def save_figure(draw: Callable[[], Figure], path: Path, resolution: int) -> None
     from PIL import Image
 
     aside, buffer = path.with_name(path.name + ".tmp"), io.BytesIO()
-    with mpl.rc_context(dict(STYLE)):
+    with mpl.rc_context(STYLE):
         draw().savefig(buffer, format="png", dpi=resolution, facecolor="white")
     with Image.open(buffer) as image:
         image.convert("RGB").quantize(48).save(aside, format="png", optimize=True)
     aside.replace(path)
+
+
+def whole_numbers() -> MaxNLocator:
+    """Few ticks, none between whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
 
 
 def panels(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:

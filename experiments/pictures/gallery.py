@@ -54,8 +54,10 @@ def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
 
 def _curves(run: RunFolder) -> Picture | None:
     wanted = [
-        curves.Panel("accuracy, %", _known(run, "accuracy", 100.0), "{:.1f}", zoom=True),
-        curves.Panel("adjusted Rand index", _known(run, "ari")),
+        curves.Panel(
+            "accuracy", "accuracy, %", _known(run, "accuracy", 100.0), "{:.1f}", zoom=True
+        ),
+        curves.Panel("ari", "adjusted Rand index", _known(run, "ari"), limits=(-0.03, 1.03)),
     ]
     shown = [panel for panel in wanted if panel.series]
     if not shown:
@@ -67,13 +69,14 @@ def _curves(run: RunFolder) -> Picture | None:
         "Look for methods that reach the true groups (index 1) early: their accuracy should rise "
         "with it."
         if both
-        else "Look for how early the methods part, and whether they still rise at the end."
+        else "Look for how early the methods part, and whether they still rise at the end. True "
+        "groups are unknown, so there is no index of agreement with them."
     )
     return _picture(
-        lambda: curves.draw_curves(shown),
+        lambda: curves.draw_curves(shown, run.methods),
         "curves",
         "Accuracy and adjusted Rand index over rounds, one line per method",
-        f"{look}{band} The first rounds may lie below the picture.",
+        f"{look}{band} Numbers are those of the last round; the first may lie below the picture.",
     )
 
 
@@ -92,8 +95,11 @@ def _client_graph(run: RunFolder) -> Picture | None:
         "Edge width: probability of sharing a cluster, mean over all rounds "
         f"(seed {seed}; edges below {client_graph.LEAST_PROBABILITY:.0%} are left out)."
     ]
-    if len(picture.groups) == client_graph.MOST_CLIENTS:
-        notes.append(f"At most {client_graph.MOST_CLIENTS} clients are shown, evenly chosen.")
+    if len(picture.groups) < picture.num_clients:
+        notes.append(
+            f"Shown are {len(picture.groups)} of {picture.num_clients:,} clients, the same share "
+            "of every group."
+        )
     return _picture(
         lambda: client_graph.draw_client_graphs(picture),
         "graph",
@@ -119,27 +125,30 @@ def _hypotheses(run: RunFolder) -> Picture | None:
     mass, effective = _known(run, "log_captured_mass"), _known(run, "effective_hypotheses")
     wanted = [
         curves.Panel(
+            "mass",
             "log captured mass, nats",
             {m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
             "{:.1f}",
             zoom=True,
         ),
         curves.Panel(
+            "effective",
             "effective number of hypotheses",
             {m: v for m, v in effective.items() if np.nanmax(v) > 1.005},
             "{:.1f}",
+            limits=(1.0, 2.0),
         ),
     ]
     shown = [panel for panel in wanted if panel.series]
     if not shown:
         return None
     return _picture(
-        lambda: curves.draw_curves(shown),
+        lambda: curves.draw_curves(shown, run.methods),
         "hypotheses",
         "Captured mass and effective number of hypotheses over rounds",
-        "Look at how far below 0 the mass ends: e to that power is the share of all associations "
-        "of the round that the kept ones stand for. Methods with one hypothesis, or with one "
-        "possible association, are left out where there is nothing to see.",
+        "Look at how far below 0 the mass stays: e to that power is the share of the probability "
+        "of all associations that the kept ones hold, given the round before. Methods with one "
+        "possible association, or one hypothesis, are left out.",
     )
 
 
