@@ -1,13 +1,13 @@
 """Squared per-sample gradients of single layers, one file per kind of layer.
 
-A rule takes the layer, its input (samples, ...) and a stack of gradients with respect to its
-output (columns, samples, ...). It returns, for each parameter by its name in the layer, the square
+A rule takes the layer, its input (samples, ...) and one or more columns: gradients with respect to
+its output, each (samples, ...). It returns, for each parameter by its name in the layer, the square
 of that parameter's gradient for one sample and column, summed over samples and columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,7 @@ from posteriors.layers.batch_norm import batch_norm
 from posteriors.layers.convolution import convolution
 from posteriors.layers.linear import linear
 
-LayerRule = Callable[[Any, Tensor, Tensor], dict[str, Tensor]]
+LayerRule = Callable[[Any, Tensor, Sequence[Tensor]], dict[str, Tensor]]
 
 LAYER_RULES: Mapping[type[nn.Module], LayerRule] = MappingProxyType(
     {

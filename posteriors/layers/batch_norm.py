@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 
 def batch_norm(
-    layer: nn.BatchNorm1d | nn.BatchNorm2d, inputs: Tensor, gradients: Tensor
+    layer: nn.BatchNorm1d | nn.BatchNorm2d, inputs: Tensor, gradients: Sequence[Tensor]
 ) -> dict[str, Tensor]:
     """Sum of squared per-sample gradients of scale and offset.
 
     Args:
         layer: The layer, in eval mode, with running statistics.
         inputs: Its input, (samples, features, ...).
-        gradients: Gradients with respect to its output, (columns, samples, features, ...).
+        gradients: Columns of gradients with respect to its output, each (samples, features, ...).
 
     Returns:
         `weight` and `bias`, both (features,).

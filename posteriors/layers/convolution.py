@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 
-def convolution(layer: nn.Conv2d, inputs: Tensor, gradients: Tensor) -> dict[str, Tensor]:
+def convolution(layer: nn.Conv2d, inputs: Tensor, gradients: Sequence[Tensor]) -> dict[str, Tensor]:
     """Sum of squared per-sample gradients of weight and bias, for any stride, padding and groups.
 
     Args:
         layer: The layer.
         inputs: Its input, (samples, in_channels, height, width).
-        gradients: Gradients with respect to its output, (columns, samples, out_channels, output
-            height, output width).
+        gradients: Columns of gradients with respect to its output, each (samples, out_channels,
+            output height, output width).
 
     Returns:
         `weight`, in the shape of the layer's, and, if the layer has one, `bias` (out_channels,).
@@ -24,14 +27,13 @@ def convolution(layer: nn.Conv2d, inputs: Tensor, gradients: Tensor) -> dict[str
     patches = _unfold(layer, inputs)
     samples, _, positions = patches.shape
     patches = patches.view(samples * layer.groups, -1, positions).transpose(1, 2)
-    weight = gradients.new_zeros(layer.weight.shape)
-    for column in gradients.flatten(3):
+    weight = torch.zeros_like(layer.weight, requires_grad=False)
+    bias = weight.new_zeros(len(weight))
+    for column in gradients:
         per_sample = column.reshape(samples * layer.groups, -1, positions) @ patches
-        weight += per_sample.square().view(samples, -1).sum(0).view(weight.shape)
-    result = {"weight": weight}
-    if layer.bias is not None:
-        result["bias"] = gradients.sum((3, 4)).square().sum((0, 1))
-    return result
+        weight += per_sample.square_().view(samples, -1).sum(0).view(weight.shape)
+        bias += column.sum((2, 3)).square().sum(0)
+    return {"weight": weight} if layer.bias is None else {"weight": weight, "bias": bias}
 
 
 def _unfold(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
