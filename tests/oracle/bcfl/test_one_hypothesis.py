@@ -73,11 +73,22 @@ def test_with_both_evidences(linear_world, assert_same_bits, tracker, evidence):
         assert_same_bits(state.hypotheses, twin.hypotheses)
 
 
-def test_best_association_is_the_same_for_all_solvers(digits_clients, assert_same_bits):
+@pytest.mark.parametrize("solver", ["argmin", "heap", "murty"])
+def test_best_association_is_the_same_for_all_solvers(digits_clients, assert_same_bits, solver):
     clients = digits_clients(SIZES)
-    heap = methods.build("bcfl-g", SETTINGS)
-    argmin = replace(heap, policy=replace(heap.policy, solver="argmin"))
-    assert_same_run(federation(clients, heap), federation(clients, argmin), assert_same_bits)
+    auto = methods.build("bcfl-g", SETTINGS)
+    named = replace(auto, policy=replace(auto.policy, solver=solver))
+    assert_same_run(federation(clients, auto), federation(clients, named), assert_same_bits)
+
+
+def test_heap_and_murty_rank_alike(digits_clients, assert_same_bits):
+    clients = digits_clients(SIZES)
+    heap = methods.build("bcfl-mh-6", replace(SETTINGS, temperature=7.0))
+    murty = replace(heap, policy=replace(heap.policy, solver="murty"))
+    ours, theirs = (federation(clients, m).run(2).hypotheses for m in (heap, murty))
+    np.testing.assert_allclose(ours.log_weights, theirs.log_weights, rtol=0, atol=1e-9)
+    for one, other in zip(ours, theirs, strict=True):
+        assert [c.key for c in one.clusters] == [c.key for c in other.clusters]
 
 
 def test_two_hypotheses_are_not_one(digits_clients):

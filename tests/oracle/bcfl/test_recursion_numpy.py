@@ -12,7 +12,8 @@ import pytest
 
 import bcfl
 from bcfl import methods
-from bcfl.trackers import Consensus, MultiHypothesis
+from bcfl.policies.capacity import ClusterSize
+from bcfl.trackers import Consensus, Exact, MultiHypothesis
 from experiments.models import linear
 
 
@@ -56,9 +57,14 @@ def successor(world, parent, labels, round, temperature):
     return Particle(weight, shifts / precisions, precisions, np.eye(len(precisions))[list(labels)])
 
 
-def expanded(world, parents, round, temperature):
-    """All successors of each parent, best first."""
-    associations = list(itertools.product(range(world.num_clusters), repeat=len(world.clients)))
+def expanded(world, parents, round, temperature, sizes):
+    """All successors of each parent with allowed cluster sizes, best first."""
+    every = range(world.num_clusters)
+    associations = [
+        labels
+        for labels in itertools.product(every, repeat=len(world.clients))
+        if all(labels.count(cluster) in sizes for cluster in every)
+    ]
     return [
         sorted(
             (successor(world, parent, labels, round, temperature) for labels in associations),
@@ -68,9 +74,9 @@ def expanded(world, parents, round, temperature):
     ]
 
 
-def multi_hypothesis(world, parents, round, kept, per_parent, temperature):
+def multi_hypothesis(world, parents, round, kept, per_parent, temperature, sizes=range(99)):
     """The best successors, normalised, and the share of all weight that they hold."""
-    families = expanded(world, parents, round, temperature)
+    families = expanded(world, parents, round, temperature, sizes)
     looked_at = [p for family in families for p in family[:per_parent]]
     best = sorted(looked_at, key=lambda p: -p.log_weight)[:kept]
     total = log_sum([p.log_weight for family in families for p in family])
@@ -143,6 +149,28 @@ def test_multi_hypothesis_and_captured_mass(linear_world, kept, per_parent, temp
             assert_is(hypothesis, particle, world.model)
         assert state.hypotheses.log_captured_mass == pytest.approx(captured, abs=1e-9)
         assert captured < -1e-6
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1, None), (0, 2), (1, 2), (2, 2)])
+def test_bounded_cluster_sizes(linear_world, lower, upper):
+    world = linear_world(55, clients=4, clusters=2, rounds=2)
+    bounds = ClusterSize(lower, upper)
+    method = world.method(MultiHypothesis(5, candidates_per_parent=4), cluster_size=bounds)
+    particles, sizes = [start_of(world)], range(lower, (upper or 4) + 1)
+    for round, state in enumerate(world.run(method, 2)):
+        particles, captured = multi_hypothesis(world, particles, round, 5, 4, 1.0, sizes)
+        assert len(state.hypotheses) == len(particles)
+        for hypothesis, particle in zip(state.hypotheses, particles, strict=True):
+            assert_is(hypothesis, particle, world.model)
+        assert state.hypotheses.log_captured_mass == pytest.approx(captured, abs=1e-9)
+
+
+def test_all_bounded_associations_hold_all_the_weight(linear_world):
+    world = linear_world(56, clients=4, clusters=2, rounds=1)
+    method = world.method(Exact(), cluster_size=ClusterSize(1, 3))
+    (state,) = world.run(method, 1)
+    assert len(state.hypotheses) == 2**4 - 2
+    assert state.hypotheses.log_captured_mass == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(("memory", "power"), [("replace", 0.0), ("forget", 0.9)])
