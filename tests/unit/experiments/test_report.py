@@ -203,7 +203,7 @@ def test_a_run_that_goes_on_shows_its_curves(make_run):
     with (folder / "bcfl-g" / "seed-1" / "metrics.jsonl").open("a") as file:
         file.write('{"round": 7, "accu')
     text = written(folder)
-    assert "Not finished: fedavg, bcfl-g, ifca." in text
+    assert "No results yet: fedavg, bcfl-g, ifca." in text
     assert "Learning" in text
     assert '<table class="results">' not in text
 
