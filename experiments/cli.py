@@ -1,0 +1,55 @@
+"""The `bcfl` command."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from experiments.commands import inspect, listing, run
+
+app = typer.Typer(
+    help="Clustered federated learning as probabilistic data association.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bcfl {version('bcfl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Clustered federated learning as probabilistic data association."""
+    del version
+
+
+app.command()(run.run)
+app.command()(run.resume)
+app.command()(inspect.compare)
+app.command()(inspect.report)
+app.command()(inspect.graph)
+app.command("list")(listing.list_)
+
+
+def main() -> None:
+    """Run the command line; characters that the terminal doesn't have are replaced."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The commands of `bcfl`, one file for each kind."""

@@ -1,0 +1,128 @@
+"""`bcfl compare`, `bcfl report` and `bcfl graph`: looking at runs."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.commands.shared import Debug, console, explained
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")]
+
+
+class GraphKind(StrEnum):
+    """What a graph joins."""
+
+    CLIENTS = "clients"
+    CLUSTERS = "clusters"
+    HYPOTHESES = "hypotheses"
+
+
+class GraphFormat(StrEnum):
+    """How a graph is written."""
+
+    GRAPHML = "graphml"
+    GEXF = "gexf"
+    JSON = "json"
+
+
+@explained
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs.", metavar="DIR...")],
+    as_latex: Annotated[bool, typer.Option("--latex", help="A LaTeX table (booktabs).")] = False,
+    debug: Debug = False,
+) -> None:
+    """Put the results of finished runs into one table."""
+    del debug
+    from experiments.compare import aligned, gather, latex, read_results
+
+    scenarios = sorted({read_results(folder)[0] for folder in folders})
+    results, screen = gather(folders), console()
+    for line in latex(results) if as_latex else aligned(results):
+        screen.print(line, soft_wrap=True, markup=False)
+    if len(scenarios) > 1:
+        typer.echo(f"note: these are different scenarios: {', '.join(scenarios)}", err=True)
+
+
+@explained
+def report(folder: Folder, debug: Debug = False) -> None:
+    """Write the report of a run again."""
+    del debug
+    from experiments.plan import read_description
+
+    read_description(folder)
+    from experiments.report import write_report
+
+    console().print(str(write_report(folder)), soft_wrap=True, markup=False)
+
+
+@explained
+def graph(
+    folder: Folder,
+    *,
+    method: Annotated[str | None, typer.Option(help="Method, where the run has several.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
+    kind: Annotated[GraphKind, typer.Option(help="What is joined.")] = GraphKind.CLIENTS,
+    format: Annotated[GraphFormat, typer.Option(help="File format.")] = GraphFormat.GRAPHML,
+    min_probability: Annotated[float, typer.Option(help="Leave out weaker edges.")] = 0.0,
+    out: Annotated[Path | None, typer.Option(help="File; standard output if left out.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write the association graph of a run for networkx, Gephi or the web."""
+    del debug
+    import networkx as nx
+
+    if not 0 <= min_probability <= 1:
+        raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
+    found = nx.read_graphml(_stored(folder, method, seed, kind))
+    weak = [(a, b) for a, b, p in found.edges(data="probability", default=1) if p < min_probability]
+    found.remove_edges_from(weak)
+    text = _written(found, format)
+    if out is None:
+        typer.echo(text)
+        return
+    out.write_text(text + "\n", encoding="utf-8")
+    nodes, edges = found.number_of_nodes(), found.number_of_edges()
+    typer.echo(f"{out}: {nodes} nodes, {edges} edges")
+
+
+def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind) -> Path:
+    from experiments.files import Pair, RunFiles
+    from experiments.plan import read_plan
+
+    scenario = read_plan(folder).scenario
+    if method is None and len(scenario.methods) > 1:
+        raise ValueError(
+            f"the run has several methods: {', '.join(scenario.methods)}; give --method"
+        )
+    chosen = Pair(method or scenario.methods[0], scenario.seeds[0] if seed is None else seed)
+    if chosen not in scenario.pairs:
+        raise ValueError(
+            f"the run has no method {chosen.method!r} with seed {chosen.seed}; it has "
+            f"{', '.join(scenario.methods)} with seeds {', '.join(map(str, scenario.seeds))}"
+        )
+    path = RunFiles(folder).of(chosen).graph(kind.value)
+    if not path.is_file():
+        raise ValueError(f"{chosen} isn't finished; go on with: bcfl resume {folder}")
+    return path
+
+
+def _written(found: nx.Graph[str], format: GraphFormat) -> str:
+    import networkx as nx
+
+    if format is GraphFormat.JSON:
+        return json.dumps(nx.node_link_data(found, edges="edges"), indent=1)
+    buffer = BytesIO()
+    if format is GraphFormat.GEXF:
+        nx.write_gexf(found, buffer)
+    else:
+        nx.write_graphml(found, buffer)
+    return buffer.getvalue().decode()

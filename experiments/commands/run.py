@@ -1,0 +1,191 @@
+"""`bcfl run` and `bcfl resume`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from experiments.commands.shared import INTERRUPTED, Debug, console, explained
+
+if TYPE_CHECKING:
+    from experiments.plan import Plan
+    from experiments.runner import Setup
+    from experiments.scenario import Scenario
+
+
+@explained
+def run(
+    scenario: Annotated[str, typer.Argument(help="Name of a scenario, or a .toml file.")],
+    *,
+    methods: Annotated[
+        str | None, typer.Option(help="Methods instead, such as wecfl,bcfl-g.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds instead.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds instead, such as 0,1,2.")] = None,
+    clusters: Annotated[int | None, typer.Option(help="Number of clusters instead.")] = None,
+    jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
+    threads: Annotated[
+        int, typer.Option(help="Threads of each process; more pay for large networks only.")
+    ] = 1,
+    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Run a scenario and end with a table and a report."""
+    del debug
+    given = {
+        "methods": methods,
+        "rounds": rounds,
+        "seeds": seeds,
+        "clusters": clusters,
+        "jobs": jobs if jobs != 1 else None,
+        "threads": threads if threads != 1 else None,
+        "data-dir": data_dir,
+        "device": device if device != "auto" else None,
+    }
+    from experiments.plan import Plan, check_free, new_folder
+    from experiments.scenario import load
+
+    chosen = _overridden(load(scenario), given)
+    folder = out or new_folder(chosen.name, datetime.now())
+    check_free(folder)
+    from bcfl.devices import device_named
+    from experiments.resume import start
+    from experiments.runner import Setup
+
+    plan = Plan(chosen, str(device_named(device)), threads, jobs, _command(scenario, given))
+    setup = Setup(plan.scenario, plan.device)
+    setup.check()
+    screen = console()
+    screen.print(_headline(plan, setup), soft_wrap=True)
+    with _stoppable(screen, plan.scenario, folder) as watch:
+        start(plan, folder, setup, watch)
+    _show_results(screen, plan, folder)
+
+
+@explained
+def resume(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    debug: Debug = False,
+) -> None:
+    """Go on with a run that was interrupted; a finished one stays as it is."""
+    del debug
+    from experiments.files import RunFiles
+    from experiments.plan import changed_versions, read_plan
+
+    plan, screen = read_plan(folder), console()
+    from experiments import resume as work
+
+    if work.is_finished(plan, RunFiles(folder)):
+        screen.print(f"{folder} is finished; nothing to do", soft_wrap=True)
+        _show_results(screen, plan, folder)
+        return
+    for name, (was, now) in changed_versions(folder).items():
+        screen.print(f"note: the run began with {name} {was}, this is {now}", soft_wrap=True)
+    with _stoppable(screen, plan.scenario, folder) as watch:
+        work.resume(folder, watch)
+    _show_results(screen, plan, folder)
+
+
+def _overridden(scenario: Scenario, given: dict[str, Any]) -> Scenario:
+    readers: dict[str, Callable[[Any, Scenario], dict[str, Any]]] = {
+        "methods": lambda text, now: {"methods": tuple(_items(text))},
+        "seeds": lambda text, now: {"seeds": tuple(map(_seed, _items(text)))},
+        "rounds": lambda number, now: {"federation": now.federation.lasting(number)},
+        "clusters": lambda k, now: {"federation": replace(now.federation, num_clusters=k)},
+        "data-dir": lambda path, now: {"data": replace(now.data, data_dir=str(path.absolute()))},
+    }
+    for name, read in readers.items():
+        if given[name] is not None:
+            scenario = replace(scenario, **read(given[name], scenario))
+    return scenario
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}")
+    return int(text)
+
+
+def _command(scenario: str, given: dict[str, Any]) -> str:
+    options = [
+        word
+        for name, value in given.items()
+        if value is not None
+        for word in (f"--{name}", str(value))
+    ]
+    return shlex.join(["bcfl", "run", scenario, *options])
+
+
+def _headline(plan: Plan, setup: Setup) -> str:
+    scenario = plan.scenario
+    partition = setup.partition(scenario.seeds[0])
+    groups = len(set((partition.groups or {}).values()))
+    kind = scenario.partition
+    details = [
+        f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in kind.options.items()
+        if key not in ("clients", "groups")
+    ]
+    where = f"{plan.device}, {plan.threads} thread{'s' if plan.threads > 1 else ''}"
+    parts = [
+        setup.dataset.name,
+        f"{len(partition)} clients",
+        f"{groups} hidden groups" if groups else "no known groups",
+        " ".join([kind.name, f"({'; '.join(details)})"] if details else [kind.name]),
+        f"{scenario.federation.rounds} rounds",
+        f"{where} x {plan.jobs} jobs" if plan.jobs > 1 else where,
+    ]
+    return f"[bold]bcfl run {scenario.name}[/bold]   {' · '.join(parts)}"
+
+
+@contextmanager
+def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[Any]:
+    from experiments.progress import watching
+    from experiments.runner import Interrupted
+
+    try:
+        with watching(screen, scenario) as watch:
+            yield watch
+    except (Interrupted, KeyboardInterrupt):
+        again = f"bcfl resume {shlex.quote(str(folder))}"
+        screen.print(f"stopped; to go on: {again}", soft_wrap=True, markup=False)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
+    from experiments.compare import aligned, read_results
+    from experiments.files import RunFiles
+
+    _, results = read_results(folder)
+    screen.print()
+    for line in aligned(results):
+        screen.print(line, soft_wrap=True, markup=False)
+    ranked = {name: row["ari"]["mean"] for name, row in results.items()}
+    known = {name: ari for name, ari in ranked.items() if ari is not None}
+    best = max(known, key=lambda name: known[name]) if known else plan.scenario.methods[-1]
+    remarks = [f"best ARI: {best}"] if len(known) > 1 else []
+    remarks += ["▲ best in column"] if len(results) > 1 else []
+    if remarks:
+        screen.print(" · ".join(remarks))
+    quoted = shlex.quote(str(folder))
+    next_step = f"bcfl graph {quoted} --method {best} --format gexf --out graph.gexf"
+    for name, text in (
+        ("report", RunFiles(folder).report),
+        ("again", plan.command),
+        ("graph", next_step),
+    ):
+        screen.print(f"{name:8} {text}", soft_wrap=True, markup=False)

@@ -1,0 +1,46 @@
+"""What all commands share: the console, and mistakes told in one sentence."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, ParamSpec
+
+import typer
+from rich.console import Console
+
+Arguments = ParamSpec("Arguments")
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+MISTAKE, INTERRUPTED = 2, 130
+
+
+def console() -> Console:
+    """Standard output without anything that text files don't have, unless it is a terminal."""
+    return Console(highlight=False, emoji=False)
+
+
+def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """End with one sentence on standard error and exit code 2 where a user made a mistake."""
+
+    @wraps(command)
+    def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
+        from experiments.workers import WorkerError
+
+        try:
+            command(*args, **options)
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError, WorkerError) as error:
+            if options.get("debug"):
+                traceback.print_exc()
+            typer.echo(f"bcfl: {_sentence(error)}", err=True)
+            raise typer.Exit(MISTAKE) from None
+
+    return run
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__

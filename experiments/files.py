@@ -1,0 +1,138 @@
+"""Where the files of a run lie, and writing them so that a kill leaves them whole.
+
+DIR/run.json says what the run is, and is its first file. DIR/METHOD/seed-S/ holds `config.toml`,
+`metrics.jsonl`, `checkpoints/` and three graphs; DIR/summary.json, DIR/rounds.csv and
+DIR/report.html come at the end, in this order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+GRAPHS: Mapping[str, str] = {
+    "clients": "graph.graphml",
+    "clusters": "clusters.graphml",
+    "hypotheses": "hypotheses.graphml",
+}
+
+
+class BusyError(ValueError):
+    """Another process is working in the folder."""
+
+
+@dataclass(frozen=True, order=True)
+class Pair:
+    """One method with one seed: the unit of work of a run."""
+
+    method: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.method}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """Files of one method with one seed."""
+
+    folder: Path
+
+    @property
+    def config(self) -> Path:
+        """The scenario of this method and seed alone, defaults filled in."""
+        return self.folder / "config.toml"
+
+    @property
+    def metrics(self) -> Path:
+        """One line of JSON for each round that was done."""
+        return self.folder / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of checkpoints."""
+        return self.folder / "checkpoints"
+
+    def graph(self, kind: str) -> Path:
+        """GraphML of one of `GRAPHS`."""
+        return self.folder / GRAPHS[kind]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all rounds were done; the graphs are written last."""
+        return all(self.graph(kind).is_file() for kind in GRAPHS)
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """Files of a whole run."""
+
+    folder: Path
+
+    @property
+    def run(self) -> Path:
+        """What was run, with which versions, and how to run it again."""
+        return self.folder / "run.json"
+
+    @property
+    def summary(self) -> Path:
+        """Mean, standard deviation and values over seeds, by method and metric."""
+        return self.folder / "summary.json"
+
+    @property
+    def rounds(self) -> Path:
+        """All rounds of all methods as a table."""
+        return self.folder / "rounds.csv"
+
+    @property
+    def report(self) -> Path:
+        """The report for people."""
+        return self.folder / "report.html"
+
+    def of(self, pair: Pair) -> PairFiles:
+        """Files of one method with one seed."""
+        return PairFiles(self.folder / pair.method / f"seed-{pair.seed}")
+
+
+def write_aside(path: Path, content: str | bytes) -> None:
+    """Write a file under another name and rename it, so that it is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.partial")
+    with aside.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process alone; it is let go when the process ends, however it ends.
+
+    Where the file system has no such locks, nothing is held.
+
+    Raises:
+        BusyError: another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            _hold(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB, folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _hold(lock: Callable[[int, int], None], handle: int, how: int, folder: Path) -> None:
+    try:
+        lock(handle, how)
+    except BlockingIOError:
+        raise BusyError(f"another process is working in {folder}; wait for it, or end it") from None
