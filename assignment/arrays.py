@@ -22,7 +22,7 @@ def logsumexp(values: FloatArray, axis: int = -1) -> FloatArray:
     """
     highest = np.max(values, axis=axis, keepdims=True)
     shift = np.where(np.isfinite(highest), highest, 0.0)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         total = np.log(np.sum(np.exp(values - shift), axis=axis, keepdims=True))
     summed: FloatArray = np.squeeze(total + shift, axis=axis)
     return summed

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from assignment.arrays import FloatArray, IntArray, logsumexp
-from assignment.costs import InfeasibleError
+from assignment.feasible import best_labels
 from assignment.problem import Bounds
 
 DAMPING = 0.5
@@ -21,7 +21,7 @@ DAMPING = 0.5
 
 MAX_ITERATIONS = 500
 TOLERANCE = 1e-10
-"""Largest change of any probability at convergence."""
+"""Largest change of any message at convergence, in nats, absolute and relative."""
 
 
 class ForcedSizesWarning(RuntimeWarning):
@@ -35,7 +35,7 @@ class Beliefs:
     Attributes:
         probabilities: float64 of shape (clients, clusters), rows sum to one.
         log_partition_over_gaps: Bethe approximation in nats, row minima taken off.
-        converged: whether the probabilities stopped changing.
+        converged: whether the messages stopped changing.
         log_odds: each client's log odds of membership before a cluster's size is looked at, in
             nats, float64 of shape (clients, clusters).
         bounds: sizes allowed.
@@ -61,7 +61,8 @@ class Beliefs:
             ratios, _ = size_messages(given, np.full(clients, least), np.full(clients, most))
             np.fill_diagonal(ratios, 0.0)
             mass = self.probabilities[:, cluster]
-            together += np.where(mass > 0, expit(given + ratios), 0.0) * mass
+            with np.errstate(invalid="ignore"):
+                together += np.where(mass > 0, expit(given + ratios), 0.0) * mass
         together = (together + together.T) / 2.0
         np.fill_diagonal(together, 1.0)
         return together
@@ -79,7 +80,7 @@ def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
         bounds: sizes allowed.
 
     Raises:
-        InfeasibleError: the messages contradict one another: no association is feasible.
+        InfeasibleError: no association is feasible.
 
     Warns:
         ForcedSizesWarning: the bounds force the size of some cluster.
@@ -91,21 +92,18 @@ def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
             ForcedSizesWarning,
             stacklevel=4,
         )
-    messages, change = np.zeros_like(gaps), np.inf
-    probabilities = _beliefs(gaps, messages)
+    best_labels(gaps, bounds)  # raises where nothing is feasible
+    messages, converged = np.zeros_like(gaps), False
     for _ in range(MAX_ITERATIONS):
         odds = _log_odds(gaps, messages)
         fresh, _ = size_messages(odds, bounds.stated_lower, bounds.stated_upper)
-        if np.isnan(fresh).any():
-            raise InfeasibleError("forbidden pairs leave no association within the cluster sizes")
-        messages = _damped(messages, fresh)
-        previous, probabilities = probabilities, _beliefs(gaps, messages)
-        change = float(np.abs(probabilities - previous).max())
-        if change <= TOLERANCE:
+        converged = np.allclose(fresh, messages, rtol=TOLERANCE, atol=TOLERANCE)
+        if converged:
             break
+        messages = _damped(messages, fresh)
     odds = _log_odds(gaps, messages)
     bethe = _bethe_log_partition(gaps, messages, odds, bounds)
-    return Beliefs(probabilities, bethe, change <= TOLERANCE, odds, bounds)
+    return Beliefs(_beliefs(gaps, messages), bethe, converged, odds, bounds)
 
 
 def size_messages(
@@ -150,19 +148,24 @@ def size_messages(
 
 def _log_odds(gaps: FloatArray, messages: FloatArray) -> FloatArray:
     """Log odds of each membership before that cluster's own message, in nats."""
-    scores = messages - gaps
+    scores = _scores(gaps, messages)
     odds = np.empty_like(scores)
     for cluster in range(scores.shape[1]):
         others = np.delete(scores, cluster, axis=1)
         elsewhere = logsumexp(others, axis=1) if others.shape[1] else np.full(len(gaps), -np.inf)
-        odds[:, cluster] = np.where(
-            np.isposinf(gaps[:, cluster]), -np.inf, -gaps[:, cluster] - elsewhere
-        )
+        permitted = np.isfinite(gaps[:, cluster])
+        odds[permitted, cluster] = -gaps[permitted, cluster] - elsewhere[permitted]
+        odds[~permitted, cluster] = -np.inf
     return odds
 
 
+def _scores(gaps: FloatArray, messages: FloatArray) -> FloatArray:
+    """Log weight in nats that a client and a size factor together give to each membership."""
+    return np.where(np.isfinite(gaps), messages, 0.0) - gaps
+
+
 def _beliefs(gaps: FloatArray, messages: FloatArray) -> FloatArray:
-    scores = messages - gaps
+    scores = _scores(gaps, messages)
     certain = np.isposinf(scores)
     scores = np.where(certain.any(axis=1, keepdims=True), np.where(certain, 0.0, -np.inf), scores)
     beliefs: FloatArray = np.exp(scores - logsumexp(scores, axis=1)[:, None])
@@ -180,10 +183,13 @@ def _bethe_log_partition(
     gaps: FloatArray, messages: FloatArray, odds: FloatArray, bounds: Bounds
 ) -> float:
     """Bethe approximation of the log partition function in nats, row minima taken off."""
-    if not np.isfinite(messages).all():
-        return float("nan")
-    choices = logsumexp(messages - gaps, axis=1).sum()
+    joining, staying_out = np.minimum(messages, 0.0), -np.maximum(messages, 0.0)
+    elsewhere = np.stack(
+        [np.delete(staying_out, cluster, axis=1).sum(axis=1) for cluster in range(gaps.shape[1])],
+        axis=1,
+    )
+    choices = logsumexp(_scores(gaps, joining) + elsewhere, axis=1).sum()
     sizes = size_messages(odds, bounds.stated_lower, bounds.stated_upper)[1].sum()
     joins, stays_out = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
-    edges = np.logaddexp(joins + messages, stays_out).sum()
+    edges = np.logaddexp(joins + joining, stays_out + staying_out).sum()
     return float(choices + sizes - edges)

@@ -76,6 +76,24 @@ def test_belief_propagation_never_passes_silently_where_sizes_are_forced():
         assignment.association_marginals(cost, [4, 0, 0], [4, 2, 2], method="bp")
 
 
+def test_belief_propagation_follows_certain_clients_through_several_sizes():
+    """Cluster 2 is closed, so clients 1 and 3 fill cluster 1, so client 2 must take cluster 0."""
+    cost = [[-1500, 60, np.inf], [np.inf, -1000, 300], [500, -800, 560], [np.inf, -1400, np.inf]]
+    with pytest.warns(assignment.ForcedSizesWarning):
+        beliefs = assignment.association_marginals(cost, upper=[2, 2, 0], method="bp")
+    assert beliefs.converged
+    np.testing.assert_array_equal(beliefs.probabilities.argmax(axis=1), [0, 1, 0, 1])
+    np.testing.assert_allclose(beliefs.probabilities.max(axis=1), 1.0)
+    assert beliefs.co_association()[0, 2] == pytest.approx(1.0)
+    assert beliefs.log_partition == pytest.approx(1500 + 1000 - 500 + 1400)
+
+
+@pytest.mark.parametrize("method", ["bp", "mcmc"])
+def test_infeasible_problems_are_found_out(method):
+    with pytest.raises(assignment.InfeasibleError):
+        assignment.association_marginals([[0, np.inf]] * 3, upper=[2, 3], method=method)
+
+
 def test_belief_propagation_has_no_samples():
     beliefs = assignment.association_marginals(np.zeros((3, 2)), upper=2, method="bp")
     with pytest.raises(ValueError, match="no joint distribution"):

@@ -82,6 +82,25 @@ def test_best_bounded_association_agrees_with_replicated_columns(seed, skew):
     assert ((lower <= sizes) & (sizes <= upper)).all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_bounded_ranking_is_the_free_ranking_without_forbidden_sizes(seed):
+    rng = np.random.default_rng(seed)
+    cost = rng.normal(size=(14, 3))
+    cost[rng.random(cost.shape) < 0.1] = np.inf
+    cost[:, 0] = rng.normal(size=14)
+    lower, upper = np.array([3, 4, 3]), np.array([6, 6, 6])
+    allowed = []
+    for found in assignment.iter_assignments(cost, solver="heap"):
+        sizes = np.bincount(found.labels, minlength=3)
+        if ((lower <= sizes) & (sizes <= upper)).all():
+            allowed.append(found.cost)
+        if len(allowed) == 120:
+            break
+    ranked = assignment.m_best_assignments(cost, 120, lower, upper)
+    np.testing.assert_allclose(ranked.cost, allowed, atol=1e-9)
+    assert len(np.unique(ranked.labels, axis=0)) == 120
+
+
 def murty_with_scipy(cost, m):
     """Murty's algorithm as in the textbook: every child is solved from scratch."""
     clients = len(cost)
