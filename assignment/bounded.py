@@ -2,8 +2,8 @@
 
 The second best association of a part differs from its best by a least-cost cycle in the residual
 graph over clusters, which has K + 1 nodes whatever the number of clients. Splitting acts on labels
-and never on replicated columns, which would rank permutations of one and the same association. The work per
-association grows with clients times clusters, and with the cube of the number of clusters.
+and never on replicated columns, which would rank permutations of one and the same association. The
+work per association grows with clients times clusters and with the cube of the number of clusters.
 """
 
 from dataclasses import dataclass
