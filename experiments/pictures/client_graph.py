@@ -135,7 +135,7 @@ def draw_client_graphs(picture: GraphPicture) -> Figure:
     return figure
 
 
-def save_png(run_dir: Path, path: Path, resolution: int = 100) -> None:
+def save_png(run_dir: Path, path: Path, resolution: int = 88) -> None:
     """Save the client graphs of a run as a picture of its own.
 
     Args:

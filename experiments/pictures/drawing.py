@@ -93,7 +93,7 @@ def save_figure(draw: Callable[[], Figure], path: Path, resolution: int) -> None
     with mpl.rc_context(STYLE):
         draw().savefig(buffer, format="png", dpi=resolution, facecolor="white")
     with Image.open(buffer) as image:
-        image.convert("RGB").quantize(48).save(aside, format="png", optimize=True)
+        image.convert("RGB").quantize(64).save(aside, format="png", optimize=True)
     aside.replace(path)
 
 
