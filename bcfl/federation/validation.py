@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 
+import numpy as np
 import torch
+from torch import Tensor
 
+from bcfl.clients import TRAIN
 from bcfl.executors import Outcome
 from bcfl.model import Model
-from bcfl.prediction import PredictionSums
+from bcfl.prediction import NUM_BINS, PredictionSums
 from bcfl.requests import ClientInfo, EvidenceSum, Failure, LossSum, Request, Score, Train, Trained
+
+LARGEST_PARAMETER = 1e15
+"""Parameters beyond this come from training that diverged; their squares could leave float32."""
+LARGEST_SUM = 1e30
+"""Losses and precisions beyond this could overflow when those of many clients are added up."""
 
 
 def checked(request: Request, outcome: Outcome, model: Model) -> Outcome:
@@ -22,45 +31,103 @@ def checked(request: Request, outcome: Outcome, model: Model) -> Outcome:
     return outcome
 
 
-def _trouble(request: Request, outcome: Outcome, model: Model) -> str:
+def _trouble(request: Request, outcome: object, model: Model) -> str:
     if isinstance(request, Train):
         return _training_trouble(outcome, model)
     if not isinstance(request, Score):
-        return "" if isinstance(outcome, ClientInfo) else "no description"
+        return _description_trouble(outcome)
     if request.statistic == "prediction":
-        good = isinstance(outcome, PredictionSums) and math.isfinite(outcome.nll)
-        return "" if good else "prediction sums that are not finite"
+        return _prediction_trouble(outcome, model)
+    return _score_trouble(request, outcome, model)
+
+
+def _description_trouble(outcome: object) -> str:
+    if not isinstance(outcome, ClientInfo) or not isinstance(outcome.num_samples, Mapping):
+        return "no description"
+    counts = outcome.num_samples
+    if not _is_count(counts.get(TRAIN)):
+        return f"a description with {counts.get(TRAIN)!r} training samples"
+    return "" if all(n == 0 or _is_count(n) for n in counts.values()) else "no numbers of samples"
+
+
+def _prediction_trouble(outcome: object, model: Model) -> str:
+    if not isinstance(outcome, PredictionSums):
+        return "no prediction sums"
+    shapes = {
+        "confusion": (model.num_outputs, model.num_outputs),
+        "bin_counts": (NUM_BINS,),
+        "bin_confidence": (NUM_BINS,),
+        "bin_correct": (NUM_BINS,),
+    }
+    for name, shape in shapes.items():
+        array = np.asarray(getattr(outcome, name))
+        if array.shape != shape or not (np.isfinite(array).all() and (array >= 0).all()):
+            return f"prediction sums with unusable {name}"
+    if not (math.isfinite(outcome.nll) and math.isfinite(outcome.brier)):
+        return "prediction sums that are not finite"
+    return ""
+
+
+def _score_trouble(request: Score, outcome: object, model: Model) -> str:
     if not isinstance(outcome, dict) or set(outcome) != set(request.models):
         return "scores of other models than asked"
     sums = list(outcome.values())
-    if all(isinstance(one, LossSum | EvidenceSum) and _finite(one) for one in sums):
-        return ""
-    return "a score that is not finite"
+    if request.statistic == "loss":
+        usable = all(isinstance(one, LossSum) and _loss_is_usable(one) for one in sums)
+    else:
+        usable = all(
+            isinstance(one, EvidenceSum) and _evidence_is_usable(one, model) for one in sums
+        )
+    return "" if usable else f"a {request.statistic} that is not finite or has a wrong shape"
 
 
-def _finite(one: LossSum | EvidenceSum) -> bool:
-    if isinstance(one, LossSum):
-        return math.isfinite(one.total) and one.num_samples > 0
-    return math.isfinite(one.log_likelihood) and bool(
-        torch.isfinite(one.gradient).all() and torch.isfinite(one.curvature).all()
+def _loss_is_usable(one: LossSum) -> bool:
+    return abs(one.total) <= LARGEST_SUM and _is_count(one.num_samples)
+
+
+def _evidence_is_usable(one: EvidenceSum, model: Model) -> bool:
+    shapes = [(model.layout.num_parameters,)]
+    return (
+        abs(one.log_likelihood) <= LARGEST_SUM
+        and _is_count(one.num_samples)
+        and not _tensor_trouble(one.gradient, shapes, LARGEST_SUM)
+        and not _tensor_trouble(one.curvature, shapes, LARGEST_SUM)
+        and bool((one.curvature >= 0).all())
     )
 
 
-def _training_trouble(outcome: Outcome, model: Model) -> str:
+def _training_trouble(outcome: object, model: Model) -> str:
     if not isinstance(outcome, Trained):
         return "no trained model"
     layout = model.layout
-    wanted: dict[str, set[tuple[int, ...]]] = {
-        "mean": {(layout.num_parameters,)},
-        "buffers": {(layout.num_buffers,)},
-        "curvature": {(layout.num_parameters,), ()},
+    wanted: Mapping[str, tuple[Collection[tuple[int, ...]], float]] = {
+        "mean": ([(layout.num_parameters,)], LARGEST_PARAMETER),
+        "buffers": ([(layout.num_buffers,)], LARGEST_SUM),
+        "curvature": ([(layout.num_parameters,), ()], LARGEST_SUM),
     }
-    for name, shapes in wanted.items():
-        tensor = getattr(outcome, name)
-        if tuple(tensor.shape) not in shapes:
-            return f"a trained model whose {name} has shape {tuple(tensor.shape)}"
-        if not bool(torch.isfinite(tensor).all()):
-            return f"a trained model whose {name} is not finite"
-    if bool((outcome.curvature < 0).any()) or outcome.num_samples < 1:
+    for name, (shapes, largest) in wanted.items():
+        trouble = _tensor_trouble(getattr(outcome, name), shapes, largest)
+        if trouble:
+            return f"a trained model whose {name} {trouble}"
+    spreads = [slot for slot in layout.buffers if slot.name.endswith("running_var")]
+    if any(bool((outcome.buffers[s.start : s.stop] < 0).any()) for s in spreads):
+        return "a trained model with a negative running variance"
+    if bool((outcome.curvature < 0).any()) or not _is_count(outcome.num_samples):
         return "a negative precision or a model trained on no sample"
     return ""
+
+
+def _tensor_trouble(tensor: object, shapes: Collection[tuple[int, ...]], largest: float) -> str:
+    if not isinstance(tensor, Tensor) or tensor.dtype not in (torch.float32, torch.float64):
+        return "is no tensor of float32 or float64"
+    if tuple(tensor.shape) not in shapes:
+        return f"has shape {tuple(tensor.shape)}"
+    if not bool(torch.isfinite(tensor).all()):
+        return "is not finite"
+    if bool((tensor.abs() > largest).any()):
+        return f"has entries beyond {largest:g}"
+    return ""
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int | np.integer) and bool(number >= 1)
