@@ -34,7 +34,16 @@ class Association:
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.clients):
             raise ValueError(f"{len(self.labels)} labels do not fit {len(self.clients)} clients")
+        if len(self.labels) and not (
+            self.labels.min() >= UNSEEN and self.labels.max() < self.num_clusters
+        ):
+            raise ValueError(
+                f"labels must lie between -1 and {self.num_clusters - 1}, "
+                f"got {self.labels.min()} to {self.labels.max()}"
+            )
         self.labels.flags.writeable = False
+        if self.probabilities is not None:
+            self.probabilities.flags.writeable = False
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.sizes))
