@@ -172,10 +172,9 @@ class Aggregation:
 
     def made(self, key: str, origin: Block, gaussian: DiagonalGaussian, buffers: Tensor) -> Block:
         """A new block with the prior that the memory makes of its posterior."""
-        carried = carry(self.memory, gaussian, origin.base, self.decay)
-        prior = (
-            gaussian if carried is gaussian else DiagonalGaussian(gaussian.mean, carried.precision)
-        )
+        precision = carry(self.memory, gaussian, origin.base, self.decay).precision
+        unchanged = precision is gaussian.precision
+        prior = gaussian if unchanged else DiagonalGaussian(gaussian.mean, precision)
         return Block(key, origin.name, gaussian, origin.base, prior, buffers)
 
     def _emptied(self, origin: Block, round: int) -> Block:

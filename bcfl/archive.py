@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bcfl.association import Association
 from bcfl.federation.state import FederationState
-from bcfl.history import Snapshot
+from bcfl.history import Proposed, Snapshot
 from bcfl.hypothesis import Hypothesis, HypothesisSet
 from bcfl.posterior import Block, Posterior
 from bcfl.requests import ClientInfo
@@ -96,6 +96,7 @@ class StateWriter:
             "log_weight": hypothesis.log_weight,
             "parents": list(hypothesis.parents),
             "kind": hypothesis.kind,
+            "lineage": list(hypothesis.lineage),
             "state": dict(hypothesis.state),
         }
 
@@ -105,6 +106,14 @@ class StateWriter:
             "log_weights": snapshot.log_weights.tolist(),
             "associations": [self._association(a) for a in snapshot.associations],
             "parents": [list(p) for p in snapshot.parents],
+            "proposals": [
+                {
+                    "association": self._association(p.association),
+                    "parent": p.parent,
+                    "kind": p.kind,
+                }
+                for p in snapshot.proposals
+            ],
             "log_captured_mass": snapshot.log_captured_mass,
         }
 
@@ -159,6 +168,7 @@ class StateReader:
             row["log_weight"],
             tuple(row["parents"]),
             row["kind"],
+            tuple(row["lineage"]),
             row["state"],
         )
 
@@ -178,4 +188,8 @@ class StateReader:
             tuple(self._association(clients, a) for a in row["associations"]),
             tuple(tuple(p) for p in row["parents"]),
             row["log_captured_mass"],
+            tuple(
+                Proposed(self._association(clients, p["association"]), p["parent"], p["kind"])
+                for p in row["proposals"]
+            ),
         )

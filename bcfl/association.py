@@ -91,6 +91,28 @@ class Association:
         soft[rows, moved[rows]] = 1.0
         return Association(self.clients, moved, self.num_clusters, soft)
 
+    def widened(self) -> Association:
+        """The association with one more cluster, which is empty."""
+        soft = self.probabilities
+        wide = None if soft is None else np.pad(soft, ((0, 0), (0, 1)))
+        return Association(self.clients, self.labels.copy(), self.num_clusters + 1, wide)
+
+    def without(self, cluster: int) -> Association:
+        """The association with a cluster taken away; later clusters move up by one.
+
+        Raises:
+            ValueError: some client is still in the cluster.
+        """
+        if (self.labels == cluster).any():
+            raise ValueError(f"cluster {cluster} still has clients")
+        labels = self.labels - (self.labels > cluster)
+        soft = self.probabilities
+        if soft is not None:
+            soft = np.delete(soft, cluster, axis=1)
+            rows = soft.sum(axis=1, keepdims=True)
+            soft = np.divide(soft, rows, out=np.zeros_like(soft), where=rows > 0)
+        return Association(self.clients, labels, self.num_clusters - 1, soft)
+
     @classmethod
     def mixture(cls, parts: Sequence[Association], weights: NDArray[np.float64]) -> Association:
         """The weighted mean of associations over the same clusters.

@@ -10,7 +10,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-TRAIN, TEST = "train", "test"
+from bcfl.seeds import generator
+
+TRAIN, VALIDATION, TEST = "train", "validation", "test"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,3 +128,21 @@ def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
 
 def _repeats(names: list[str]) -> bool:
     return len(set(names)) < len(names)
+
+
+def with_validation(data: ClientData, share: float, seed: int) -> ClientData:
+    """Set some of a client's training samples aside for validation.
+
+    Args:
+        data: the client.
+        share: of its training samples, rounded down, but at least one of four or more.
+        seed: which samples; depends on the client's name too, and on nothing else.
+    """
+    train = data.views[TRAIN]
+    count = max(int(share * len(train)), 1 if share > 0 and len(train) >= 4 else 0)
+    if count == 0 or VALIDATION in data.views:
+        return data
+    order = torch.from_numpy(generator(seed, data.client, "validation").permutation(len(train)))
+    held_out, kept = order[:count].sort().values, order[count:].sort().values
+    views = {**data.views, TRAIN: train.take(kept), VALIDATION: train.take(held_out)}
+    return ClientData(data.client, views, data.group)

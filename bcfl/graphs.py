@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 import numpy as np
 
-from bcfl.association import UNSEEN
+from bcfl.association import UNSEEN, Association
 from bcfl.history import Snapshot, accumulated_co_association
 from bcfl.hypothesis import HypothesisSet
 
@@ -75,30 +75,64 @@ def client_cluster_graph(
 
 
 def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
-    """Hypotheses of all rounds, each joined to those that it came from.
+    """Hypotheses and proposals of all rounds, each joined to those that it came from.
 
-    Nodes are named `r3h0`: round 3, most probable hypothesis. Node attributes: `round`, `rank`,
-    `log_weight` (nats), `weight`, `sizes` (clients per cluster, as text) and `non_empty` (number
-    of clusters with clients). Round 0 is the start.
+    Nodes are named `r3h0` (round 3, most probable hypothesis) or `r3p0` (round 3, first proposal).
+    Node attributes: `round`, `rank`, `log_weight` (nats) and `weight` (-inf and 0 for proposals),
+    `kind` (`hypothesis`, or how a proposal was made), `sizes` (clients per cluster, as text) and
+    `non_empty` (number of clusters with clients). Round 0 is the start. A proposal is made of its
+    own round's trainings, so it hangs from the hypothesis of the round before that these belong
+    to; it lives on if a hypothesis of the next round hangs from it.
     """
     graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
-    graph.add_node("r0h0", round=0, rank=0, log_weight=0.0, weight=1.0, sizes="", non_empty=0)
+    names: list[str] = []
     for snapshot in history:
+        before, names = names, []
         rows = zip(snapshot.log_weights, snapshot.associations, snapshot.parents, strict=True)
         for rank, (log_weight, association, parents) in enumerate(rows):
-            name = f"r{snapshot.round}h{rank}"
-            sizes = association.sizes
-            graph.add_node(
-                name,
-                round=snapshot.round,
-                rank=rank,
-                log_weight=float(log_weight),
-                weight=float(np.exp(log_weight)),
-                sizes=" ".join(map(str, sizes)),
-                non_empty=int((sizes > 0).sum()),
-            )
-            graph.add_edges_from((f"r{snapshot.round - 1}h{p}", name) for p in parents)
+            names.append(f"r{snapshot.round}h{rank}")
+            _add_node(graph, names[-1], association, float(log_weight), "hypothesis")
+            _join(graph, names[-1], parents, before)
+        for rank, proposed in enumerate(snapshot.proposals):
+            names.append(f"r{snapshot.round}p{rank}")
+            _add_node(graph, names[-1], proposed.association, float("-inf"), proposed.kind)
+            _join(graph, names[-1], (proposed.parent,), before)
     return graph
+
+
+def _add_node(
+    graph: nx.DiGraph[str], name: str, association: Association, log_weight: float, kind: str
+) -> None:
+    round, rank = name[1:].replace("p", "h").split("h")
+    sizes = association.sizes
+    graph.add_node(
+        name,
+        round=int(round),
+        rank=int(rank),
+        log_weight=log_weight,
+        weight=float(np.exp(log_weight)),
+        kind=kind,
+        sizes=" ".join(map(str, sizes)),
+        non_empty=int((sizes > 0).sum()),
+    )
+
+
+def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Sequence[str]) -> None:
+    """Edges from the parents; in the first round from the start that a parent's number names."""
+    for parent in parents:
+        source = before[parent] if before else f"r0h{parent}"
+        if source not in graph:
+            graph.add_node(
+                source,
+                round=0,
+                rank=parent,
+                log_weight=0.0,
+                weight=1.0,
+                kind="start",
+                sizes="",
+                non_empty=0,
+            )
+        graph.add_edge(source, name)
 
 
 def unseen_clients(snapshot: Snapshot) -> list[str]:

@@ -11,6 +11,22 @@ from scipy import sparse
 
 from bcfl.association import Association
 from bcfl.hypothesis import HypothesisSet
+from bcfl.matching import best_matching
+
+
+@dataclass(frozen=True, eq=False)
+class Proposed:
+    """A proposal of one round, without its models.
+
+    Attributes:
+        association: whose model each client would use.
+        parent: position, in the snapshot before, of the hypothesis that it is an alternative to.
+        kind: how it was made, such as `split`.
+    """
+
+    association: Association
+    parent: int
+    kind: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +37,9 @@ class Snapshot:
         round: rounds done.
         log_weights: (hypotheses,) log probabilities, nats.
         associations: whose model each client uses, per hypothesis.
-        parents: positions in the snapshot before, per hypothesis.
+        parents: positions, per hypothesis, in the snapshot before: hypotheses, then proposals.
         log_captured_mass: see `HypothesisSet`.
+        proposals: alternatives made in this round, that compete in the next.
     """
 
     round: int
@@ -30,6 +47,7 @@ class Snapshot:
     associations: tuple[Association, ...]
     parents: tuple[tuple[int, ...], ...]
     log_captured_mass: float
+    proposals: tuple[Proposed, ...] = ()
 
     @classmethod
     def of(cls, hypotheses: HypothesisSet) -> Snapshot:
@@ -40,6 +58,7 @@ class Snapshot:
             tuple(h.association for h in hypotheses),
             tuple(h.parents for h in hypotheses),
             hypotheses.log_captured_mass,
+            tuple(Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals),
         )
 
     def co_association(self) -> sparse.csr_array:
@@ -70,3 +89,58 @@ def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
     factors = sparse.hstack([snapshot.co_association() for snapshot in history]).tocsr()
     product = sparse.triu(factors @ factors.T, k=1).tocoo() / len(history)
     return sparse.coo_array(product)
+
+
+def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:
+    """How much of today's weight descends from each hypothesis of a past round.
+
+    With weights that accumulate over rounds this is the posterior over the past associations given
+    all rounds (smoothed); otherwise it is what its name says. A hypothesis that was merged from
+    several shares its weight equally among them.
+
+    Args:
+        history: snapshots of all rounds.
+        round: the past round, from 1.
+
+    Returns:
+        (hypotheses and proposals of that round,) shares that sum to 1.
+
+    Raises:
+        ValueError: there is no such round.
+    """
+    if not 1 <= round <= len(history):
+        raise ValueError(f"round must lie between 1 and {len(history)}, got {round}")
+    shares = np.exp(history[-1].log_weights)
+    shares = np.concatenate([shares, np.zeros(len(history[-1].proposals))])
+    for later, earlier in zip(
+        reversed(history[round:]), reversed(history[round - 1 : -1]), strict=True
+    ):
+        older = np.zeros(len(earlier.associations) + len(earlier.proposals))
+        lines = [*later.parents, *((p.parent,) for p in later.proposals)]
+        for share, parents in zip(shares, lines, strict=True):
+            for parent in parents:
+                older[parent] += share / len(parents)
+        shares = older
+    total: NDArray[np.float64] = shares / shares.sum()
+    return total
+
+
+def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:
+    """(clients, clusters) association probabilities of a past round, weighed from today.
+
+    Clusters are matched to those of the hypothesis with the largest share, one to one by shared
+    clients.
+
+    Raises:
+        ValueError: there is no such round.
+    """
+    shares = ancestor_shares(history, round)
+    snapshot = history[round - 1]
+    past = [*snapshot.associations, *(p.association for p in snapshot.proposals)]
+    leading = past[int(shares.argmax())].serving
+    total = np.zeros_like(leading)
+    for share, association in zip(shares, past, strict=True):
+        if share > 0:
+            serving = association.serving
+            total[:, best_matching(serving.T @ leading)] += share * serving
+    return total

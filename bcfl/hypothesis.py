@@ -26,6 +26,8 @@ class Hypothesis:
         parents: positions among those that competed before (hypotheses, then proposals) of those
             that it came from.
         kind: how a proposal was made, such as `split`; empty for one that simply went on.
+        lineage: for each round, the position of the ancestor that competed in it; the first names
+            the start that it descends from.
         state: what a policy carries from round to round; opaque to everyone else.
     """
 
@@ -34,6 +36,7 @@ class Hypothesis:
     log_weight: float = 0.0
     parents: tuple[int, ...] = ()
     kind: str = ""
+    lineage: tuple[int, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ the one Gaussian of the same mean and variance.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,7 +41,10 @@ def merge_hypotheses(
     )
     association = Association.mixture([h.association for h in parts], weights)
     parents = tuple(sorted({p for h in parts for p in h.parents}))
-    return Hypothesis(clusters, association, 0.0, parents, state=parts[0].state)
+    heaviest = max(parts, key=lambda h: h.log_weight)
+    return replace(
+        heaviest, clusters=clusters, association=association, log_weight=0.0, parents=parents
+    )
 
 
 def _merge_clusters(

@@ -82,6 +82,7 @@ def server_round(
         present,
         {client: directory[client].num_samples[TRAIN] for client in present},
         setting.seed,
+        model,
         method.tracker.candidates_per_parent,
     )
     hypotheses, info = talk.drive(

@@ -15,6 +15,7 @@ from bcfl import graphs
 from bcfl.executors.flat_module import FlatModule
 from bcfl.federation.evaluation import served_mixture
 from bcfl.federation.state import FederationState, RoundRecord
+from bcfl.history import smoothed_associations
 from bcfl.hypothesis import HypothesisSet
 from bcfl.model import Model
 from posteriors import split_entropy
@@ -79,6 +80,20 @@ class Run:
         p = self.association_probabilities()
         entropy: NDArray[np.float64] = entr(p).sum(axis=1)
         return entropy
+
+    def smoothed(self, round: int) -> NDArray[np.float64]:
+        """(clients, clusters) associations in a past round, seen from today.
+
+        Weighs that round's hypotheses by `ancestor_shares`; clusters are named as in the
+        hypothesis of the largest share.
+
+        Args:
+            round: the past round, from 1.
+
+        Raises:
+            ValueError: there is no such round.
+        """
+        return smoothed_associations(self.state.history, round)
 
     def association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
         """Clients joined by their accumulated co-association; see `graphs.association_graph`."""

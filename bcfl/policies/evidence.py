@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from bcfl.hypothesis import Hypothesis
+from bcfl.model import Model
 from bcfl.policies.policy import Candidate
 from bcfl.requests import EvidenceSum
 from posteriors import quadratic_log_evidence
@@ -18,6 +19,7 @@ def joint_log_weight(
     candidate: Candidate,
     scores: Mapping[str, Mapping[str, EvidenceSum]],
     temperature: float,
+    model: Model,
 ) -> float:
     """Log evidence of all clients given an association, summed over the clusters, nats.
 
@@ -31,6 +33,7 @@ def joint_log_weight(
         candidate: association to weigh.
         scores: replies of the clients, by client and model key.
         temperature: divides each client's log-likelihood sums.
+        model: the architecture.
     """
     total = 0.0
     for index, posterior in enumerate(parent.clusters):
@@ -40,18 +43,9 @@ def joint_log_weight(
             if feed > 0
         ]
         if members:
-            total += _cluster_log_evidence(posterior_precision(parent, index), members, temperature)
+            precision = posterior.prior_precision(model)
+            total += _cluster_log_evidence(precision, members, temperature)
     return total
-
-
-def posterior_precision(parent: Hypothesis, index: int) -> torch.Tensor:
-    """(parameters,) precision of the prior that cluster `index` starts the round with."""
-    return torch.cat(
-        [
-            torch.broadcast_to(block.prior.precision, block.prior.mean.shape)
-            for block in parent.clusters[index].blocks
-        ]
-    )
 
 
 def _cluster_log_evidence(

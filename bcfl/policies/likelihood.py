@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 import assignment
 from bcfl.hypothesis import Hypothesis
+from bcfl.policies.association_prior import UNIFORM, AssociationPrior
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.evidence import joint_log_weight
+from bcfl.policies.held_out import judged_on_held_out
 from bcfl.policies.policy import Candidate, Costs, Ranking, RoundContext, candidate
 from bcfl.requests import EvidenceSum, Exchange, LossSum, Objective, Score, Steps, loss_matrix
 from posteriors import log_association_weight
@@ -42,6 +44,13 @@ class LikelihoodAssociation:
             sizes, `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
         score_samples: score at most so many samples per client; None scores all.
         cluster_size: bounds on the number of clients per cluster.
+        prior: what is believed of the association beforehand.
+        judge: what hypotheses compete by. `training`: the weights that associate their clients;
+            fair among equal numbers of clusters. `held_out`: clients are associated as before,
+            but a hypothesis is weighed by how well its best association explains the clients'
+            validation samples, so that more clusters are not better by themselves.
+        reweighed: with `joint` evidence, at least so many of the associations that are best by
+            separable weight are weighed again before the best are taken.
     """
 
     num_clusters: int
@@ -51,6 +60,9 @@ class LikelihoodAssociation:
     solver: assignment.SolverName = "auto"
     score_samples: int | None = None
     cluster_size: ClusterSize = FREE
+    prior: AssociationPrior = UNIFORM
+    judge: Literal["training", "held_out"] = "training"
+    reweighed: int = 64
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
@@ -59,6 +71,8 @@ class LikelihoodAssociation:
             raise ValueError(f"evidence must be 'separable' or 'joint', got {self.evidence!r}")
         if self.evidence == "joint" and self.temperature == "mean":
             raise ValueError("joint evidence needs a number as temperature, got 'mean'")
+        if self.judge not in ("training", "held_out"):
+            raise ValueError(f"judge must be 'training' or 'held_out', got {self.judge!r}")
         if self.solver not in assignment.SOLVERS:
             raise ValueError(
                 f"solver must be one of {', '.join(assignment.SOLVERS)}, got {self.solver!r}"
@@ -73,7 +87,7 @@ class LikelihoodAssociation:
         Raises:
             ValueError: the bounds on cluster sizes do not fit the number of clients.
         """
-        self.cluster_size.check(self.num_clusters, len(hypothesis.association.clients))
+        self.cluster_size.check(len(hypothesis.clusters), len(hypothesis.association.clients))
         keys = tuple(posterior.key for posterior in hypothesis.clusters)
         distinct = tuple(dict.fromkeys(keys))
         statistic: Literal["loss", "evidence"] = (
@@ -92,7 +106,11 @@ class LikelihoodAssociation:
             return self._jointly(hypothesis, context, clients, scores)
         losses, counts = loss_matrix(clients, keys, scores)
         cost = -log_association_weight(losses, counts, self.temperature)
-        return self._ranked(hypothesis, clients, cost)
+        cost -= self.prior.log_probabilities(hypothesis.association, clients)
+        ranking = self._ranked(hypothesis, clients, cost)
+        if self.judge == "training":
+            return ranking
+        return (yield from judged_on_held_out(ranking, hypothesis, self.prior))
 
     def _ranked(
         self, parent: Hypothesis, clients: Sequence[str], cost: NDArray[np.float64]
@@ -124,17 +142,33 @@ class LikelihoodAssociation:
         keys = [posterior.key for posterior in parent.clusters]
         cost, counts = loss_matrix(clients, keys, losses)
         separable = self._ranked(
-            parent, clients, -log_association_weight(cost, counts, self.temperature)
+            parent,
+            clients,
+            -log_association_weight(cost, counts, self.temperature)
+            - self.prior.log_probabilities(parent.association, clients),
         )
-        first = list(islice(separable, context.candidates_per_parent))
+        wanted = context.candidates_per_parent
+        limit = None if wanted is None else max(wanted, self.reweighed)
+        first = list(islice(separable, limit))
         weighed = [
-            replace(one, log_weight=joint_log_weight(parent, one, scores, float(self.temperature)))
+            replace(
+                one,
+                log_weight=joint_log_weight(
+                    parent, one, scores, float(self.temperature), context.model
+                )
+                + self._log_prior(parent, one, clients),
+            )
             for one in first
         ]
         weighed.sort(key=lambda one: -one.log_weight)
-        complete = len(weighed) == self.num_clusters ** len(clients)
+        complete = limit is None or len(first) < limit
         total = np.logaddexp.reduce([one.log_weight for one in weighed]) if complete else np.nan
         return Ranking(weighed, float(total))
+
+    def _log_prior(self, parent: Hypothesis, one: Candidate, clients: Sequence[str]) -> float:
+        log_prior = self.prior.log_probabilities(parent.association, clients)
+        chosen = [one.association.label(client) for client in clients]
+        return float(log_prior[np.arange(len(clients)), chosen].sum())
 
 
 def log_total(

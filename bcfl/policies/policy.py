@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bcfl.association import Association
 from bcfl.hypothesis import Hypothesis
+from bcfl.model import Model
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Replies, Steps, Train, Trained
 
@@ -24,6 +25,7 @@ class RoundContext:
         participants: names of the clients that take part, sorted.
         num_samples: training samples of each participant.
         seed: seed of the run.
+        model: the architecture.
         candidates_per_parent: how many associations the tracker will look at for each
             hypothesis; None is all of them.
     """
@@ -32,6 +34,7 @@ class RoundContext:
     participants: tuple[str, ...]
     num_samples: Mapping[str, int]
     seed: int
+    model: Model
     candidates_per_parent: int | None = 1
 
 

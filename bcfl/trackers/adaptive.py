@@ -107,7 +107,13 @@ class AdaptiveMultiHypothesis:
             )
             made.append(
                 Hypothesis(
-                    clusters, chosen.association, 0.0, (best.parent,), chosen.kind, chosen.state
+                    clusters,
+                    chosen.association,
+                    best.log_weight,
+                    (best.parent,),
+                    chosen.kind,
+                    (*parent.lineage, best.parent),
+                    chosen.state,
                 )
             )
         return tuple(made)

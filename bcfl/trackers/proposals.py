@@ -92,6 +92,80 @@ class SplitAndFree:
         return made
 
 
+@dataclass(frozen=True)
+class Birth:
+    """Split a cluster in two, the second half becoming a cluster of its own.
+
+    For hypotheses with an unknown number of clusters, which must be judged on held-out samples.
+
+    Attributes:
+        every: propose in every so many rounds.
+        splits: how many clusters to try.
+        min_members: split only clusters with at least so many trained members.
+        max_clusters: never go beyond so many clusters.
+    """
+
+    every: int = 2
+    splits: int = 2
+    min_members: int = 4
+    max_clusters: int = 16
+
+    def propose(
+        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+    ) -> list[Candidate]:
+        """Alternatives with one more cluster, in rounds that are due."""
+        if (context.round + 1) % self.every or len(chosen.origins) >= self.max_clusters:
+            return []
+        found = splits(chosen, answers, self.min_members, (context.seed, context.round))
+        best = sorted(found, key=lambda s: -s.explained)[: self.splits]
+        return [replace(split_into(widened(chosen), s, -1), kind="birth") for s in best]
+
+
+@dataclass(frozen=True)
+class Death:
+    """Take a cluster away; its members go to their next best.
+
+    Attributes:
+        every: propose in every so many rounds.
+        slots: how many of the cheapest clusters to try.
+    """
+
+    every: int = 2
+    slots: int = 1
+
+    def propose(
+        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+    ) -> list[Candidate]:
+        """Alternatives with one cluster less, in rounds that are due."""
+        num_clusters = len(chosen.origins)
+        if (context.round + 1) % self.every or chosen.costs is None or num_clusters < 2:
+            return []
+        cheapest = sorted(range(num_clusters), key=lambda s: price_of_freeing(chosen, s))
+        return [without(chosen, slot) for slot in cheapest[: self.slots]]
+
+
+def widened(chosen: Candidate) -> Candidate:
+    """The candidate with one more cluster, which nobody feeds yet."""
+    return replace(
+        chosen,
+        association=chosen.association.widened(),
+        feeds=np.pad(chosen.feeds, ((0, 0), (0, 1))),
+        origins=(*chosen.origins, chosen.origins[-1]),
+    )
+
+
+def without(chosen: Candidate, slot: int) -> Candidate:
+    """The candidate with a cluster taken away."""
+    moved = chosen.association.updated(next_best(chosen, slot))
+    return replace(
+        chosen,
+        association=moved.without(slot),
+        feeds=np.delete(chosen.feeds, slot, axis=1),
+        origins=tuple(o for index, o in enumerate(chosen.origins) if index != slot),
+        kind="death",
+    )
+
+
 def splits(
     chosen: Candidate,
     answers: Mapping[Train, Trained],
@@ -151,6 +225,7 @@ def price_of_freeing(chosen: Candidate, slot: int) -> float:
 
 def split_into(chosen: Candidate, split: Split, slot: int) -> Candidate:
     """The candidate in which half of a cluster goes to a slot that others leave."""
+    slot %= len(chosen.origins)
     feeds = chosen.feeds.copy()
     feeds[:, slot] = 0.0
     for row, training in enumerate(chosen.trainings):

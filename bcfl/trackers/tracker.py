@@ -140,6 +140,7 @@ def train(
                 chosen.association,
                 successor.log_weight,
                 (successor.parent,),
+                lineage=(*parent.lineage, successor.parent),
                 state=chosen.state,
             )
         )
