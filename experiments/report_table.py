@@ -70,7 +70,7 @@ COLUMNS = (
     Column("ARI", "", "ari", 1, ".2f"),
     Column("AMI", "", "ami", 1, ".2f"),
     Column("NLL", "nats", "nll", -1, ".3f"),
-    Column("ECE", "%", "ece", -1, ".1f", 100.0),
+    Column("ECE", "", "ece", -1, ".3f"),
     Column("time", "s", "seconds", 0, ".1f"),
     Column("trainings asked", "", "trainings_asked", 0, ",.0f"),
     Column("trainings done", "", "trainings_done", 0, ",.0f"),

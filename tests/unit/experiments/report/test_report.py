@@ -12,7 +12,7 @@ from experiments.report import write_report
 from experiments.report_text import counted
 from experiments.run_folder import NoRunError
 
-COLUMNS = {"accuracy": 100, "macro_f1": 100, "ari": 1, "ami": 1, "nll": 1, "ece": 100}
+COLUMNS = {"accuracy": 100, "macro_f1": 100, "ari": 1, "ami": 1, "nll": 1, "ece": 1}
 
 
 class Page(HTMLParser):
