@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,10 @@ class Objective:
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} must be finite and at least 0, got {value}")
+        if self.curvature not in get_args(Curvature):
+            raise ValueError(
+                f"curvature must be one of {', '.join(get_args(Curvature))}, got {self.curvature!r}"
+            )
         if self.curvature_samples is not None and self.curvature_samples < 1:
             raise ValueError(
                 f"curvature_samples must be at least 1 or None, got {self.curvature_samples}"

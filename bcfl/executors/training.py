@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from bcfl.executors.flat_module import FlatModule
 from bcfl.model import Likelihood, Model
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Train, Trained
+from bcfl.seeds import derive_seed
 from posteriors import diagonal_curvature
 
 
@@ -30,7 +32,8 @@ def train_locally(
     The loss is the mean over the batch, plus the prior term where the objective asks for it:
     prior_weight / (2 n) sum precision (parameters - prior mean)^2 with n the client's number of
     samples, so that prior_weight 1 has its optimum at the mode of the local posterior. A client
-    with one sample trains with frozen running statistics, since a batch of one has no variance.
+    whose batches hold one sample trains with frozen running statistics, since one has no variance.
+    Layers that draw at random, such as dropout, draw by (seed, round, client) alone.
 
     Args:
         workspace: network to work in.
@@ -42,10 +45,10 @@ def train_locally(
     """
     objective = request.objective
     mean, buffers = start.mean(model), start.buffers(model)
-    module = workspace.load(mean, buffers, training=len(view) > 1)
     batches = training_batches(
         len(view), objective.batch_size, objective.local_steps, *when, request.client
     ).to(view.inputs.device)
+    module = workspace.load(mean, buffers, training=batches.shape[1] > 1)
     pull = (
         objective.prior_weight / len(view) * start.prior_precision(model)
         if objective.prior_weight > 0
@@ -55,10 +58,21 @@ def train_locally(
         mean_loss(model.likelihood, module(view.inputs[batch]), view.targets[batch])
         for batch in batches
     )
-    _descend(workspace, losses, objective, pull, mean)
+    with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
+        _descend(workspace, losses, objective, pull, mean)
     trained, statistics = workspace.read()
     curvature = _curvature(module, model.likelihood, view, request, when)
     return Trained(trained, statistics, curvature.to(trained), len(view))
+
+
+@contextmanager
+def _seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw from a seed for a while; the global random state is put back afterwards."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+        yield
 
 
 def _descend(
