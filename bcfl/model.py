@@ -116,7 +116,7 @@ class Model:
     @cached_property
     def layout(self) -> Layout:
         """Layout of the flat vectors."""
-        return Layout.of(self.build())
+        return Layout.of(self.module())
 
     @cached_property
     def block_slots(self) -> Mapping[str, tuple[tuple[Slot, ...], tuple[Slot, ...]]]:
@@ -139,14 +139,15 @@ class Model:
             raise ValueError(f"tensor {slot.name!r} must lie in exactly one block, got {owners}")
         return owners[0]
 
-    def initial(self, seed: int) -> tuple[Tensor, Tensor]:
-        """Parameters (num_parameters,) and buffers (num_buffers,) of a freshly initialised module.
-
-        The global random state is left as it was.
-        """
+    def module(self, seed: int = 0) -> nn.Module:
+        """A module initialised from a seed; the global random state is left as it was."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            module = self.build()
+            torch.default_generator.manual_seed(seed)
+            return self.build()
+
+    def initial(self, seed: int) -> tuple[Tensor, Tensor]:
+        """Parameters (num_parameters,) and buffers (num_buffers,) of a freshly initialised module."""
+        module = self.module(seed)
         parameters = [p.detach().reshape(-1) for p in module.parameters()]
         buffers = [b.reshape(-1) for b in module.buffers() if b.is_floating_point()]
         return _flat(parameters), _flat(buffers)

@@ -21,7 +21,7 @@ class FlatModule:
     """
 
     def __init__(self, model: Model, device: torch.device, dtype: torch.dtype) -> None:
-        self.module: nn.Module = model.build().to(device=device, dtype=dtype)
+        self.module: nn.Module = model.module().to(device=device, dtype=dtype)
         self._layout = model.layout
         self.parameters = torch.zeros(model.layout.num_parameters, device=device, dtype=dtype)
         self.gradients = torch.zeros_like(self.parameters)

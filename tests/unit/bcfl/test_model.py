@@ -89,3 +89,10 @@ def test_a_joined_vector_keeps_its_type(shared_body):
     parts = {n: p for n, (p, _) in shared_body.split(parameters, torch.empty(0)).items()}
     assert shared_body.join(parts).dtype == torch.float64
     assert np.array_equal(shared_body.join(parts), np.arange(26))
+
+
+def test_looking_at_a_model_leaves_the_global_random_state(shared_body):
+    before = torch.get_rng_state()
+    assert shared_body.layout.num_parameters == 26
+    assert repr(shared_body.module(3)).startswith("Sequential")
+    assert torch.equal(before, torch.get_rng_state())
