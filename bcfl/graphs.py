@@ -78,11 +78,12 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     """Hypotheses and proposals of all rounds, each joined to those that it came from.
 
     Nodes are named `r3h0` (round 3, most probable hypothesis) or `r3p0` (round 3, first proposal).
-    Node attributes: `round`, `rank`, `log_weight` (nats) and `weight` (-inf and 0 for proposals),
-    `kind` (`hypothesis`, or how a proposal was made), `sizes` (clients per cluster, as text) and
-    `non_empty` (number of clusters with clients). Round 0 is the start. A proposal is made of its
-    own round's trainings, so it hangs from the hypothesis of the round before that these belong
-    to; it lives on if a hypothesis of the next round hangs from it.
+    Node attributes: `round`, `rank`, `weight` (0 for proposals), `log_weight` (nats; left out where
+    the weight is 0, for not every format has infinity), `kind` (`hypothesis`, or how a proposal was
+    made), `sizes` (clients per cluster, as text) and `non_empty` (number of clusters with clients).
+    Round 0 is the start. A proposal is made of its own round's trainings, so it hangs from the
+    hypothesis of the round before that these belong to; it lives on if a hypothesis of the next
+    round hangs from it.
     """
     graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
     names: list[str] = []
@@ -109,12 +110,13 @@ def _add_node(
         name,
         round=int(round),
         rank=int(rank),
-        log_weight=log_weight,
         weight=float(np.exp(log_weight)),
         kind=kind,
         sizes=" ".join(map(str, sizes)),
         non_empty=int((sizes > 0).sum()),
     )
+    if np.isfinite(log_weight):
+        graph.nodes[name]["log_weight"] = log_weight
 
 
 def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Sequence[str]) -> None:
