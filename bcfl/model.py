@@ -146,7 +146,7 @@ class Model:
             return self.build()
 
     def initial(self, seed: int) -> tuple[Tensor, Tensor]:
-        """Parameters (num_parameters,) and buffers (num_buffers,) of a freshly initialised module."""
+        """Parameters (num_parameters,) and buffers (num_buffers,) of a fresh module."""
         module = self.module(seed)
         parameters = [p.detach().reshape(-1) for p in module.parameters()]
         buffers = [b.reshape(-1) for b in module.buffers() if b.is_floating_point()]
