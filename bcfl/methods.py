@@ -26,7 +26,7 @@ from bcfl.aggregation import Aggregation
 from bcfl.federation import Method
 from bcfl.policies import KMeansAssociation, LikelihoodAssociation, Policy, SingleCluster, WarmUp
 from bcfl.policies.capacity import FREE, ClusterSize
-from bcfl.policies.likelihood import Temperature
+from bcfl.policies.temperature import Temperature
 from bcfl.requests import Curvature, Objective
 from bcfl.trackers import (
     AdaptiveMultiHypothesis,

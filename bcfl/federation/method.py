@@ -20,6 +20,7 @@ class Method:
         name: for tables and folders.
         common_start: all clusters begin at the same network, as in FedAvg, FeSEM and WeCFL;
             otherwise each begins at its own, as in IFCA and BCFL.
+        starts: how many hypotheses there are at the beginning, each with its own networks.
         prior_precision: precision of the prior around the initial network, per parameter.
     """
 
@@ -29,10 +30,13 @@ class Method:
     name: str = "custom"
     common_start: bool = False
     prior_precision: float = 1.0
+    starts: int = 1
 
     def __post_init__(self) -> None:
         if not self.prior_precision > 0:
             raise ValueError(f"prior_precision must be positive, got {self.prior_precision}")
+        if self.starts < 1:
+            raise ValueError(f"starts must be at least 1, got {self.starts}")
 
     @property
     def num_clusters(self) -> int:

@@ -70,14 +70,20 @@ def initial_state(
     device: torch.device,
     dtype: torch.dtype,
 ) -> FederationState:
-    """One hypothesis, no client associated, clusters at freshly initialised networks."""
-    starts = 1 if method.common_start else method.num_clusters
-    born = []
-    for index in range(starts):
-        mean, buffers = model.initial(derive_seed(seed, "initial", index))
-        key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
-        mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
-        born.append(birth(model, key, mean, buffers, method.prior_precision))
-    clusters = tuple(born[index % starts] for index in range(method.num_clusters))
+    """No client associated, clusters at freshly initialised networks.
+
+    There are `method.starts` equally probable hypotheses, each with networks of its own.
+    """
+    networks = 1 if method.common_start else method.num_clusters
     association = Association.unseen(clients, method.num_clusters)
-    return FederationState(HypothesisSet((Hypothesis(clusters, association),)))
+    hypotheses = []
+    for start in range(method.starts):
+        born = []
+        for index in range(start * networks, (start + 1) * networks):
+            mean, buffers = model.initial(derive_seed(seed, "initial", index))
+            key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
+            mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
+            born.append(birth(model, key, mean, buffers, method.prior_precision))
+        clusters = tuple(born[index % networks] for index in range(method.num_clusters))
+        hypotheses.append(Hypothesis(clusters, association))
+    return FederationState(HypothesisSet.weighted(hypotheses, 0, 0.0))

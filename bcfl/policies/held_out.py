@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bcfl.clients import VALIDATION
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.association_prior import AssociationPrior
 from bcfl.policies.policy import Candidate, Ranking
+from bcfl.policies.ranking import chosen_log_prior
 from bcfl.requests import Exchange, Score, Steps
 
 
@@ -35,9 +37,9 @@ def judged_on_held_out(
     asked = [Score(c, (parent.clusters[i].key,), view=VALIDATION) for c, i in labels.items()]
     replies = (yield Exchange.of(asked, parent.clusters)) if asked else {}
     held_out = -sum(replies[s][s.models[0]].total for s in asked if s in replies)
-    log_prior = prior.log_probabilities(parent.association, sorted(labels))
-    chosen = [labels[client] for client in sorted(labels)]
-    shift = held_out + float(log_prior[np.arange(len(chosen)), chosen].sum()) - best.log_weight
+    clients = sorted(labels)
+    log_prior = prior.log_probabilities(parent.association, clients)
+    shift = held_out + chosen_log_prior(log_prior, best, clients) - best.log_weight
 
     def shifted() -> Iterator[Candidate]:
         yield replace(best, log_weight=best.log_weight + shift)
@@ -45,3 +47,22 @@ def judged_on_held_out(
             yield replace(one, log_weight=one.log_weight + shift)
 
     return Ranking(shifted(), ranking.log_total + shift)
+
+
+def held_out_losses(parent: Hypothesis, clients: Sequence[str]) -> Steps[NDArray[np.float64]]:
+    """(clients, clusters) summed validation losses, nats; 0 for a client that has none.
+
+    Args:
+        parent: hypothesis with the clusters.
+        clients: names of the rows.
+    """
+    keys = tuple(posterior.key for posterior in parent.clusters)
+    distinct = tuple(dict.fromkeys(keys))
+    asked = {client: Score(client, distinct, view=VALIDATION) for client in clients}
+    replies = yield Exchange.of(asked.values(), parent.clusters)
+    losses = np.zeros((len(clients), len(keys)))
+    for row, client in enumerate(clients):
+        reply = replies.get(asked[client])
+        if reply is not None:
+            losses[row] = [reply[key].total for key in keys]
+    return losses

@@ -104,10 +104,12 @@ class Ranking:
     Attributes:
         candidates: lazily made, in order of falling weight; read once.
         log_total: log of the summed weight of all associations, nats; NaN where unknown.
+        facts: numbers that the policy wants to see logged, such as a fitted temperature.
     """
 
     candidates: Iterable[Candidate]
     log_total: float = float("nan")
+    facts: Mapping[str, float] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.candidates)

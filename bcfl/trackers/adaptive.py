@@ -21,6 +21,7 @@ from bcfl.policies.policy import Policy, RoundContext
 from bcfl.requests import Steps
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Proposal, SplitAndFree, every_proposal
+from bcfl.trackers.survival import AncestorQuota, NScan
 from bcfl.trackers.tracker import (
     Successor,
     TrackerInfo,
@@ -44,12 +45,16 @@ class AdaptiveMultiHypothesis:
         adapt: keep only as many as the effective number of hypotheses, rounded up.
         near_copies: how near copies are merged; None keeps them.
         proposals: how alternatives are made.
+        quota: what each start is granted in the first rounds, where there are several.
+        n_scan: how past ambiguities are resolved; None leaves them to the weights.
     """
 
     max_hypotheses: int = 8
     adapt: bool = True
     near_copies: NearCopies | None = NEAR_COPIES
     proposals: tuple[Proposal, ...] = PROPOSALS
+    quota: AncestorQuota | None = None
+    n_scan: NScan | None = None
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
@@ -70,24 +75,29 @@ class AdaptiveMultiHypothesis:
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank, cap to the effective number, train, merge near copies, propose."""
         competing = hypotheses.competing
-        successors, log_total = yield from expand(
-            competing, policy, aggregation, context, self.max_hypotheses
-        )
-        kept = self._kept(successors)
+        successors, log_total = yield from expand(competing, policy, aggregation, context, None)
+        kept = self._kept(successors, competing, context.round)
         trained = yield from train(competing, kept, aggregation, model, context)
         captured = log_captured_mass(kept, log_total)
-        children: Sequence[Hypothesis] = trained.children
+        children = trained.children
+        if self.n_scan is not None:
+            children = self.n_scan.pruned(children)
         if self.near_copies is not None:
             children = self.near_copies.merge(children, aggregation, model)
         after = HypothesisSet.weighted(children, context.round + 1, captured)
         proposed = self._proposed(competing, kept[0], trained, aggregation, (model, context))
         return replace(after, proposals=proposed), trained.info
 
-    def _kept(self, successors: Sequence[Successor]) -> Sequence[Successor]:
-        if not self.adapt:
-            return successors
-        log_weights = np.array([s.log_weight for s in successors])
-        return successors[: max(1, ceil(assignment.effective_number(log_weights) - 1e-9))]
+    def _kept(
+        self, successors: Sequence[Successor], parents: Sequence[Hypothesis], round: int
+    ) -> Sequence[Successor]:
+        kept = successors[: self.max_hypotheses]
+        if self.adapt:
+            log_weights = np.array([s.log_weight for s in kept])
+            kept = kept[: max(1, ceil(assignment.effective_number(log_weights) - 1e-9))]
+        if self.quota is not None:
+            kept = self.quota.extended(kept, successors, parents, round)
+        return kept
 
     def _proposed(
         self,

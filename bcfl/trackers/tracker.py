@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
@@ -26,10 +26,12 @@ class TrackerInfo:
     Attributes:
         num_candidates: hypotheses that were trained.
         fusion: what fusing the models met.
+        facts: numbers that the policy wants to see logged, for the most probable successor.
     """
 
     num_candidates: int
     fusion: FusionReport
+    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Tracker(Protocol):
@@ -54,11 +56,19 @@ class Tracker(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Successor:
-    """A candidate, the hypothesis that it follows, and its log weight with that of its past."""
+    """A candidate and the hypothesis that it follows.
+
+    Attributes:
+        candidate: the association and its work.
+        parent: position of the hypothesis that it follows.
+        log_weight: log weight with that of the past, nats.
+        facts: what the policy wants to see logged.
+    """
 
     candidate: Candidate
     parent: int
     log_weight: float
+    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 def expand(
@@ -89,7 +99,8 @@ def expand(
 
     def successors(parent: int) -> Iterator[Successor]:
         for one in islice(rankings[parent], context.candidates_per_parent):
-            yield Successor(one, parent, float(carried[parent] + one.log_weight))
+            log_weight = float(carried[parent] + one.log_weight)
+            yield Successor(one, parent, log_weight, rankings[parent].facts)
 
     merged = heapq.merge(*map(successors, range(len(hypotheses))), key=lambda s: -s.log_weight)
     totals = np.array([c + r.log_total for c, r in zip(carried, rankings, strict=True)])
@@ -144,7 +155,8 @@ def train(
                 state=chosen.state,
             )
         )
-    return Trained(children, answers, known, TrackerInfo(len(children), report))
+    facts = successors[0].facts if successors else {}
+    return Trained(children, answers, known, TrackerInfo(len(children), report, facts))
 
 
 def log_captured_mass(successors: Sequence[Successor], log_total: float) -> float:

@@ -1,0 +1,60 @@
+"""From a cost matrix to ranked candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+import assignment
+from bcfl.hypothesis import Hypothesis
+from bcfl.policies.capacity import ClusterSize
+from bcfl.policies.policy import Candidate, Costs, Ranking, candidate
+from bcfl.requests import Objective
+
+
+def ranked(
+    parent: Hypothesis,
+    costs: Costs,
+    objective: Objective,
+    sizes: ClusterSize,
+    solver: assignment.SolverName,
+) -> Ranking:
+    """The associations of a cost matrix, best first, lazily.
+
+    Args:
+        parent: hypothesis that they follow.
+        costs: negative log weight of each client in each cluster, nats.
+        objective: local objective of the trainings.
+        sizes: bounds on the number of clients per cluster.
+        solver: which algorithm ranks.
+    """
+    lower, upper = sizes.left_for(costs.clients, parent.association)
+
+    def candidates() -> Iterator[Candidate]:
+        for one in assignment.iter_assignments(costs.values, lower, upper, solver=solver):
+            labels = dict(zip(costs.clients, map(int, one.labels), strict=True))
+            made = candidate(parent, labels, objective, log_weight=-one.cost)
+            yield replace(made, costs=costs)
+
+    return Ranking(candidates(), log_total(costs.values, lower, upper))
+
+
+def log_total(
+    cost: NDArray[np.float64], lower: NDArray[np.int64] | None, upper: NDArray[np.int64] | None
+) -> float:
+    """Log of the summed weight of all associations, nats; NaN where bounds make it too costly."""
+    try:
+        return assignment.log_partition(cost, lower, upper)
+    except assignment.StateBudgetError:
+        return float("nan")
+
+
+def chosen_log_prior(
+    log_prior: NDArray[np.float64], one: Candidate, clients: Sequence[str]
+) -> float:
+    """Log prior of a candidate's association, nats, from (clients, clusters) log probabilities."""
+    labels = [one.association.label(client) for client in clients]
+    return float(log_prior[np.arange(len(clients)), labels].sum())
