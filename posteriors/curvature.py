@@ -1,4 +1,4 @@
-"""Exact diagonal curvature of a network's log likelihood in its parameters."""
+"""Diagonal curvature of a network's log likelihood in its parameters."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from posteriors.output_factors import (
     CurvatureKind,
     Likelihood,
     check_targets,
+    draw_noise,
+    draw_targets,
     output_factors,
 )
 
@@ -26,7 +28,7 @@ CHUNK_BYTES = 32 * 2**20
 """Default bound on the gradients held at once, in bytes."""
 
 
-def diagonal_curvature(
+def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
     module: nn.Module,
     inputs: Tensor,
     targets: Tensor,
@@ -34,13 +36,16 @@ def diagonal_curvature(
     kind: CurvatureKind = "ggn",
     likelihood: Likelihood = "categorical",
     chunk_bytes: int = CHUNK_BYTES,
+    generator: torch.Generator | None = None,
 ) -> Tensor:
     """Diagonal of the generalised Gauss-Newton matrix, or of the empirical Fisher matrix.
 
-    Both are exact and summed over the samples. The module runs in eval mode (dropout off, running
-    statistics frozen) and is left as it was: its mode, buffers and `.grad` don't change. Linear,
-    Conv2d, BatchNorm1d and BatchNorm2d layers may be combined by anything without parameters that
-    treats samples independently; a layer may be called only once.
+    Summed over the samples. `ggn` and `empirical_fisher` are exact; `mc_ggn` is an unbiased
+    estimate of `ggn` from one drawn target per sample, at the price of a single column. The module
+    runs in eval mode (dropout off, running statistics frozen) and is left as it was: its mode,
+    buffers and `.grad` don't change. Linear, Conv2d, BatchNorm1d, BatchNorm2d, GroupNorm and
+    LayerNorm layers may be combined by anything without parameters that treats samples
+    independently; a layer may be called only once.
 
     A factor of the output curvature, a column per output or one less, is sent back through the
     network; the squares of the per-sample parameter gradients that it causes are summed (Dangel
@@ -55,9 +60,11 @@ def diagonal_curvature(
         module: Network with outputs (samples, outputs).
         inputs: Inputs, (samples, ...), at least one sample.
         targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
-        kind: `ggn`, or `empirical_fisher`: sum of squared per-sample loss gradients.
+        kind: `ggn`; `empirical_fisher`, the sum of squared per-sample loss gradients; or `mc_ggn`,
+            the same with targets drawn from the model's prediction.
         likelihood: `categorical` (logits), or `gaussian` (means, unit variance).
-        chunk_bytes: Bound on the gradients held at once, in bytes.
+        chunk_bytes: Bound on the gradients held at once, in bytes; it doesn't change the result.
+        generator: Source of the drawn targets; only `mc_ggn` needs and uses it.
 
     Returns:
         Curvature per parameter in the order of `module.parameters()`, (parameters,), at least 0;
@@ -66,7 +73,7 @@ def diagonal_curvature(
     Raises:
         UnsupportedLayerError: If a layer has parameters but no rule, is called twice, shares its
             parameters, or mixes samples.
-        ValueError: If names are unknown or shapes don't fit.
+        ValueError: If names are unknown, shapes don't fit, or `mc_ggn` has no generator.
     """
     _check_names(kind, likelihood)
     if inputs.ndim == 0 or len(inputs) == 0 or len(targets) != len(inputs):
@@ -80,12 +87,16 @@ def diagonal_curvature(
         total = {id(p): torch.zeros_like(p, requires_grad=False) for p in module.parameters()}
         outputs, size = _probe(module, layers, inputs[:1].detach())
         check_targets(outputs, targets, likelihood)
+        noise = draw_noise(kind, outputs.expand(len(inputs), -1), likelihood, generator)
         columns = output_factors(outputs, targets[:1], kind, likelihood)
         chunk = max(1, chunk_bytes // max(1, size * len(columns)))
         for start in range(0, len(inputs), chunk):
             part = slice(start, start + chunk)
             outputs, calls = _record(module, layers, inputs[part].detach())
-            columns = output_factors(outputs, targets[part], kind, likelihood)
+            labels = (
+                targets[part] if noise is None else draw_targets(outputs, noise[part], likelihood)
+            )
+            columns = output_factors(outputs, labels, kind, likelihood)
             _add_squares(total, calls, outputs, columns)
         return torch.cat([total[id(p)].flatten() for p in module.parameters()])
 

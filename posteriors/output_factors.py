@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-CurvatureKind = Literal["ggn", "empirical_fisher"]
+CurvatureKind = Literal["ggn", "mc_ggn", "empirical_fisher"]
 Likelihood = Literal["categorical", "gaussian"]
 
 
@@ -18,7 +18,8 @@ def output_factors(
 
     For `ggn` that is the Hessian in the outputs: diag(p) - p pᵀ with p the softmax for a
     categorical likelihood, the identity for a Gaussian one of unit variance. For
-    `empirical_fisher` it is the outer product of the loss gradient, a single column.
+    `empirical_fisher` it is the outer product of the loss gradient, a single column, and so it is
+    for `mc_ggn` once the targets were drawn from the model (`draw_targets`).
 
     Args:
         outputs: Logits or means, (samples, outputs).
@@ -32,12 +33,55 @@ def output_factors(
     """
     outputs = outputs.detach()
     size = outputs.shape[1]
-    if kind == "empirical_fisher":
+    if kind != "ggn":
         return _loss_gradient(outputs, targets, likelihood).unsqueeze(0)
     if likelihood == "gaussian":
         identity = torch.eye(size, dtype=outputs.dtype, device=outputs.device)
         return identity.unsqueeze(1).expand(size, *outputs.shape)
     return _softmax_factors(outputs.softmax(1))
+
+
+def draw_noise(
+    kind: CurvatureKind, outputs: Tensor, likelihood: Likelihood, generator: torch.Generator | None
+) -> Tensor | None:
+    """Random numbers that `draw_targets` turns into one target per sample; None without `mc_ggn`.
+
+    Args:
+        kind: Which curvature.
+        outputs: Anything of the shape (samples, outputs), dtype and device of the outputs.
+        likelihood: What the outputs are parameters of.
+        generator: Source of the numbers, needed for `mc_ggn`.
+
+    Returns:
+        Uniform numbers in [0, 1), (samples,), float64, for `categorical`; standard normal numbers
+        (samples, outputs) for `gaussian`.
+
+    Raises:
+        ValueError: If `mc_ggn` is asked for without a generator.
+    """
+    if kind != "mc_ggn":
+        return None
+    if generator is None:
+        raise ValueError("generator must be given for kind 'mc_ggn', got None")
+    if likelihood == "gaussian":
+        noise = torch.randn(
+            outputs.shape, generator=generator, dtype=outputs.dtype, device=generator.device
+        )
+        return noise.to(outputs.device)
+    uniform = torch.rand(
+        len(outputs), generator=generator, dtype=torch.float64, device=generator.device
+    )
+    return uniform.to(outputs.device)
+
+
+def draw_targets(outputs: Tensor, noise: Tensor, likelihood: Likelihood) -> Tensor:
+    """Targets that follow the model's own prediction, one per sample, from `draw_noise`."""
+    outputs = outputs.detach()
+    if likelihood == "gaussian":
+        return outputs + noise
+    rising = outputs.double().softmax(1).cumsum(1)
+    drawn = torch.searchsorted(rising, noise[:, None] * rising[:, -1:], right=True)
+    return drawn.squeeze(1).clamp(max=outputs.shape[1] - 1)
 
 
 def check_targets(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> None:

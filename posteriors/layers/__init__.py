@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from posteriors.layers.batch_norm import batch_norm
 from posteriors.layers.convolution import convolution
+from posteriors.layers.group_norm import group_norm
+from posteriors.layers.layer_norm import layer_norm
 from posteriors.layers.linear import linear
 
 LayerRule = Callable[[Any, Tensor, Sequence[Tensor]], dict[str, Tensor]]
@@ -25,6 +27,8 @@ LAYER_RULES: Mapping[type[nn.Module], LayerRule] = MappingProxyType(
         nn.Conv2d: convolution,
         nn.BatchNorm1d: batch_norm,
         nn.BatchNorm2d: batch_norm,
+        nn.GroupNorm: group_norm,
+        nn.LayerNorm: layer_norm,
     }
 )
 

@@ -65,6 +65,8 @@ def convolutional(**options):
     )  # fmt: skip
 
 
+NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm, nn.LayerNorm)
+
 MODULES = {
     "single layer": (lambda: nn.Linear(5, 3), (5,)),
     "mlp": (
@@ -102,6 +104,42 @@ MODULES = {
         (1, 8, 8),
     ),
     "residual": (Residual, (2, 5, 5)),
+    "group norm": (
+        lambda: nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1), nn.GroupNorm(2, 4), nn.ReLU(inplace=True),
+            nn.MaxPool2d(2), nn.Conv2d(4, 3, 3), nn.GroupNorm(1, 3), nn.Tanh(), nn.Flatten(),
+            nn.Linear(12, 6), nn.GroupNorm(3, 6), nn.Tanh(), nn.Linear(6, 3),
+        ),
+        (1, 8, 8),
+    ),
+    "group norm without a scale": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 4, 3), nn.GroupNorm(4, 4, affine=False), nn.Tanh(), nn.Flatten(),
+            nn.Linear(36, 3),
+        ),
+        (2, 5, 5),
+    ),
+    "layer norm": (
+        lambda: nn.Sequential(
+            nn.Linear(6, 5), nn.LayerNorm(5), nn.ReLU(inplace=True), nn.Linear(5, 4),
+            nn.LayerNorm(4, bias=False), nn.Tanh(), nn.Linear(4, 3),
+        ),
+        (6,),
+    ),
+    "layer norm over positions": (
+        lambda: nn.Sequential(
+            nn.Linear(4, 5), nn.LayerNorm(5), nn.Tanh(), nn.LayerNorm((3, 5)), nn.Flatten(),
+            nn.Linear(15, 3),
+        ),
+        (3, 4),
+    ),
+    "layer norm of images": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 3, 3), nn.LayerNorm((3, 3, 3)), nn.Tanh(), nn.Flatten(),
+            nn.Linear(27, 3),
+        ),
+        (2, 5, 5),
+    ),
     "stride and dilation": (
         lambda: convolutional(stride=(2, 1), padding=(2, 1), dilation=(1, 2)), (4, 7, 6)
     ),
@@ -131,8 +169,9 @@ def build(name):
             if isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d):
                 layer.running_mean.normal_()
                 layer.running_var.uniform_(0.5, 2.0)
-                nn.init.normal_(layer.weight)
-                nn.init.normal_(layer.bias)
+            if isinstance(layer, NORMALISATIONS):
+                for parameter in layer.parameters():
+                    nn.init.normal_(parameter)
         inputs = torch.randn(6, *shape, dtype=torch.float64)
         values = torch.randn(6, 3, dtype=torch.float64)
     return module.eval(), inputs, torch.tensor([0, 1, 2, 2, 0, 1]), values
@@ -160,6 +199,35 @@ def test_float32_agrees_to_five_digits(name):
     actual = diagonal_curvature(module.float(), inputs.float(), classes)
     assert actual.dtype == torch.float32
     torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+def weights_of_draws(module, inputs, likelihood, num_draws):
+    generator = torch.Generator().manual_seed(11)
+    targets = torch.zeros(len(inputs), dtype=torch.int64)
+    targets = targets if likelihood == "categorical" else torch.zeros(len(inputs), 3).double()
+    return torch.stack(
+        [
+            diagonal_curvature(
+                module, inputs, targets, kind="mc_ggn", likelihood=likelihood, generator=generator
+            )
+            for _ in range(num_draws)
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["mlp", "group norm"])
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
+def test_drawn_targets_give_the_gauss_newton_matrix_on_average(name, likelihood):
+    """Mean over 400 draws within 4.5 standard errors, in every parameter and in their sum."""
+    module, inputs, classes, values = build(name)
+    targets = classes if likelihood == "categorical" else values
+    exact = brute_force(module, inputs, targets, "ggn", likelihood)
+    draws = weights_of_draws(module, inputs, likelihood, 400)
+    spread = draws.std(0) / 20
+    assert bool(((draws.mean(0) - exact).abs() <= 4.5 * spread + 1e-12).all())
+    total, error = draws.sum(1).mean(), draws.sum(1).std() / 20
+    assert abs(float(total - exact.sum())) < 4 * float(error)
+    assert float(error) < 0.1 * float(total)
 
 
 def test_two_and_one_outputs():

@@ -61,6 +61,24 @@ def test_gauss_newton_ignores_targets_and_empirical_fisher_does_not(network, inp
     assert not torch.allclose(*fisher)
 
 
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
+def test_drawn_targets_depend_on_the_generator_alone(network, inputs, likelihood):
+    targets = [CLASSES, torch.tensor([2, 2, 0, 0])]
+    if likelihood == "gaussian":
+        targets = [torch.zeros(4, 3), torch.ones(4, 3)]
+
+    def draw(seed, values, chunk_bytes):
+        generator = torch.Generator().manual_seed(seed)
+        return diagonal_curvature(
+            network, inputs, values, kind="mc_ggn", likelihood=likelihood,
+            chunk_bytes=chunk_bytes, generator=generator,
+        )  # fmt: skip
+
+    first = draw(0, targets[0], 1)
+    torch.testing.assert_close(draw(0, targets[1], 2**25), first)
+    assert not torch.allclose(draw(1, targets[0], 1), first)
+
+
 def test_the_module_is_left_as_it_was(network, inputs):
     network.train()
     network[1].eval()
@@ -166,7 +184,8 @@ def test_an_input_changed_in_place_is_refused(inputs):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "hessian"}, "kind must be one of ggn, empirical_fisher, got 'hessian'"),
+        ({"kind": "hessian"}, "kind must be one of ggn, mc_ggn, empirical_fisher, got 'hessian'"),
+        ({"kind": "mc_ggn"}, "generator must be given for kind 'mc_ggn'"),
         ({"likelihood": "poisson"}, "likelihood must be one of categorical, gaussian"),
         ({"targets": CLASSES[:3]}, "same number of samples"),
         ({"inputs": torch.zeros(0, 5), "targets": CLASSES[:0]}, "at least one"),

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from posteriors.output_factors import output_factors
+from posteriors.output_factors import draw_noise, draw_targets, output_factors
 
 NO_TARGETS = torch.zeros(6, dtype=torch.int64)
 
@@ -55,3 +55,29 @@ def test_empirical_fisher_column_is_the_loss_gradient(likelihood):
     columns = output_factors(outputs, targets, "empirical_fisher", likelihood)
     assert columns.shape == (1, 5, 3)
     torch.testing.assert_close(columns[0], expected)
+
+
+def test_drawn_classes_follow_the_softmax_and_never_have_probability_zero():
+    probabilities = torch.tensor([0.0, 0.2, 0.5, 0.0, 0.3, 0.0], dtype=torch.float64)
+    outputs = probabilities.log().expand(40_000, 6)
+    generator = torch.Generator().manual_seed(2)
+    drawn = draw_targets(
+        outputs, draw_noise("mc_ggn", outputs, "categorical", generator), "categorical"
+    )
+    shares = torch.bincount(drawn, minlength=6) / 40_000
+    torch.testing.assert_close(shares.double(), probabilities, rtol=0, atol=0.01)
+    assert shares[[0, 3, 5]].tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("noise", [0.0, 1 - 2**-53])
+def test_extreme_noise_still_names_a_class(noise):
+    uniform = torch.tensor([noise], dtype=torch.float64)
+    outputs = torch.tensor([[-800.0, 0.0, 0.5, -800.0]])
+    assert int(draw_targets(outputs, uniform, "categorical")) == (1 if noise == 0 else 2)
+
+
+def test_noise_is_only_drawn_where_it_is_used():
+    assert draw_noise("ggn", torch.zeros(2, 3), "categorical", None) is None
+    normal = draw_noise("mc_ggn", torch.zeros(2, 3), "gaussian", torch.Generator())
+    assert normal.shape == (2, 3)
+    assert torch.equal(draw_targets(torch.ones(2, 3), normal, "gaussian"), 1 + normal)
