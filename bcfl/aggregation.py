@@ -50,11 +50,17 @@ class FusionReport:
 
 @dataclass(frozen=True)
 class Contribution:
-    """One training that enters a block, with its weight there."""
+    """One training that enters a block, with its weight there, and the model it started from."""
 
     training: Train
     reply: Trained
     weight: float
+    sent: Posterior | None
+
+    def used(self, origin: Block) -> DiagonalGaussian:
+        """The prior that the client was sent of a block; the origin's where it isn't known."""
+        blocks = () if self.sent is None else self.sent.blocks
+        return next((b.prior for b in blocks if b.name == origin.name), origin.prior)
 
 
 @dataclass(frozen=True)
@@ -110,13 +116,14 @@ class Aggregation:
             round: number of the round.
         """
         origins = [origin.posterior(parent) for origin in candidate.origins]
+        sent = {posterior.key: posterior for posterior in parent.clusters}
         report = FusionReport()
         columns: list[list[Block]] = [[] for _ in origins]
         for position, spec in enumerate(model.blocks):
             made: Block | None = None
             for index, origin in enumerate(origins):
                 if spec.scope == "cluster" or made is None:
-                    feeding = _contributions(spec, candidate, replies, index)
+                    feeding = _contributions(spec, candidate, replies, index, sent)
                     made, seen = self._block(model, origin.blocks[position], feeding, known, round)
                     report += seen
                 columns[index].append(made)
@@ -161,7 +168,7 @@ class Aggregation:
             if curvature.ndim:
                 curvature = model.split(curvature, c.reply.buffers)[origin.name][0]
                 samples = c.reply.num_samples
-            local.append(LocalPosterior(mean, curvature, origin.prior, samples, c.weight))
+            local.append(LocalPosterior(mean, curvature, c.used(origin), samples, c.weight))
             buffers.append(part)
         fused = fuse(self.fusion, base, local)
         pooled = pool_buffers(
@@ -186,12 +193,16 @@ class Aggregation:
 
 
 def _contributions(
-    spec: BlockSpec, candidate: Candidate, replies: Mapping[Train, Trained], index: int
+    spec: BlockSpec,
+    candidate: Candidate,
+    replies: Mapping[Train, Trained],
+    index: int,
+    sent: Mapping[str, Posterior],
 ) -> list[Contribution]:
     """Who feeds a block, in the order of the clients' names."""
     feeds = candidate.feeds[:, index] if spec.scope == "cluster" else candidate.feeds.sum(axis=1)
     feeding = [
-        Contribution(training, replies[training], float(weight))
+        Contribution(training, replies[training], float(weight), sent.get(training.start))
         for training, weight in zip(candidate.trainings, feeds, strict=True)
         if weight > 0 and training in replies
     ]

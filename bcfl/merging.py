@@ -69,6 +69,7 @@ def _merge_blocks(
     if all(block.key == first.key for block in blocks):
         return first
     key = lineage_key("merge", *((b.key, float(w)) for b, w in zip(blocks, weights, strict=True)))
-    gaussian = merge([block.gaussian for block in blocks], np.log(weights))
+    with np.errstate(divide="ignore"):  # a weight that underflowed counts for nothing
+        gaussian = merge([block.gaussian for block in blocks], np.log(weights))
     pooled = pool_buffers(model, first.name, [b.buffers for b in blocks], weights.tolist())
     return aggregation.made(key, first, gaussian, pooled)

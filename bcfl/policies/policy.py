@@ -151,9 +151,20 @@ def candidate(
         starts: key of the model that each client trains from; by default its cluster's.
         log_weight: log weight given the parent, nats.
         answers: trainings that were already answered.
+
+    Raises:
+        ValueError: a client or a cluster that is not there.
     """
     clients = sorted(labels)
     keys = [posterior.key for posterior in parent.clusters]
+    unknown = [repr(client) for client in clients if client not in parent.association.position]
+    if unknown:
+        raise ValueError(f"labels name clients that are not there: {', '.join(unknown[:5])}")
+    for client, label in labels.items():
+        if not 0 <= label < len(keys):
+            raise ValueError(
+                f"labels must lie between 0 and {len(keys) - 1}, got {label} for {client!r}"
+            )
     feeds = np.zeros((len(clients), len(keys)))
     feeds[np.arange(len(clients)), [labels[client] for client in clients]] = 1.0
     trainings = tuple(

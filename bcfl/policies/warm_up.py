@@ -26,6 +26,8 @@ class WarmUp:
     rounds: int = 2
 
     def __post_init__(self) -> None:
+        if self.rounds < 0:
+            raise ValueError(f"rounds must be at least 0, got {self.rounds}")
         if self.first.num_clusters != self.then.num_clusters:
             raise ValueError(
                 f"both policies must have the same number of clusters, got "

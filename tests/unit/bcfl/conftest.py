@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from bcfl import BlockSpec, ClientData, Model
+from bcfl.policies import RoundContext
 from bcfl.posterior import birth
 
 torch.set_num_threads(1)  # the problems are too small for more
@@ -74,5 +75,16 @@ def newborn():
     def of(model, seed=0, precision=1.0):
         mean, buffers = model.initial(seed)
         return birth(model, f"birth-{seed}", mean, buffers, precision)
+
+    return of
+
+
+@pytest.fixture
+def context(linear):
+    """What a policy may know in a round."""
+
+    def of(participants, round=0, candidates_per_parent=1):
+        counts = dict.fromkeys(participants, 2)
+        return RoundContext(round, tuple(participants), counts, 0, linear, candidates_per_parent)
 
     return of
