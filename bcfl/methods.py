@@ -18,16 +18,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
+from typing import cast
 
-from assignment import SolverName
-from bcfl.aggregation import Aggregation
 from bcfl.federation import Method
 from bcfl.policies import KMeansAssociation, LikelihoodAssociation, Policy, SingleCluster, WarmUp
-from bcfl.policies.capacity import FREE, ClusterSize
-from bcfl.policies.temperature import Temperature
-from bcfl.requests import Curvature, Objective
+from bcfl.policies.association_prior import AssociationPrior
+from bcfl.requests import Objective
+from bcfl.settings import Settings as Settings
 from bcfl.trackers import (
     AdaptiveMultiHypothesis,
     Consensus,
@@ -36,50 +35,14 @@ from bcfl.trackers import (
     MultiHypothesis,
     Tracker,
 )
+from bcfl.trackers.proposals import Birth, Death, Proposal, SplitAndFree
 
 
 class UnknownMethodError(ValueError):
     """A name that no recipe has."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Numbers that recipes share.
-
-    Attributes:
-        num_clusters: K of the clustered methods.
-        objective: local training; the recipe sets its curvature.
-        curvature: curvature of the methods with posteriors.
-        temperature: of the association weights, see `LikelihoodAssociation`.
-        score_samples: samples scored per client; None scores all.
-        cluster_size: bounds on the number of clients per cluster, for methods that associate by
-            loss or weight.
-        solver: how associations are ranked in the methods with posteriors.
-        aggregation: of the methods with posteriors.
-        prior_precision: of the prior around the initial network.
-        warm_up_rounds: rounds of K-means on local models in `-w` methods.
-    """
-
-    num_clusters: int = 4
-    objective: Objective = field(default_factory=Objective)
-    curvature: Curvature = "ggn"
-    temperature: Temperature = "mean"
-    score_samples: int | None = None
-    cluster_size: ClusterSize = FREE
-    solver: SolverName = "auto"
-    aggregation: Aggregation = field(default_factory=Aggregation)
-    prior_precision: float = 1.0
-    warm_up_rounds: int = 2
-
-    @property
-    def flat(self) -> Objective:
-        """Local training of methods without posteriors."""
-        return replace(self.objective, curvature="samples", prior_weight=0.0)
-
-    @property
-    def laplace(self) -> Objective:
-        """Local training of methods with posteriors."""
-        return replace(self.objective, curvature=self.curvature)
+UNKNOWN_NUMBER: tuple[Proposal, ...] = (Birth(), SplitAndFree(splits=1), Death())
 
 
 def fedavg(settings: Settings) -> Method:
@@ -90,7 +53,7 @@ def fedavg(settings: Settings) -> Method:
 def ifca(settings: Settings) -> Method:
     """IFCA (Ghosh et al. 2020): each client joins the cluster of lowest loss."""
     policy = LikelihoodAssociation(
-        settings.num_clusters,
+        settings.known_clusters,
         settings.flat,
         score_samples=settings.score_samples,
         cluster_size=settings.cluster_size,
@@ -100,28 +63,35 @@ def ifca(settings: Settings) -> Method:
 
 def wecfl(settings: Settings) -> Method:
     """WeCFL (Ma et al. 2022): sample-weighted K-means on local models."""
-    policy = KMeansAssociation(settings.num_clusters, settings.flat, "samples")
+    policy = KMeansAssociation(settings.known_clusters, settings.flat, "samples")
     return Method(policy, name="wecfl", common_start=True)
 
 
 def fesem(settings: Settings) -> Method:
     """FeSEM (Long et al. 2022): K-means on local models."""
-    policy = KMeansAssociation(settings.num_clusters, settings.flat, "equal")
+    policy = KMeansAssociation(settings.known_clusters, settings.flat, "equal")
     return Method(policy, name="fesem", common_start=True)
 
 
 def bcfl_with(settings: Settings, tracker: Tracker, name: str) -> Method:
     """BCFL with any tracker: association weights, Laplace posteriors, fused Gaussians."""
+    temperature = "mean" if settings.temperature is None else settings.temperature
     policy = LikelihoodAssociation(
-        settings.num_clusters,
+        settings.known_clusters,
         settings.laplace,
-        settings.temperature,
+        temperature,
         solver=settings.solver,
         score_samples=settings.score_samples,
         cluster_size=settings.cluster_size,
+        prior=AssociationPrior(settings.staying),
     )
     return Method(
-        policy, tracker, settings.aggregation, name, prior_precision=settings.prior_precision
+        policy,
+        tracker,
+        settings.aggregation,
+        name,
+        prior_precision=settings.prior_precision,
+        validation=settings.validation if temperature == "auto" else 0.0,
     )
 
 
@@ -141,9 +111,19 @@ def bcfl_mh(settings: Settings, max_hypotheses: int) -> Method:
 
 
 def bcfl_mht(settings: Settings, max_hypotheses: int) -> Method:
-    """BCFL-MHT: up to M hypotheses that differ, with proposals; temperature 1."""
-    chosen = replace(settings, temperature=1.0)
-    return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses), f"bcfl-mht-{max_hypotheses}")
+    """BCFL-MHT: up to M hypotheses that differ, with proposals; temperature 1 by default.
+
+    With `num_clusters="auto"` hypotheses may gain and lose clusters, starting from one, and are
+    judged on held-out samples.
+    """
+    name = f"bcfl-mht-{max_hypotheses}"
+    chosen = replace(settings, temperature=settings.temperature or 1.0)
+    if settings.num_clusters != "auto":
+        return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses), name)
+    tracker = AdaptiveMultiHypothesis(max_hypotheses, proposals=UNKNOWN_NUMBER)
+    method = bcfl_with(replace(chosen, num_clusters=1), tracker, name)
+    policy = replace(cast(LikelihoodAssociation, method.policy), judge="held_out")
+    return replace(method, policy=policy, validation=settings.validation)
 
 
 def bcfl_exact(settings: Settings) -> Method:

@@ -32,8 +32,6 @@ class Federation:
         seed: decides everything random.
         participation: share of the clients asked per round, in (0, 1].
         drop_out: probability that an asked client drops out of a round.
-        validation: share of each client's training samples that is set aside, for methods that
-            judge on held-out samples.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         dtype: floating-point type of the parameters.
         evaluates: whether clients test their models after each round.
@@ -48,18 +46,16 @@ class Federation:
     seed: int = 0
     participation: float = 1.0
     drop_out: float = 0.0
-    validation: float = 0.0
     device: str = "auto"
     dtype: torch.dtype = torch.float32
     evaluates: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 <= self.validation < 1:
-            raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
-        split = (with_validation(data, self.validation, self.seed) for data in self.clients)
-        object.__setattr__(self, "clients", sorted_clients(split))
         if not isinstance(self.method, Method):
             object.__setattr__(self, "method", Method(self.method))
+        share = self.recipe.validation
+        split = (with_validation(data, share, self.seed) for data in self.clients)
+        object.__setattr__(self, "clients", sorted_clients(split))
         if not 0 < self.participation <= 1:
             raise ValueError(f"participation must lie in (0, 1], got {self.participation}")
         if not 0 <= self.drop_out <= 1:

@@ -20,6 +20,8 @@ class Method:
         name: for tables and folders.
         common_start: all clusters begin at the same network, as in FedAvg, FeSEM and WeCFL;
             otherwise each begins at its own, as in IFCA and BCFL.
+        validation: share of each client's training samples that is set aside, for methods that
+            judge or fit something on held-out samples.
         starts: how many hypotheses there are at the beginning, each with its own networks.
         prior_precision: precision of the prior around the initial network, per parameter.
     """
@@ -30,11 +32,14 @@ class Method:
     name: str = "custom"
     common_start: bool = False
     prior_precision: float = 1.0
+    validation: float = 0.0
     starts: int = 1
 
     def __post_init__(self) -> None:
         if not self.prior_precision > 0:
             raise ValueError(f"prior_precision must be positive, got {self.prior_precision}")
+        if not 0 <= self.validation < 1:
+            raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
         if self.starts < 1:
             raise ValueError(f"starts must be at least 1, got {self.starts}")
 

@@ -1,0 +1,72 @@
+"""Numbers that the recipes of methods share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from assignment import SolverName
+from bcfl.aggregation import Aggregation
+from bcfl.policies.capacity import FREE, ClusterSize
+from bcfl.policies.temperature import Temperature
+from bcfl.requests import Curvature, Objective
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers that recipes share.
+
+    Attributes:
+        num_clusters: K of the clustered methods; `"auto"` lets `bcfl-mht-M` find it, starting
+            from one cluster.
+        objective: local training; the recipe sets its curvature.
+        curvature: curvature of the methods with posteriors.
+        temperature: of the association weights, see `LikelihoodAssociation`; None is `"mean"`, as
+            in the paper, and 1 for `bcfl-mht-M`.
+        staying: prior probability that a client stays in its cluster; None is uniform.
+        validation: share of the clients' training samples that methods set aside if they need
+            held-out samples.
+        score_samples: samples scored per client; None scores all.
+        cluster_size: bounds on the number of clients per cluster, for methods that associate by
+            loss or weight.
+        solver: how associations are ranked in the methods with posteriors.
+        aggregation: of the methods with posteriors.
+        prior_precision: of the prior around the initial network.
+        warm_up_rounds: rounds of K-means on local models in `-w` methods.
+    """
+
+    num_clusters: int | Literal["auto"] = 4
+    objective: Objective = field(default_factory=Objective)
+    curvature: Curvature = "ggn"
+    temperature: Temperature | None = None
+    staying: float | None = None
+    validation: float = 0.25
+    score_samples: int | None = None
+    cluster_size: ClusterSize = FREE
+    solver: SolverName = "auto"
+    aggregation: Aggregation = field(default_factory=Aggregation)
+    prior_precision: float = 1.0
+    warm_up_rounds: int = 2
+
+    @property
+    def known_clusters(self) -> int:
+        """K, for methods that must be told.
+
+        Raises:
+            ValueError: it is to be found.
+        """
+        if self.num_clusters == "auto":
+            raise ValueError(
+                "num_clusters 'auto' is for bcfl-mht-M alone; this method needs a number"
+            )
+        return self.num_clusters
+
+    @property
+    def flat(self) -> Objective:
+        """Local training of methods without posteriors."""
+        return replace(self.objective, curvature="samples", prior_weight=0.0)
+
+    @property
+    def laplace(self) -> Objective:
+        """Local training of methods with posteriors."""
+        return replace(self.objective, curvature=self.curvature)

@@ -1,0 +1,155 @@
+"""Moves that change several clients at once: split a cluster, free it, widen, take away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.association import UNSEEN
+from bcfl.policies.kmeans import weighted_kmeans
+from bcfl.policies.policy import Candidate, Continue
+from bcfl.requests import Train, Trained
+from bcfl.seeds import derive_seed
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A cluster whose local models fall into two.
+
+    Attributes:
+        cluster: the cluster.
+        leaving: names of the clients of one half.
+        explained: share of the local models' variance that the two halves explain.
+    """
+
+    cluster: int
+    leaving: frozenset[str]
+    explained: float
+
+
+def splits(
+    chosen: Candidate,
+    answers: Mapping[Train, Trained],
+    min_members: int,
+    when: tuple[int, int],
+) -> list[Split]:
+    """For each cluster with enough trained members, the best division of its local models."""
+    found = []
+    for cluster in range(len(chosen.origins)):
+        members = [
+            training
+            for training, feed in zip(chosen.trainings, chosen.feeds[:, cluster], strict=True)
+            if feed > 0 and training in answers
+        ]
+        if len(members) < max(min_members, 2):
+            continue
+        points = np.stack([answers[t].mean.double().cpu().numpy() for t in members])
+        weights = np.array([float(answers[t].num_samples) for t in members])
+        seed = derive_seed(*when, "split", cluster)
+        labels = weighted_kmeans(points, weights, 2, seed)
+        if 0 < labels.sum() < len(members):
+            leaving = frozenset(
+                t.client for t, label in zip(members, labels, strict=True) if label == 1
+            )
+            found.append(Split(cluster, leaving, explained_share(points, weights, labels)))
+    return found
+
+
+def explained_share(
+    points: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.int64]
+) -> float:
+    """Share of the weighted variance of points that lies between their groups, in [0, 1]."""
+    mean = np.average(points, axis=0, weights=weights)
+    total = float((weights * ((points - mean) ** 2).sum(axis=1)).sum())
+    if total == 0:
+        return 0.0
+    between = 0.0
+    for label in np.unique(labels):
+        inside = labels == label
+        centre = np.average(points[inside], axis=0, weights=weights[inside])
+        between += float(weights[inside].sum() * ((centre - mean) ** 2).sum())
+    return between / total
+
+
+def price_of_freeing(chosen: Candidate, slot: int) -> float:
+    """What the members of a cluster lose when they move to their next best one, nats."""
+    if chosen.costs is None:
+        return float("inf")
+    members = [
+        row
+        for row, client in enumerate(chosen.costs.clients)
+        if chosen.association.label(client) == slot
+    ]
+    others = np.delete(chosen.costs.values[members], slot, axis=1)
+    return float((others.min(axis=1) - chosen.costs.values[members, slot]).sum())
+
+
+def split_into(chosen: Candidate, split: Split, slot: int) -> Candidate:
+    """The candidate in which half of a cluster goes to a slot that others leave."""
+    slot %= len(chosen.origins)
+    feeds = chosen.feeds.copy()
+    feeds[:, slot] = 0.0
+    for row, training in enumerate(chosen.trainings):
+        if training.client in split.leaving and feeds[row, split.cluster] > 0:
+            feeds[row, slot] = feeds[row, split.cluster]
+            feeds[row, split.cluster] = 0.0
+    origins = tuple(
+        Continue(split.cluster) if index == slot else origin
+        for index, origin in enumerate(chosen.origins)
+    )
+    labels = next_best(chosen, slot) | dict.fromkeys(split.leaving, slot)
+    return replace(
+        chosen,
+        association=chosen.association.updated(labels),
+        feeds=feeds,
+        origins=origins,
+        kind="split",
+    )
+
+
+def widened(chosen: Candidate) -> Candidate:
+    """The candidate with one more cluster, which nobody feeds yet."""
+    return replace(
+        chosen,
+        association=chosen.association.widened(),
+        feeds=np.pad(chosen.feeds, ((0, 0), (0, 1))),
+        origins=(*chosen.origins, chosen.origins[-1]),
+    )
+
+
+def without(chosen: Candidate, slot: int) -> Candidate:
+    """The candidate with a cluster taken away."""
+    moved = chosen.association.updated(next_best(chosen, slot))
+    return replace(
+        chosen,
+        association=moved.without(slot),
+        feeds=np.delete(chosen.feeds, slot, axis=1),
+        origins=tuple(o for index, o in enumerate(chosen.origins) if index != slot),
+        kind="death",
+    )
+
+
+def next_best(chosen: Candidate, slot: int) -> dict[str, int]:
+    """Where the clients of a cluster go when it is taken away: the next best that is left.
+
+    Clients without costs in this round go to the largest other cluster.
+    """
+    sizes = chosen.association.sizes.astype(np.float64)
+    sizes[slot] = -1.0
+    rows: Mapping[str, int] = {}
+    if chosen.costs is not None:
+        rows = {client: row for row, client in enumerate(chosen.costs.clients)}
+    moved: dict[str, int] = {}
+    for client, label in zip(chosen.association.clients, chosen.association.labels, strict=True):
+        if label != slot or label == UNSEEN:
+            continue
+        if client in rows and chosen.costs is not None:
+            cost = chosen.costs.values[rows[client]].copy()
+            cost[slot] = np.inf
+            moved[client] = int(cost.argmin())
+        else:
+            moved[client] = int(sizes.argmax())
+    return moved
