@@ -1,9 +1,11 @@
-"""Fusing the local posteriors of one model into its server posterior, by three named rules.
+"""Fusing the local posteriors of one model into its server posterior, by four named rules.
 
 `precision_weighted` is the rule for networks trained a few steps, `exact` counts the shared prior
 once and is right when every local mean is the mode under the prior that its owner was sent,
 `literal` is the plain product of Gaussians in "A Bayesian framework for clustered federated
-learning", equation 8, which counts the prior once per local posterior.
+learning", equation 8, which counts the prior once per local posterior. `normalised` is the
+logarithmic opinion pool (Genest, 1984): the product of posteriors to powers that sum to 1, as in
+online Laplace averaging (Liu et al., 2021), no sharper than the sharpest of them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from posteriors.checks import (
 )
 from posteriors.gaussian import DiagonalGaussian
 
-FusionRule = Literal["precision_weighted", "exact", "literal"]
+FusionRule = Literal["precision_weighted", "exact", "literal", "normalised"]
 
 DEFAULT_FLOOR = 1e-3
 """Smallest curvature per sample that `precision_weighted` uses."""
@@ -84,11 +86,13 @@ class Fused:
         outside_hull: Fraction of parameters whose fused mean lies outside the range of the local
             means (for `exact` of local means and prior mean) by more than rounding. A large value
             under `exact` says that the local means are no modes: use `precision_weighted`.
+        num_capped: Curvature entries lowered to the cap, over all local posteriors.
     """
 
     posterior: DiagonalGaussian
     num_floored: int
     outside_hull: float
+    num_capped: int = 0
 
 
 def fuse(
@@ -98,6 +102,7 @@ def fuse(
     used: DiagonalGaussian | None = None,
     *,
     floor: float = DEFAULT_FLOOR,
+    cap: float = math.inf,
 ) -> Fused:
     """Combine local posteriors into one, in a single pass with float64 accumulators.
 
@@ -105,9 +110,12 @@ def fuse(
     and Λ0, m0 those of the prior:
 
     - `precision_weighted`: mean Σ F_j m_j / Σ F_j, precision Λ0 + Σ F_j, where F_j is raised to
-      `floor` x num_samples in both. FedAvg is the case F_j = num_samples.
+      `floor` x num_samples and lowered to `cap` x num_samples in both. FedAvg is the case
+      F_j = num_samples.
     - `exact`: precision Λ0 + Σ F_j, mean (Λ0 m0 + Σ (Λ_j m_j - Λ_used m_used)) / precision.
     - `literal`: precision Σ Λ_j, mean Σ Λ_j m_j / Σ Λ_j.
+    - `normalised`: precision Σ a_j Λ_j, mean Σ a_j Λ_j m_j / Σ a_j Λ_j, with a_j the share of
+      j in the (weighted) samples.
 
     Where the total precision is zero (flat prior, no curvature) the prior's mean is kept. Without
     any local posterior of positive weight the result is the prior itself. A curvature of one
@@ -119,14 +127,13 @@ def fuse(
         local: Local posteriors with means of the prior's shape; consumed once.
         used: Prior that local posteriors with `used=None` were trained under; by default `prior`.
         floor: Smallest curvature per sample, positive; only `precision_weighted` applies it.
+        cap: Largest curvature per sample, above the floor; only `precision_weighted` applies it.
 
     Raises:
-        ValueError: If the rule is unknown, the floor isn't positive or shapes differ.
+        ValueError: If the rule is unknown, the floor isn't positive, the cap isn't above it or
+            shapes differ.
     """
-    if rule not in get_args(FusionRule):
-        raise ValueError(f"rule must be one of {', '.join(get_args(FusionRule))}, got {rule!r}")
-    if not (math.isfinite(floor) and floor > 0):
-        raise ValueError(f"floor must be positive and finite, got {floor}")
+    _check_options(rule, floor, cap)
     sums = _Sums(prior, with_prior=rule == "exact")
     for one in local:
         if one.mean.shape != prior.mean.shape:
@@ -137,16 +144,14 @@ def fuse(
         if one.weight == 0:
             continue
         if rule == "precision_weighted":
-            smallest = floor * one.num_samples
-            sums.num_floored += _count_below(one.curvature, smallest, one.mean)
-            precision = one.curvature.double().clamp(min=smallest)
-            shift = precision * one.mean.double()
+            precision, shift = sums.bounded(one, floor, cap)
         elif rule == "exact":
             precision, shift = likelihood_factor(one, _sent(one, used, prior))
         else:
             precision = _sent(one, used, prior).precision.double() + one.curvature.double()
             shift = precision * one.mean.double()
-        sums.add(precision, shift, one)
+        power = one.weight * one.num_samples if rule == "normalised" else one.weight
+        sums.add(precision, shift, one, power)
     return sums.result(rule)
 
 
@@ -160,14 +165,19 @@ def likelihood_factor(local: LocalPosterior, used: DiagonalGaussian) -> tuple[Te
     return curvature, curvature * mean + sent * (mean - used.mean.double())
 
 
+def _check_options(rule: str, floor: float, cap: float) -> None:
+    if rule not in get_args(FusionRule):
+        raise ValueError(f"rule must be one of {', '.join(get_args(FusionRule))}, got {rule!r}")
+    if not (math.isfinite(floor) and floor > 0):
+        raise ValueError(f"floor must be positive and finite, got {floor}")
+    if not cap > floor:
+        raise ValueError(f"cap must be larger than the floor {floor}, got {cap}")
+
+
 def _sent(
     local: LocalPosterior, used: DiagonalGaussian | None, prior: DiagonalGaussian
 ) -> DiagonalGaussian:
     return local.used or used or prior
-
-
-def _count_below(curvature: Tensor, smallest: float, mean: Tensor) -> int:
-    return int((curvature < smallest).sum()) * (mean.numel() // curvature.numel())
 
 
 class _Sums:
@@ -180,19 +190,27 @@ class _Sums:
         infinity = torch.full_like(prior.mean, math.inf)
         self.lowest = prior.mean.clone() if with_prior else infinity
         self.highest = prior.mean.clone() if with_prior else -infinity
-        self.num_floored = 0
-        self.empty = True
+        self.num_floored = self.num_capped = 0
+        self.total_power = 0.0
 
-    def add(self, precision: Tensor, shift: Tensor, local: LocalPosterior) -> None:
-        self.precision = self.precision + local.weight * precision
-        self.shift.add_(shift, alpha=local.weight)
+    def bounded(self, local: LocalPosterior, floor: float, cap: float) -> tuple[Tensor, Tensor]:
+        lowest, highest = floor * local.num_samples, cap * local.num_samples
+        repeats = local.mean.numel() // local.curvature.numel()
+        self.num_floored += repeats * int((local.curvature < lowest).sum())
+        self.num_capped += repeats * int((local.curvature > highest).sum())
+        precision = local.curvature.double().clamp(min=lowest, max=highest)
+        return precision, precision * local.mean.double()
+
+    def add(self, precision: Tensor, shift: Tensor, local: LocalPosterior, power: float) -> None:
+        self.precision = self.precision + power * precision
+        self.shift.add_(shift, alpha=power)
+        self.total_power += power
         mean = local.mean.to(self.lowest.dtype)
         torch.minimum(self.lowest, mean, out=self.lowest)
         torch.maximum(self.highest, mean, out=self.highest)
-        self.empty = False
 
     def result(self, rule: FusionRule) -> Fused:
-        if self.empty:
+        if self.total_power == 0:
             return Fused(self.prior, 0, 0.0)
         prior_precision, prior_mean = self.prior.precision.double(), self.prior.mean.double()
         if rule == "exact":
@@ -202,10 +220,12 @@ class _Sums:
         mean = torch.where(self.precision > 0, quotient, prior_mean).to(self.prior.mean.dtype)
         if rule == "precision_weighted":
             self.precision = self.precision + prior_precision
+        if rule == "normalised":
+            self.precision = self.precision / self.total_power
         precision = self.precision.to(self.prior.mean.dtype)
-        return Fused(
-            DiagonalGaussian(mean, precision), self.num_floored, self._outside_fraction(mean)
-        )
+        posterior = DiagonalGaussian(mean, precision)
+        outside = self._outside_fraction(mean)
+        return Fused(posterior, self.num_floored, outside, self.num_capped)
 
     def _outside_fraction(self, mean: Tensor) -> float:
         largest = torch.maximum(self.lowest.abs(), self.highest.abs())

@@ -97,6 +97,33 @@ def site_of(local: LocalPosterior) -> Site:
     return Site((local.weight * precision).to(dtype), (local.weight * shift).to(dtype))
 
 
+def damp(old: Site, new: Site, share: float) -> Site:
+    """Move a factor only part of the way: (1 - share) x old + share x new, in natural parameters.
+
+    Damping keeps the fixed points of refreshed sites and calms refreshes that run side by side
+    (Vehtari et al., 2020, "Expectation propagation as a way of life", section 4).
+
+    Args:
+        old: Factor before the refresh.
+        new: Refreshed factor, of the same shape.
+        share: Share of the new factor, above 0 and at most 1; 1 is no damping.
+
+    Raises:
+        ValueError: If the share is out of range or the shapes differ.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+    if old.shift.shape != new.shift.shape:
+        raise ValueError(
+            f"old and new must have shifts of one shape, got {tuple(old.shift.shape)} "
+            f"and {tuple(new.shift.shape)}"
+        )
+    return Site(
+        (1 - share) * old.precision + share * new.precision,
+        (1 - share) * old.shift + share * new.shift,
+    )
+
+
 def product(base: DiagonalGaussian, sites: Iterable[Site]) -> DiagonalGaussian:
     """Multiply a prior by likelihood factors: precisions and shifts add up, in float64.
 

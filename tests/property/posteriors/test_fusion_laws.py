@@ -6,7 +6,7 @@ from posteriors.fusion import LocalPosterior, fuse
 from posteriors.gaussian import DiagonalGaussian
 from posteriors.memory import cavity, product, site_of
 
-RULES = ("precision_weighted", "exact", "literal")
+RULES = ("precision_weighted", "exact", "literal", "normalised")
 
 
 law = settings(max_examples=60, deadline=None, derandomize=True)
@@ -75,7 +75,7 @@ def test_shape_and_dtype_are_those_of_the_prior(problem, rule):
 
 
 @law
-@given(problems(), st.sampled_from(["precision_weighted", "literal"]))
+@given(problems(), st.sampled_from(["precision_weighted", "literal", "normalised"]))
 def test_weighted_means_stay_inside_the_hull(problem, rule):
     prior, local = problem
     assert fuse(rule, prior, local).outside_hull == 0
@@ -86,6 +86,19 @@ def test_weighted_means_stay_inside_the_hull(problem, rule):
 def test_data_never_lower_the_precision(problem, rule):
     prior, local = problem
     assert bool((fuse(rule, prior, local).posterior.precision >= prior.precision).all())
+
+
+@law
+@given(problems())
+def test_a_normalised_product_is_as_sharp_as_some_member(problem):
+    prior, local = problem
+    used = [(one.used or prior).precision + one.curvature for one in local if one.weight > 0]
+    if used:
+        members = torch.stack([one.expand(prior.num_parameters) for one in used]).double()
+        precision = fuse("normalised", prior, local).posterior.precision.double()
+        slack = 4 * torch.finfo(prior.mean.dtype).eps * members.max(0).values
+        assert bool((precision <= members.max(0).values + slack).all())
+        assert bool((precision >= members.min(0).values - slack).all())
 
 
 @law

@@ -6,7 +6,7 @@ from posteriors.batchnorm import pool_running_statistics
 from posteriors.divergence import bhattacharyya, kl
 from posteriors.entropy import split_entropy
 from posteriors.gaussian import DiagonalGaussian
-from posteriors.merge import merge
+from posteriors.merge import merge, merge_by
 
 law = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -48,19 +48,30 @@ def test_merging_adds_the_spread_of_the_means(mixture):
     assert bool((merge(gaussians, log_weights).variance >= within * (1 - 1e-12)).all())
 
 
+def squared_wasserstein(first, second):
+    spread = (first.variance.sqrt() - second.variance.sqrt()).square()
+    return ((first.mean - second.mean).square() + spread).sum()
+
+
+COSTS = {
+    "moment_matched": kl,
+    "reverse_kl": lambda component, candidate: kl(candidate, component),
+    "wasserstein": squared_wasserstein,
+}
+
+
 @law
-@given(mixtures())
-def test_the_merged_gaussian_is_the_nearest_in_forward_divergence(mixture):
-    """Moment matching minimises the weighted sum of KL(component || q) over Gaussians q."""
+@given(mixtures(), st.sampled_from(sorted(COSTS)))
+def test_the_merged_gaussian_is_the_nearest_of_its_kind(mixture, rule):
+    """Each rule minimises the weighted sum of its own divergence from the components."""
     gaussians, log_weights = mixture
     weights = log_weights.softmax(0)
 
     def cost(candidate):
-        return float(
-            sum(w * kl(one, candidate).sum() for w, one in zip(weights, gaussians, strict=True))
-        )
+        terms = [COSTS[rule](one, candidate).sum() for one in gaussians]
+        return float(sum(w * term for w, term in zip(weights, terms, strict=True)))
 
-    merged = merge(gaussians, log_weights)
+    merged = merge_by(rule, gaussians, log_weights)
     best = cost(merged)
     for scale, shift in ((1.1, 0.0), (0.9, 0.0), (1.0, 0.05), (1.0, -0.05)):
         assert cost(DiagonalGaussian(merged.mean + shift, merged.precision * scale)) > best

@@ -1,11 +1,14 @@
 import itertools
 import math
+from typing import get_args
 
 import pytest
 import torch
 
-from posteriors.fusion import Fused, LocalPosterior, fuse
+from posteriors.fusion import Fused, FusionRule, LocalPosterior, fuse
 from posteriors.gaussian import DiagonalGaussian
+
+RULES = get_args(FusionRule)
 
 
 def vector(*values):
@@ -37,6 +40,21 @@ def test_literal_counts_it_per_local_posterior():
     fused = fuse("literal", prior, local).posterior
     assert float(fused.precision) == pytest.approx(14.0, abs=1e-12)
     assert float(fused.mean) == pytest.approx(0.6571428571, abs=1e-10)
+
+
+def test_normalised_product_is_no_sharper_than_its_members():
+    """Powers .3 and .7, the shares in the samples: precision .3 x 5 + .7 x 9."""
+    prior, local = shared_prior_pair()
+    fused = fuse("normalised", prior, local).posterior
+    assert float(fused.precision) == pytest.approx(7.8, abs=1e-12)
+    assert float(fused.mean) == pytest.approx((1.5 * 0.4 + 6.3 * 0.8) / 7.8, abs=1e-12)
+
+
+def test_normalised_product_of_equals_is_that_posterior():
+    prior, (first, _) = shared_prior_pair()
+    fused = fuse("normalised", prior, [first] * 5).posterior
+    assert float(fused.precision) == pytest.approx(5.0, abs=1e-12)
+    assert float(fused.mean) == pytest.approx(0.4, abs=1e-12)
 
 
 def test_normaliser_of_the_shared_prior_product():
@@ -112,7 +130,20 @@ def test_floor_is_an_argument():
     assert float(fused.posterior.precision) == 5.0
 
 
-@pytest.mark.parametrize("rule", ["precision_weighted", "exact", "literal"])
+def test_cap_is_an_argument_and_counts():
+    prior = DiagonalGaussian.isotropic(torch.zeros(2, dtype=torch.float64), 1.0)
+    local = [
+        LocalPosterior(vector(1.0, 1.0), vector(40.0, 3.0), None, 10),
+        LocalPosterior(vector(4.0, 4.0), torch.tensor(100.0, dtype=torch.float64), None, 20),
+    ]
+    fused = fuse("precision_weighted", prior, local, cap=2.0)
+    assert (fused.num_floored, fused.num_capped) == (0, 3)
+    torch.testing.assert_close(fused.posterior.precision, vector(61.0, 44.0))
+    torch.testing.assert_close(fused.posterior.mean, vector(3.0, 163 / 43))
+    assert fuse("precision_weighted", prior, local).num_capped == 0
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_weight_two_is_the_same_as_twice(rule):
     prior, (first, second) = shared_prior_pair()
     doubled = LocalPosterior(first.mean, first.curvature, prior, 3, weight=2.0)
@@ -122,7 +153,7 @@ def test_weight_two_is_the_same_as_twice(rule):
     torch.testing.assert_close(once.precision, twice.precision)
 
 
-@pytest.mark.parametrize("rule", ["precision_weighted", "exact", "literal"])
+@pytest.mark.parametrize("rule", RULES)
 def test_nothing_to_fuse_gives_the_prior_itself(rule):
     prior, (first, _) = shared_prior_pair()
     ignored = LocalPosterior(first.mean, first.curvature, prior, 3, weight=0.0)
@@ -132,7 +163,7 @@ def test_nothing_to_fuse_gives_the_prior_itself(rule):
         assert (fused.num_floored, fused.outside_hull) == (0, 0.0)
 
 
-@pytest.mark.parametrize("rule", ["exact", "literal"])
+@pytest.mark.parametrize("rule", ["exact", "literal", "normalised"])
 def test_where_nothing_is_known_the_prior_mean_stays(rule):
     prior = DiagonalGaussian(vector(7.0, 7.0), vector(0.0, 0.0))
     local = [LocalPosterior(vector(1.0, 2.0), vector(0.0, 3.0), prior, 5)]
@@ -192,11 +223,16 @@ def test_bad_local_posteriors_are_named(change, message):
 
 def test_bad_fusions_are_named():
     prior, local = shared_prior_pair()
-    with pytest.raises(ValueError, match="rule must be one of precision_weighted, exact, literal"):
+    with pytest.raises(
+        ValueError, match="rule must be one of precision_weighted, exact, literal, norm"
+    ):
         fuse("average", prior, local)
     for floor in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match="floor must be positive"):
             fuse("precision_weighted", prior, local, floor=floor)
+    for cap in (1e-3, -1.0, math.nan):
+        with pytest.raises(ValueError, match=r"cap must be larger than the floor 0\.001"):
+            fuse("precision_weighted", prior, local, cap=cap)
     wide = LocalPosterior(vector(1.0, 2.0), vector(1.0), None, 1)
     with pytest.raises(ValueError, match=r"prior's shape \(1,\), got \(2,\)"):
         fuse("exact", prior, [*local, wide])
@@ -207,6 +243,6 @@ def test_inputs_are_left_alone():
     tensors = [prior.mean, prior.precision]
     tensors += itertools.chain.from_iterable((one.mean, one.curvature) for one in local)
     before = [tensor.clone() for tensor in tensors]
-    for rule in ("precision_weighted", "exact", "literal"):
+    for rule in RULES:
         fuse(rule, prior, local)
     assert all(torch.equal(old, new) for old, new in zip(before, tensors, strict=True))

@@ -3,7 +3,7 @@ import torch
 
 from posteriors.fusion import LocalPosterior, fuse
 from posteriors.gaussian import DiagonalGaussian
-from posteriors.memory import Site, carry, cavity, product, site_of
+from posteriors.memory import Site, carry, cavity, damp, product, site_of
 
 
 def vector(*values):
@@ -131,6 +131,38 @@ def test_product_with_a_flat_base_keeps_its_mean_where_nothing_is_known():
     torch.testing.assert_close(posterior.mean, vector(7.0, 1.5))
     with pytest.raises(ValueError, match="sites must have shifts of shape"):
         product(base, [Site(vector(1.0), vector(1.0))])
+
+
+def test_damping_mixes_natural_parameters():
+    old, new = Site(vector(4.0), vector(2.0)), Site(vector(8.0), vector(-2.0))
+    damped = damp(old, new, 0.25)
+    assert (float(damped.precision), float(damped.shift)) == (5.0, 1.0)
+    assert float(damp(old, new, 1.0).shift) == -2.0
+
+
+def test_damped_refreshes_side_by_side_reach_the_same_fixed_point():
+    base, targets, curvatures = gaussian(0.0, 1.0), (2.0, -1.0), (10.0, 4.0)
+    sites = [Site(vector(0.0), vector(0.0)) for _ in targets]
+    for _ in range(60):
+        posterior = product(base, sites)
+        refreshed = []
+        for site, target, curvature in zip(sites, targets, curvatures, strict=True):
+            used = cavity(posterior, site)
+            precision = used.precision + curvature
+            mean = (used.shift + curvature * target) / precision
+            refreshed.append(site_of(LocalPosterior(mean, vector(curvature), used, 5)))
+        sites = [damp(old, new, 0.4) for old, new in zip(sites, refreshed, strict=True)]
+    assert float(product(base, sites).precision) == pytest.approx(15.0, abs=1e-9)
+    assert float(product(base, sites).mean) == pytest.approx(16.0 / 15, abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5, float("nan")])
+def test_bad_damping_is_named(share):
+    site = Site(vector(1.0), vector(1.0))
+    with pytest.raises(ValueError, match="share must be above 0 and at most 1"):
+        damp(site, site, share)
+    with pytest.raises(ValueError, match="shifts of one shape"):
+        damp(site, Site(vector(1.0), vector(1.0, 2.0)), 0.5)
 
 
 def test_bad_sites_are_named():

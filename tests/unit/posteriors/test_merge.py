@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from posteriors.gaussian import DiagonalGaussian
-from posteriors.merge import merge
+from posteriors.merge import merge, merge_by
 
 
 def gaussian(mean, precision, dtype=torch.float64):
@@ -19,6 +19,21 @@ def test_moments_of_a_mixture_of_two():
     assert float(merged.mean) == pytest.approx(0.5, abs=1e-12)
     assert float(merged.variance) == pytest.approx(1.0625, abs=1e-12)
     assert float(merged.precision) - 2 == pytest.approx(-1.0588, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rule", "mean", "precision"),
+    [
+        ("moment_matched", 0.5, 1 / 1.0625),
+        ("reverse_kl", (0.5 * -1 + 3.0 * 1) / 3.5, 3.5),
+        ("wasserstein", 0.5, (0.25 * 0.5**0.5 + 0.75 * 0.5) ** -2),
+    ],
+)
+def test_rules_by_hand(rule, mean, precision):
+    components = [gaussian(-1.0, 2.0), gaussian(1.0, 4.0)]
+    merged = merge_by(rule, components, np.log([0.25, 0.75]) - 3.0)
+    assert float(merged.mean) == pytest.approx(mean, abs=1e-12)
+    assert float(merged.precision) == pytest.approx(precision, abs=1e-12)
 
 
 def test_spread_of_near_means_survives_float32():
@@ -43,11 +58,25 @@ def test_moments_agree_with_samples_free_expectations_in_many_dimensions():
     torch.testing.assert_close(merged.variance, second - first**2)
 
 
-def test_one_component_is_returned_itself():
+@pytest.mark.parametrize("rule", ["moment_matched", "reverse_kl", "wasserstein"])
+def test_one_component_is_returned_itself(rule):
     one, other = gaussian(1.0, 0.0), gaussian(2.0, 3.0)
-    assert merge([one], [-5.0]) is one
-    assert merge([one, one, one], [0.0, -1.0, -2.0]) is one
-    assert merge([one, other], [-math.inf, 0.0]) is other
+    assert merge_by(rule, [one], [-5.0]) is one
+    assert merge_by(rule, [one, one, one], [0.0, -1.0, -2.0]) is one
+    assert merge_by(rule, [one, other], [-math.inf, 0.0]) is other
+
+
+@pytest.mark.parametrize("rule", ["moment_matched", "reverse_kl", "wasserstein"])
+def test_equal_components_merge_into_their_like_in_their_dtype(rule):
+    merged = merge_by(rule, [gaussian(1.5, 4.0, torch.float32) for _ in range(3)], [0.0, 1.0, 2.0])
+    assert merged.precision.dtype == torch.float32
+    assert float(merged.mean) == pytest.approx(1.5)
+    assert float(merged.precision) == pytest.approx(4.0)
+
+
+def test_an_unknown_rule_is_named():
+    with pytest.raises(ValueError, match="rule must be one of moment_matched, reverse_kl, wass"):
+        merge_by("average", [gaussian(0.0, 1.0)], [0.0])
 
 
 def test_a_repeated_component_counts_with_its_summed_weight():
