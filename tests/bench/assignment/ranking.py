@@ -2,22 +2,12 @@
 
 from statistics import median
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
 import assignment
 from tests.bench.assignment import baselines
-
-
-class Row(NamedTuple):
-    """One comparison; times are medians in milliseconds, ratio is baseline over ours."""
-
-    name: str
-    ours_ms: float
-    baseline_ms: float
-    ratio: float
-    limit: str
+from tests.bench.row import Row
 
 
 def side_by_side(name, ours, baseline, limit, repeats=(7, 3)):
