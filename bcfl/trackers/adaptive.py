@@ -78,12 +78,12 @@ class AdaptiveMultiHypothesis:
         successors, log_total = yield from expand(competing, policy, aggregation, context, None)
         kept = self._kept(successors, competing, context.round)
         trained = yield from train(competing, kept, aggregation, model, context)
-        captured = log_captured_mass(kept, log_total)
         children = trained.children
         if self.n_scan is not None:
             children = self.n_scan.pruned(children)
         if self.near_copies is not None:
             children = self.near_copies.merge(children, aggregation, model)
+        captured = log_captured_mass(children, log_total)
         after = HypothesisSet.weighted(children, context.round + 1, captured)
         proposed = self._proposed(competing, kept[0], trained, aggregation, (model, context))
         return replace(after, proposals=proposed), trained.info

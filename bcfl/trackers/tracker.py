@@ -159,6 +159,7 @@ def train(
     return Trained(children, answers, known, TrackerInfo(len(children), report, facts))
 
 
-def log_captured_mass(successors: Sequence[Successor], log_total: float) -> float:
-    """Log of the share of all weight that the successors hold, nats, at most 0."""
-    return min(float(np.logaddexp.reduce([s.log_weight for s in successors])) - log_total, 0.0)
+def log_captured_mass(kept: Sequence[Successor | Hypothesis], log_total: float) -> float:
+    """Log of the share of all weight that is kept, nats, at most 0; NaN where that is unknown."""
+    held = float(np.logaddexp.reduce([one.log_weight for one in kept]))
+    return min(held - log_total, 0.0)
