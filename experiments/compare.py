@@ -45,7 +45,7 @@ class Column:
         mean = f"{self.scale * statistic['mean']:.{self.digits}f}"
         if len(statistic["values"]) < 2:
             return mean
-        return f"{mean} {plus_minus} {self.scale * statistic['std']:.{self.digits}f}"
+        return f"{mean} {plus_minus}{self.scale * statistic['std']:.{self.digits}f}"
 
     def marked(self, results: Mapping[str, Metrics]) -> set[str]:
         """Rows that show the best mean, ties included; none if there is one row."""
@@ -109,13 +109,13 @@ def aligned(results: Mapping[str, Metrics]) -> list[str]:
         mark = {name: f" {BEST}" if name in best else "  " for name in results}
         cells = [column.text(row[column.metric]) + mark[name] for name, row in results.items()]
         columns.append([f"{column.title}  ", *cells])
-    columns.append(["trainings asked / done", *map(_trainings, results.values())])
+    columns.append([" trainings asked / done", *map(_trainings, results.values())])
     widths = [max(map(len, column)) for column in columns]
     lines = []
     for name, *cells in zip(*columns, strict=True):
         first = f"{name:{widths[0]}}"
         rest = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
-        lines.append("   ".join([first, *rest]).rstrip())
+        lines.append("  ".join([first, *rest]).rstrip())
     return lines
 
 
@@ -132,7 +132,7 @@ def latex(results: Mapping[str, Metrics]) -> list[str]:
     for name, row in results.items():
         cells = [name.replace("_", r"\_")]
         for column in COLUMNS:
-            text = column.text(row[column.metric], r"$\pm$").replace(UNKNOWN, "--")
+            text = column.text(row[column.metric], r"$\pm$ ").replace(UNKNOWN, "--")
             cells.append(rf"\textbf{{{text}}}" if name in best[column.metric] else text)
         lines.append(rf"{' & '.join(cells)} \\")
     return [*lines, r"\bottomrule", r"\end{tabular}"]

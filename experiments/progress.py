@@ -136,6 +136,7 @@ class Bars:
     def _finish(self, pair: Pair, standing: _Standing) -> None:
         if pair in self.tasks:
             self.progress.remove_task(self.tasks.pop(pair))
+            self.progress.refresh()
         bar = f"[green]{'━' * BAR_WIDTH}[/green]"
         self.progress.console.print(
             f"{standing.label} {bar} {standing.count}   {standing.scores}   {standing.time}",

@@ -77,6 +77,9 @@ class Rules:
         curvature: of methods with posteriors, see `bcfl.Objective`.
         curvature_samples: samples of a client that its curvature is taken from, or `all`.
         temperature: of the association weights: `mean`, or what divides the summed loss.
+        min_cluster_size: fewest clients of a cluster, where association is by loss or weight.
+        max_cluster_size: most clients of a cluster there, or `all`.
+        solver: how methods with posteriors rank associations.
         fusion: how local posteriors are fused, see `bcfl.Aggregation`.
         memory: what the next round's prior remembers, see `bcfl.Aggregation`.
         decay: share that the memory `forget` keeps per round.
@@ -93,6 +96,9 @@ class Rules:
     curvature: Literal["ggn", "empirical_fisher", "samples", "uniform"] = "ggn"
     curvature_samples: int | Literal["all"] = 128
     temperature: float | Literal["mean"] = "mean"
+    min_cluster_size: int = 0
+    max_cluster_size: int | Literal["all"] = "all"
+    solver: Literal["auto", "argmin", "heap", "murty", "hungarian"] = "auto"
     fusion: Literal["precision_weighted", "exact", "literal"] = "precision_weighted"
     memory: Literal["replace", "forget", "accumulate"] = "replace"
     decay: float = 0.9
@@ -174,6 +180,7 @@ class Scenario:
         """
         from bcfl import Aggregation, Objective
         from bcfl.methods import Settings
+        from bcfl.policies import ClusterSize
 
         rules = self.federation
         return Settings(
@@ -184,6 +191,8 @@ class Scenario:
             curvature=rules.curvature,
             temperature=rules.temperature,
             score_samples=_limit(rules.score_samples),
+            cluster_size=ClusterSize(rules.min_cluster_size, _limit(rules.max_cluster_size)),
+            solver=rules.solver,
             aggregation=Aggregation(rules.fusion, rules.memory, rules.decay),
             prior_precision=rules.prior_precision,
             warm_up_rounds=rules.warm_up_rounds,

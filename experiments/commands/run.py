@@ -136,7 +136,7 @@ def _headline(plan: Plan, setup: Setup) -> str:
     groups = len(set((partition.groups or {}).values()))
     kind = scenario.partition
     details = [
-        f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        ", ".join(map(str, value)) if isinstance(value, list) else f"{key} {value}"
         for key, value in kind.options.items()
         if key not in ("clients", "groups")
     ]
@@ -169,23 +169,24 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.compare import aligned, read_results
     from experiments.files import RunFiles
+    from experiments.plan import read_description
 
     _, results = read_results(folder)
     screen.print()
     for line in aligned(results):
         screen.print(line, soft_wrap=True, markup=False)
-    ranked = {name: row["ari"]["mean"] for name, row in results.items()}
-    known = {name: ari for name, ari in ranked.items() if ari is not None}
+    known = {name: row["ari"]["mean"] for name, row in results.items()}
+    known = {name: ari for name, ari in known.items() if ari is not None}
     best = max(known, key=lambda name: known[name]) if known else plan.scenario.methods[-1]
-    remarks = [f"best ARI: {best}"] if len(known) > 1 else []
-    remarks += ["▲ best in column"] if len(results) > 1 else []
-    if remarks:
-        screen.print(" · ".join(remarks))
+    if len(results) > 1:
+        groups = read_description(folder)["data"]["groups"]
+        agreement = [f"true groups: {groups}", f"best ARI: {best}"] if known else []
+        screen.print(" · ".join([*agreement, "▲ best in column"]))
     quoted = shlex.quote(str(folder))
-    next_step = f"bcfl graph {quoted} --method {best} --format gexf --out graph.gexf"
-    for name, text in (
-        ("report", RunFiles(folder).report),
-        ("again", plan.command),
-        ("graph", next_step),
-    ):
+    steps = {
+        "report": str(RunFiles(folder).report),
+        "again": plan.command,
+        "graph": f"bcfl graph {quoted} --method {best} --format gexf --out graph.gexf",
+    }
+    for name, text in steps.items():
         screen.print(f"{name:8} {text}", soft_wrap=True, markup=False)

@@ -1,0 +1,171 @@
+"""Whole runs through the command line, and what they leave behind."""
+
+import csv
+import json
+import math
+import shlex
+import statistics
+import tomllib
+
+import networkx as nx
+import pytest
+from typer.testing import CliRunner
+
+from experiments.cli import app
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_run_ends_with_a_table_and_what_to_do_next(whole):
+    folder, out = whole
+    lines = out.splitlines()
+    assert lines[0].startswith("bcfl run tiny   optdigits · 8 clients · 2 hidden groups · rotated")
+    assert any(line.startswith("wecfl      round 6/6   acc") for line in lines)
+    assert any(line.startswith("bcfl-mh-3") and " / " in line for line in lines)
+    assert f"report   {folder / 'report.html'}" in lines
+    assert "\x1b" not in out
+    assert {path.name for path in folder.iterdir()} == {
+        *("run.json", "summary.json", "rounds.csv", "report.html", "wecfl", "bcfl-mh-3"),
+    }
+
+
+def test_the_summary_follows_from_the_metrics(whole):
+    folder, _ = whole
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["scenario"] == "tiny"
+    assert list(summary["methods"]) == ["wecfl", "bcfl-mh-3"]
+    for method, metrics in summary["methods"].items():
+        text = (folder / method / "seed-3" / "metrics.jsonl").read_text()
+        rounds = [json.loads(line) for line in text.splitlines()]
+        assert [row["round"] for row in rounds] == [1, 2, 3, 4, 5, 6]
+        for name in ("accuracy", "macro_f1", "ari", "ami", "nll", "ece"):
+            value = statistics.fmean(row[name] for row in rounds[3:])
+            assert metrics[name]["values"] == [pytest.approx(value, rel=1e-12)]
+            assert metrics[name]["mean"] == metrics[name]["values"][0]
+            assert metrics[name]["std"] == 0
+        for name in ("trainings_asked", "trainings_done"):
+            assert metrics[name]["values"] == [sum(row[name] for row in rounds)]
+        total = math.fsum(row["seconds"]["total"] for row in rounds)
+        assert metrics["seconds"]["mean"] == pytest.approx(total)
+
+
+def test_the_table_of_rounds_agrees_with_the_metrics(whole):
+    folder, _ = whole
+    with (folder / "rounds.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [(r["method"], r["seed"], r["round"]) for r in table] == [
+        (method, "3", str(n)) for method in ("wecfl", "bcfl-mh-3") for n in range(1, 7)
+    ]
+    for method in ("wecfl", "bcfl-mh-3"):
+        text = (folder / method / "seed-3" / "metrics.jsonl").read_text()
+        for line, row in zip(
+            text.splitlines(), [r for r in table if r["method"] == method], strict=True
+        ):
+            kept = json.loads(line)
+            for name in ("accuracy", "macro_f1", "nll", "ari", "bytes_down", "participants"):
+                assert float(row[name]) == kept[name]
+
+
+def test_the_description_says_how_to_run_it_again(whole, tiny):
+    folder, _ = whole
+    described = json.loads((folder / "run.json").read_text())
+    assert shlex.split(described["command"]) == ["bcfl", "run", str(tiny)]
+    assert described["methods"] == ["wecfl", "bcfl-mh-3"]
+    assert described["seeds"] == [3]
+    assert described["scenario"]["federation"]["rounds"] == 6
+    assert {"python", "bcfl", "torch", "numpy"} <= set(described["versions"])
+    assert described["machine"]["cpus"] >= 1
+    config = tomllib.loads((folder / "wecfl" / "seed-3" / "config.toml").read_text())
+    assert config == described["scenario"] | {"methods": ["wecfl"]}
+
+
+def test_the_configuration_of_one_method_runs_it_again(whole, tmp_path, read_metrics):
+    folder, _ = whole
+    result = invoke("run", folder / "wecfl" / "seed-3" / "config.toml", "--out", tmp_path / "again")
+    assert result.exit_code == 0, result.output
+    again = read_metrics(tmp_path / "again")
+    assert again == {"wecfl/seed-3": read_metrics(folder)["wecfl/seed-3"]}
+
+
+def test_jobs_change_no_bit(tiny, bcfl, tmp_path, read_metrics):
+    results = {}
+    for jobs in (1, 2):
+        folder = tmp_path / f"jobs-{jobs}"
+        options = ("--seeds", "0,1", "--rounds", 2, "--methods", "ifca-w,bcfl-mh-3")
+        code, out, err = bcfl("run", tiny, "--jobs", jobs, "--out", folder, *options)
+        assert code == 0, err
+        results[jobs] = read_metrics(folder)
+        assert "±" in out
+    assert len(results[1]) == 4
+    assert results[1] == results[2]
+
+
+def test_a_second_run_into_the_folder_is_refused(whole, tiny):
+    result = invoke("run", tiny, "--out", whole[0])
+    assert result.exit_code == 2
+    assert result.output == (
+        f"bcfl: {whole[0]} holds a run already; to go on with it: bcfl resume {whole[0]}; to start "
+        "another, give a new folder\n"
+    )
+
+
+@pytest.mark.parametrize("kind", ["clients", "clusters", "hypotheses"])
+def test_graphs_in_every_format(whole, tmp_path, kind):
+    pair = ("--method", "bcfl-mh-3", "--kind", kind)
+    stored = invoke("graph", whole[0], *pair, "--format", "graphml")
+    graph = nx.parse_graphml(stored.output)
+    as_json = json.loads(invoke("graph", whole[0], *pair, "--format", "json").output)
+    assert set(nx.node_link_graph(as_json, edges="edges").nodes) == set(graph.nodes)
+    gexf = tmp_path / "graph.gexf"
+    result = invoke("graph", whole[0], *pair, "--format", "gexf", "--out", gexf)
+    assert f"{graph.number_of_nodes()} nodes, {graph.number_of_edges()} edges" in result.output
+    again = nx.read_gexf(gexf)
+    assert dict(again.degree) == dict(graph.degree)
+
+
+def test_weak_edges_are_left_out(whole):
+    def edges(least):
+        pair = ("--method", "bcfl-mh-3", "--min-probability", least)
+        return nx.parse_graphml(invoke("graph", whole[0], *pair).output).edges(data="probability")
+
+    every = list(edges(0))
+    assert len(list(edges(0.6))) == sum(p >= 0.6 for _, _, p in every) < len(every)
+
+
+def test_graph_asks_for_what_is_not_clear(whole):
+    assert "several methods: wecfl, bcfl-mh-3; give --method" in invoke("graph", whole[0]).output
+    wrong = invoke("graph", whole[0], "--method", "wecfl", "--seed", 9)
+    assert wrong.exit_code == 2
+    assert "has no method 'wecfl' with seed 9" in wrong.output
+
+
+def test_runs_side_by_side(whole, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("run.json", "summary.json"):
+        (other / name).write_bytes((whole[0] / name).read_bytes())
+    result = invoke("compare", whole[0], other)
+    assert result.exit_code == 0, result.output
+    names = [line.split()[0] for line in result.output.splitlines()]
+    assert names == ["method", "run", "run", "other", "other"]
+    latex = invoke("compare", whole[0], "--latex").output
+    assert latex.startswith(r"\begin{tabular}")
+    assert latex.rstrip().endswith(r"\end{tabular}")
+    (other / "summary.json").unlink()
+    unfinished = invoke("compare", whole[0], other)
+    assert unfinished.exit_code == 2
+    assert f"bcfl resume {other}" in unfinished.output
+
+
+def test_the_report_is_written_again(whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    (folder / "report.html").unlink()
+    result = invoke("report", folder)
+    assert result.exit_code == 0, result.output
+    assert result.output.strip() == str(folder / "report.html")
+    assert (folder / "report.html").is_file()

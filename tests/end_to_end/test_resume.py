@@ -1,0 +1,136 @@
+"""Runs that are killed or interrupted, and go on to the same bits."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.cli import app
+
+TOTAL = 12
+DRAW = random.Random(2026)
+MOMENTS = [0.0, *(round(DRAW.uniform(0.05, 0.95), 3) for _ in range(4))]
+
+
+def rounds_done(folder):
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*/seed-*/metrics.jsonl"))
+
+
+def wait_for(condition, process, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def resume(folder):
+    return CliRunner().invoke(app, ["resume", str(folder)])
+
+
+def snapshot(folder):
+    return {
+        path: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("fraction", MOMENTS)
+def test_a_killed_run_goes_on_to_the_same_bits(fraction, tiny, whole, bcfl, read_metrics, tmp_path):
+    folder = tmp_path / "run"
+    process = bcfl.start("run", tiny, "--out", folder)
+    if fraction == 0:
+        wait_for((folder / "run.json").exists, process)
+    else:
+        wait_for(lambda: rounds_done(folder) >= int(fraction * TOTAL), process)
+        time.sleep(random.Random(fraction).random() * 0.05)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert rounds_done(folder) < TOTAL
+    result = resume(folder)
+    assert result.exit_code == 0, result.output
+    assert read_metrics(folder) == read_metrics(whole[0])
+    for path in whole[0].rglob("*.graphml"):
+        assert (folder / path.relative_to(whole[0])).read_bytes() == path.read_bytes()
+
+
+def test_killed_with_several_jobs_no_worker_stays(tiny, whole, bcfl, read_metrics, tmp_path):
+    folder = tmp_path / "run"
+    process = bcfl.start("run", tiny, "--out", folder, "--jobs", 2, start_new_session=True)
+    wait_for(lambda: rounds_done(folder) >= 3, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    time.sleep(0.5)
+    before = rounds_done(folder)
+    time.sleep(0.5)
+    assert rounds_done(folder) == before < TOTAL
+    result = resume(folder)
+    assert result.exit_code == 0, result.output
+    assert read_metrics(folder) == read_metrics(whole[0])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_control_c_ends_the_round_and_says_how_to_go_on(
+    jobs, tiny, whole, bcfl, read_metrics, tmp_path
+):
+    folder = tmp_path / "run"
+    process = bcfl.start("run", tiny, "--out", folder, "--jobs", jobs, start_new_session=True)
+    wait_for(lambda: rounds_done(folder) >= 1, process)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"to go on: bcfl resume {folder}" in out
+    assert "Traceback" not in out + err
+    done = rounds_done(folder)
+    assert 1 <= done < TOTAL
+    for path in folder.glob("*/seed-*/metrics.jsonl"):
+        last = path.read_text().splitlines()[-1]
+        newest = max(path.parent.glob("checkpoints/round-*")).name
+        assert newest == f"round-{json.loads(last)['round']:06d}"
+    result = resume(folder)
+    assert result.exit_code == 0, result.output
+    assert read_metrics(folder) == read_metrics(whole[0])
+
+
+def test_resuming_a_finished_run_changes_no_file(whole):
+    before = snapshot(whole[0])
+    result = resume(whole[0])
+    assert result.exit_code == 0, result.output
+    assert "is finished; nothing to do" in result.output
+    assert snapshot(whole[0]) == before
+
+
+def test_what_is_missing_at_the_end_is_made_again(whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    (folder / "summary.json").unlink()
+    (folder / "report.html").unlink()
+    assert resume(folder).exit_code == 0
+    assert (folder / "summary.json").read_bytes() == (whole[0] / "summary.json").read_bytes()
+    assert (folder / "report.html").is_file()
+
+
+def test_a_damaged_checkpoint_ends_with_advice(whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    pair = folder / "wecfl" / "seed-3"
+    (pair / "hypotheses.graphml").unlink()
+    newest = max(pair.glob("checkpoints/round-*"))
+    (newest / "state.json").write_text('{"version": 1, "sta')
+    result = resume(folder)
+    assert result.exit_code == 2
+    assert str(newest) in result.output
+    assert "delete this folder" in result.output
+    assert "Traceback" not in result.output
+    shutil.rmtree(newest)
+    assert resume(folder).exit_code == 0
