@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from bcfl.federation.state import FederationState
 from bcfl.history import Proposed, Snapshot
 from bcfl.hypothesis import Hypothesis, HypothesisSet
 from bcfl.posterior import Block, Posterior
-from bcfl.requests import ClientInfo
+from bcfl.requests import ClientInfo, LossSum, Request, Score
 from posteriors import DiagonalGaussian
 
 Structure = dict[str, Any]
@@ -41,6 +42,10 @@ class StateWriter:
                 client: {"num_samples": dict(i.num_samples), "input_shape": list(i.input_shape)}
                 for client, i in state.directory.items()
             },
+            "scores": [
+                [asdict(request), asdict(answer)]
+                for request, answer in state.scores.items()
+            ],
         }
         tables = {name: items for name, items in self._items.items() if name != "tensors"}
         return kept | {"tables": tables}
@@ -157,6 +162,7 @@ class StateReader:
                 client: ClientInfo(info["num_samples"], tuple(info["input_shape"]))
                 for client, info in structure["directory"].items()
             },
+            dict(_score(*row) for row in structure["scores"]),
         )
 
     def _hypothesis(
@@ -193,3 +199,8 @@ class StateReader:
                 for p in row["proposals"]
             ),
         )
+
+
+def _score(request: Structure, answer: Structure) -> tuple[Request, LossSum]:
+    tuples = {"models": tuple(request["models"]), "weights": tuple(request["weights"])}
+    return Score(**{**request, **tuples}), LossSum(**answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from bcfl.federation.ledger import Ledger
 from bcfl.federation.validation import checked
 from bcfl.model import Model
 from bcfl.posterior import Posterior
-from bcfl.requests import Exchange, Failure, Replies, Request, Score, Steps, Train
+from bcfl.requests import Exchange, Failure, LossSum, Replies, Request, Score, Steps, Train
 
 Result = TypeVar("Result")
 
@@ -20,17 +20,25 @@ Result = TypeVar("Result")
 class RoundExchange:
     """The server's side of one round's conversation; forgotten when the round ends.
 
+    What is `remembered` of earlier rounds is not asked again.
+
     Attributes:
         ledger: what the conversation cost.
     """
 
-    def __init__(self, executor: Executor, model: Model, round: int) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        model: Model,
+        round: int,
+        remembered: Mapping[Request, Any] | None = None,
+    ) -> None:
         self.ledger = Ledger()
         self._executor = executor
         self._model = model
         self._round = round
         self._models: dict[str, Posterior] = {}
-        self._answers: dict[Request, Any] = {}
+        self._answers: dict[Request, Any] = dict(remembered or {})
         self._failures: dict[Request, Failure] = {}
 
     def drive(self, steps: Steps[Result]) -> Result:
@@ -42,6 +50,21 @@ class RoundExchange:
         except StopIteration as end:
             result: Result = end.value
             return result
+
+    def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
+        """Scores that hold in later rounds too: of all samples, of models that live on.
+
+        Args:
+            keys: of the models that live on.
+        """
+        return {
+            request: answer
+            for request, answer in self._answers.items()
+            if isinstance(request, Score)
+            and request.statistic == "loss"
+            and request.models[0] in keys
+            and (request.samples is None or request.samples >= answer.num_samples)
+        }
 
     def _answer(self, exchange: Exchange) -> Replies:
         self._models.update(exchange.models)

@@ -73,7 +73,7 @@ def server_round(
     started = perf_counter()
     round = state.round
     everyone = state.hypotheses.best.association.clients
-    talk = RoundExchange(executor, model, round)
+    talk = RoundExchange(executor, model, round, state.scores)
     asked = participants(everyone, setting.participation, setting.seed, round)
     directory = {**state.directory, **talk.drive(_describe(asked, state.directory))}
     present = tuple(client for client in asked if client in directory)
@@ -101,6 +101,7 @@ def server_round(
         hypotheses=hypotheses,
         history=(*state.history, snapshot),
         directory=directory,
+        scores=talk.lasting({p.key for h in hypotheses.competing for p in h.clusters}),
     )
     return after, record
 

@@ -15,7 +15,7 @@ from bcfl.hypothesis import Hypothesis, HypothesisSet
 from bcfl.model import Model
 from bcfl.posterior import birth
 from bcfl.prediction import PredictionSums
-from bcfl.requests import ClientInfo
+from bcfl.requests import ClientInfo, LossSum, Request
 from bcfl.seeds import derive_seed, lineage_key
 from bcfl.trackers import TrackerInfo
 
@@ -28,11 +28,13 @@ class FederationState:
         hypotheses: the association hypotheses with their models.
         history: associations and weights of all rounds so far.
         directory: what clients have said of themselves.
+        scores: what they have said of models that have not changed since.
     """
 
     hypotheses: HypothesisSet
     history: tuple[Snapshot, ...] = ()
     directory: Mapping[str, ClientInfo] = field(default_factory=dict)
+    scores: Mapping[Request, LossSum] = field(default_factory=dict)
 
     @property
     def round(self) -> int:
