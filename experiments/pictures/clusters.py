@@ -42,10 +42,16 @@ def table(rows: Sizes) -> NDArray[np.int64]:
     return filled
 
 
-def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
+def cluster_colours(count: int) -> NDArray[np.float64]:
+    """(clusters, 4) colour of each cluster, from dark to light."""
     import matplotlib as mpl
 
-    palette = mpl.colormaps["cividis"](np.linspace(0.12, 0.92, max(2, sizes.shape[1])))
+    colours: NDArray[np.float64] = mpl.colormaps["cividis"](np.linspace(0.12, 0.92, max(2, count)))
+    return colours
+
+
+def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
+    palette = cluster_colours(sizes.shape[1])
     edges = np.arange(len(sizes) + 1) + 0.5
     bottom = np.zeros(len(sizes))
     for cluster in range(sizes.shape[1]):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.pictures import client_graph, clusters, cost, curves
+from experiments.descent import Descent, several
+from experiments.pictures import client_graph, clusters, cost, curves, ribbons, tree, uncertainty
 from experiments.pictures.drawing import inline_svg
 from experiments.run_folder import RunFolder
 
@@ -23,7 +24,7 @@ class Picture:
     """A picture in the page.
 
     Attributes:
-        svg: the picture as an element of the page.
+        svg: the picture as an element of the page, empty where one sentence says it all.
         caption: what to look for.
     """
 
@@ -33,11 +34,15 @@ class Picture:
 
 def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
     """The pictures of the report by name, None where the run has nothing to show."""
+    descents = several(run)
     return {
         "curves": _curves(run),
         "graph": _client_graph(run),
         "sizes": _cluster_sizes(run),
+        "ribbons": _ribbons(descents),
+        "tree": _tree(descents),
         "hypotheses": _hypotheses(run),
+        "uncertainty": _uncertainty(run),
         "cost": _cost(run),
     }
 
@@ -118,6 +123,69 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
         "Clients per cluster over rounds, one panel per method",
         "Look for the round after which the bands stay level: clients have stopped moving. "
         "Clusters of the leading hypothesis, first seed; at the right, clients in the last round.",
+    )
+
+
+def _ribbons(descents: Mapping[str, Descent]) -> Picture | None:
+    if not descents:
+        return None
+    return _picture(
+        lambda: ribbons.draw_ribbons(descents),
+        "ribbons",
+        "Weights of hypotheses over rounds, stacked, one panel per method",
+        "Look for colours that take over: a proposal beat what was believed before. One colour "
+        "throughout: variants of one hypothesis. A band's height is the weight of a hypothesis; "
+        "methods that keep one are left out.",
+    )
+
+
+def _tree(descents: Mapping[str, Descent]) -> Picture | None:
+    if not descents:
+        return None
+    layouts = {method: tree.Layout.of(one) for method, one in descents.items()}
+    merged = any(len(node.parents) > 1 for d in descents.values() for node in d.nodes.values())
+    notes = [
+        "Look for how far back lines meet: what competes at the end has differed since then. Area "
+        "of a circle: weight; a line ends where its hypothesis was dropped; colours as above.",
+        "Lines that join were merged." if merged else "",
+        "Diamonds: proposals that won; small open circles: proposals that lost."
+        if any(one.winners or one.dead_proposals for one in descents.values())
+        else "",
+    ]
+    left_out = {m: x.left_out for m, x in layouts.items() if x.left_out}
+    counts = ", ".join(f"{number} ({method})" for method, number in left_out.items())
+    notes.append(f"Short lines left out: {counts}." if left_out else "")
+    return _picture(
+        lambda: tree.draw_trees(layouts),
+        "tree",
+        "Hypotheses over rounds, joined to those that they came from, one panel per method",
+        " ".join(note for note in notes if note),
+    )
+
+
+def _uncertainty(run: RunFolder) -> Picture | None:
+    known = uncertainty.memberships(run)
+    shown = {method: one for method, one in known.items() if one.num_uncertain}
+    if not known:
+        return None
+    if not shown:
+        return Picture("", "No client is uncertain: each is in one cluster with more than 99 %.")
+    sure = [method for method in known if method not in shown]
+    notes = [
+        "Look for clusters that share several clients of one true group: they compete for it. "
+        "Probabilities over the kept hypotheses after the last round and their entropy; colours of "
+        "clusters as in the picture of their sizes."
+    ]
+    most = max(one.num_uncertain for one in shown.values())
+    if most > uncertainty.MOST_CLIENTS:
+        notes.append(f"The {uncertainty.MOST_CLIENTS} most uncertain of up to {most:,} are shown.")
+    if sure:
+        notes.append(f"No client is uncertain for {', '.join(sure)}.")
+    return _picture(
+        lambda: uncertainty.draw_uncertainty(shown),
+        "uncertainty",
+        "Uncertain clients and the probabilities of their clusters, by method",
+        " ".join(notes),
     )
 
 
