@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -102,7 +104,7 @@ class StateWriter:
             "parents": list(hypothesis.parents),
             "kind": hypothesis.kind,
             "lineage": list(hypothesis.lineage),
-            "state": dict(hypothesis.state),
+            "state": _plain(hypothesis.state),
         }
 
     def _snapshot(self, snapshot: Snapshot) -> Structure:
@@ -121,6 +123,25 @@ class StateWriter:
             ],
             "log_captured_mass": snapshot.log_captured_mass,
         }
+
+
+def _plain(state: Mapping[str, Any]) -> Structure:
+    """A policy's state, which must come back from JSON as it was.
+
+    Raises:
+        TypeError: it would not.
+    """
+    plain = dict(state)
+    try:
+        same = json.loads(json.dumps(plain)) == plain
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise TypeError(
+            "the state of a hypothesis must hold only what JSON gives back as it was (text, "
+            f"numbers, lists, dicts with text as keys), got {plain!r}"
+        )
+    return plain
 
 
 class StateReader:

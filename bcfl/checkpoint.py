@@ -46,11 +46,7 @@ def save(state: FederationState, folder: Path) -> Path:
     structure = writer.structure(state)
     payload = to_bytes(writer.tensors())
     text = json.dumps(
-        {
-            "version": VERSION,
-            "sha256": hashlib.sha256(payload).hexdigest(),
-            "state": structure,
-        }
+        {"version": VERSION, "sha256": _digest(structure, payload), "state": structure}
     )
     target = folder / f"round-{state.round:06d}"
     aside = folder / f".{target.name}.partial"
@@ -63,6 +59,11 @@ def save(state: FederationState, folder: Path) -> Path:
     for old in _all(folder)[:-KEPT]:
         shutil.rmtree(old)
     return target
+
+
+def _digest(structure: object, payload: bytes) -> str:
+    """SHA-256 of the structure as JSON, then the tensors."""
+    return hashlib.sha256(json.dumps(structure).encode() + payload).hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -101,8 +102,8 @@ def load(
             f"checkpoint {checkpoint} has format {content.get('version')!r}, "
             f"this program reads format {VERSION}"
         )
-    if hashlib.sha256(payload).hexdigest() != content.get("sha256"):
-        raise CheckpointError(_damaged(checkpoint, "the checksum of its tensors does not fit"))
+    if _digest(content.get("state"), payload) != content.get("sha256"):
+        raise CheckpointError(_damaged(checkpoint, "its checksum does not fit"))
     from safetensors.torch import load as from_bytes
 
     try:

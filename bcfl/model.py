@@ -152,6 +152,11 @@ class Model:
         buffers = [b.reshape(-1) for b in module.buffers() if b.is_floating_point()]
         return _flat(parameters), _flat(buffers)
 
+    def reads(self, shape: tuple[int, ...]) -> bool:
+        """Whether samples of a shape fit; a model of flat inputs takes any of as many numbers."""
+        flat = len(self.input_shape) == 1 and prod(shape) == prod(self.input_shape)
+        return flat or tuple(shape) == tuple(self.input_shape)
+
     def split(self, parameters: Tensor, buffers: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
         """Flat vectors of each block, from those of the whole model."""
         return {

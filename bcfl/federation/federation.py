@@ -65,6 +65,8 @@ class Federation:
             raise ValueError(
                 f"num_clusters must be at most the number of clients, {count}, got {clusters}"
             )
+        if self.dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"dtype must be torch.float32 or torch.float64, got {self.dtype}")
         for data in self.data:
             check_fit(data, self.model)
         device_named(self.device)
@@ -111,11 +113,15 @@ class Federation:
             on_round: called after each round, for progress, logs and checkpoints.
 
         Raises:
-            ValueError: `rounds` is below 1.
+            ValueError: `rounds` is below 1, or `state` is of other clients.
         """
         if rounds < 1:
             raise ValueError(f"rounds must be at least 1, got {rounds}")
         state = self.initial_state() if state is None else state
+        theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.data]
+        if list(theirs) != ours:
+            other = sorted(set(theirs) ^ set(ours))[:5]
+            raise ValueError(f"state must be one of these clients, it differs in {other}")
         setting = Setting(self.seed, self.participation, self.evaluates)
         records: list[RoundRecord] = []
         while state.round < rounds:
@@ -134,16 +140,29 @@ def check_fit(data: ClientData, model: Model) -> None:
     """
     for name, view in data.views.items():
         shape = tuple(view.inputs.shape[1:])
-        flat = torch.Size(shape).numel() == torch.Size(model.input_shape).numel()
-        if shape != tuple(model.input_shape) and not (flat and len(model.input_shape) == 1):
-            raise ValueError(
-                f"client {data.client!r}, view {name!r}: inputs of shape {shape} do not fit the "
-                f"model's {tuple(model.input_shape)}"
-            )
-        if model.likelihood == "categorical" and len(view):
-            lowest, highest = int(view.targets.min()), int(view.targets.max())
-            if view.targets.is_floating_point() or lowest < 0 or highest >= model.num_outputs:
-                raise ValueError(
-                    f"client {data.client!r}, view {name!r}: targets must be integers from 0 to "
-                    f"{model.num_outputs - 1}, got {lowest} to {highest}"
-                )
+        trouble = (
+            ""
+            if model.reads(shape)
+            else f"inputs of shape {shape} do not fit the model's {tuple(model.input_shape)}"
+        )
+        if len(view) and not trouble:
+            trouble = _target_trouble(view.targets, model)
+        if trouble:
+            raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
+
+
+def _target_trouble(targets: torch.Tensor, model: Model) -> str:
+    """What is wrong with the targets of a view, or nothing."""
+    outputs, shape = model.num_outputs, tuple(targets.shape)
+    if model.likelihood == "gaussian":
+        fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
+        return "" if fits else f"targets must be {outputs} finite numbers per sample, got {shape}"
+    if targets.ndim != 1:
+        return f"targets must be one class per sample, got shape {shape}"
+    lowest, highest = targets.min().item(), targets.max().item()
+    if targets.is_floating_point() or lowest < 0 or highest >= outputs:
+        return (
+            f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
+            f"({targets.dtype})"
+        )
+    return ""

@@ -53,7 +53,9 @@ class Ledger:
                 self.trainings_done += 1
                 self._download(request.client, (request.start,), model)
                 if request.objective.prior_weight > 0:
-                    self._download(request.client, (request.start + ":prior",), model)
+                    self._send_once(
+                        request.client, request.start + ":prior", model.layout.num_parameters
+                    )
             case Score():
                 self.scores_done += len(request.models)
                 self._download(request.client, request.models, model)
@@ -75,8 +77,10 @@ class Ledger:
                 pass
 
     def _download(self, client: str, keys: tuple[str, ...], model: Model) -> None:
-        size = FLOAT_BYTES * (model.layout.num_parameters + model.layout.num_buffers)
         for key in keys:
-            if (client, key) not in self._sent:
-                self._sent.add((client, key))
-                self.bytes_down += size
+            self._send_once(client, key, model.layout.num_parameters + model.layout.num_buffers)
+
+    def _send_once(self, client: str, key: str, numbers: int) -> None:
+        if (client, key) not in self._sent:
+            self._sent.add((client, key))
+            self.bytes_down += FLOAT_BYTES * numbers

@@ -36,8 +36,8 @@ class Method:
     starts: int = 1
 
     def __post_init__(self) -> None:
-        if not self.prior_precision > 0:
-            raise ValueError(f"prior_precision must be positive, got {self.prior_precision}")
+        if not 0 < self.prior_precision < float("inf"):
+            raise ValueError(f"prior_precision must be positive and finite, got {self.prior_precision}")
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
         if self.starts < 1:

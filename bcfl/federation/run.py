@@ -76,10 +76,10 @@ class Run:
         return self.hypotheses.association_probabilities()
 
     def association_entropy(self) -> NDArray[np.float64]:
-        """(clients,) entropy of each client's association, nats."""
+        """(clients,) entropy of each client's association, nats; greatest if it was never seen."""
         p = self.association_probabilities()
         entropy: NDArray[np.float64] = entr(p).sum(axis=1)
-        return entropy
+        return np.where(p.any(axis=1), entropy, np.log(p.shape[1]))
 
     def smoothed(self, round: int) -> NDArray[np.float64]:
         """(clients, clusters) associations in a past round, seen from today.
@@ -115,7 +115,8 @@ class Run:
             inputs: (samples, *input_shape).
 
         Raises:
-            ValueError: the client is unknown, or the model is not a classifier.
+            ValueError: the client is unknown, the inputs do not fit, or the model is not a
+                classifier.
         """
         if client not in self.clients:
             raise ValueError(f"client must be one of {self.clients[:3]}..., got {client!r}")
@@ -124,6 +125,9 @@ class Run:
         mixture = served_mixture(self.hypotheses, client)
         first = next(iter(mixture)).mean(self.model)
         x = torch.as_tensor(inputs).to(first)
+        if not self.model.reads(tuple(x.shape[1:])):
+            wanted = ", ".join(map(str, self.model.input_shape))
+            raise ValueError(f"inputs must have shape (samples, {wanted}), got {tuple(x.shape)}")
         workspace = FlatModule(self.model, first.device, first.dtype)
         members = []
         for posterior in mixture:

@@ -13,7 +13,7 @@ from bcfl.federation.method import Method
 from bcfl.history import Snapshot
 from bcfl.hypothesis import Hypothesis, HypothesisSet
 from bcfl.model import Model
-from bcfl.posterior import birth
+from bcfl.posterior import Posterior, birth
 from bcfl.prediction import PredictionSums
 from bcfl.requests import ClientInfo, LossSum, Request
 from bcfl.seeds import derive_seed, lineage_key
@@ -86,6 +86,23 @@ def initial_state(
             key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
             mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
             born.append(birth(model, key, mean, buffers, method.prior_precision))
+        born = _sharing_global_blocks(model, born)
         clusters = tuple(born[index % networks] for index in range(method.num_clusters))
         hypotheses.append(Hypothesis(clusters, association))
     return FederationState(HypothesisSet.weighted(hypotheses, 0, 0.0))
+
+
+def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:
+    """The posteriors with the first one's blocks of global scope, which are one object in all."""
+    if all(spec.scope == "cluster" for spec in model.blocks):
+        return born
+    first = born[0].blocks
+    return [
+        Posterior(
+            tuple(
+                shared if spec.scope == "global" else own
+                for spec, shared, own in zip(model.blocks, first, posterior.blocks, strict=True)
+            )
+        )
+        for posterior in born
+    ]

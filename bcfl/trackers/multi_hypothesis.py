@@ -83,6 +83,10 @@ class Exact:
 
     limit: int = 100_000
 
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise ValueError(f"limit must be at least 1, got {self.limit}")
+
     @property
     def candidates_per_parent(self) -> None:
         """All of them."""

@@ -202,7 +202,7 @@ def test_log_weights_follow_the_memory(memory, carried):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"fusion": "mean"}, "precision_weighted, exact, literal, got 'mean'"),
+        ({"fusion": "mean"}, "precision_weighted, exact, literal.*, got 'mean'"),
         ({"memory": "keep"}, "memory must be one of replace, forget, accumulate, got 'keep'"),
         ({"memory": "forget", "decay": 1.5}, r"decay must be between 0 and 1, got 1\.5"),
         ({"decay": float("nan")}, "decay must be between 0 and 1, got nan"),

@@ -1,0 +1,160 @@
+"""Bad input is refused before any work starts, by a message that names it."""
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl import ClientData, Federation, Method, Objective
+from bcfl.policies import KMeansAssociation, SingleCluster
+from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
+
+ONE = SingleCluster(Objective(1, 4))
+
+
+def data(inputs, targets, name="a"):
+    return ClientData.from_arrays(name, (inputs, targets))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"participation": 0.0}, r"participation must lie in \(0, 1\], got 0\.0"),
+        ({"participation": 1.5}, r"participation must lie in \(0, 1\], got 1\.5"),
+        ({"participation": float("nan")}, "participation must lie .*, got nan"),
+        ({"drop_out": -0.1}, r"drop_out must lie between 0 and 1, got -0\.1"),
+        ({"drop_out": float("nan")}, "drop_out must lie .*, got nan"),
+        ({"device": "tpu"}, "device must be 'auto', .*, got 'tpu'"),
+        (
+            {"dtype": torch.int64},
+            r"dtype must be torch\.float32 or torch\.float64, got torch\.int64",
+        ),
+        ({"dtype": torch.float16}, "dtype must be .*, got torch.float16"),
+        (
+            {"method": KMeansAssociation(5, Objective())},
+            "num_clusters must be at most the number of clients, 4, got 5",
+        ),
+        ({"clients": []}, "clients must hold at least one client, got none"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(linear, clients, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Federation(**{"clients": clients, "model": linear, "method": ONE, **arguments})
+
+
+def test_cuda_is_refused_where_there_is_none(linear, clients, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="device 'cuda' was asked for, but torch sees no CUDA"):
+        Federation(clients, linear, ONE, device="cuda")
+
+
+def test_client_names_are_distinct(linear, clients):
+    with pytest.raises(ValueError, match=r"distinct, got more than one of \['c0'\]"):
+        Federation([*clients, clients[0]], linear, ONE)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "message"),
+    [
+        (np.ones((2, 4)), [0, 1], r"'a', view 'train': inputs of shape \(4,\) do not fit .*\(3,\)"),
+        (
+            np.ones((2, 3)),
+            [0, 2],
+            "'a', view 'train': targets must be integers from 0 to 1, got 0 to 2",
+        ),
+        (np.ones((2, 3)), [-1, 0], "targets must be integers from 0 to 1, got -1 to 0"),
+        (np.ones((2, 3)), [0.0, 1.0], "targets must be integers from 0 to 1"),
+        (np.ones((2, 3)), [0.0, float("nan")], "targets must be integers from 0 to 1"),
+        (np.ones((2, 3)), [[0], [1]], r"targets must be one class per sample, got shape \(2, 1\)"),
+    ],
+)
+def test_clients_that_do_not_fit_the_model_are_refused(linear, inputs, targets, message):
+    with pytest.raises(ValueError, match=message):
+        Federation([data(inputs, targets)], linear, ONE)
+
+
+@pytest.mark.parametrize("targets", [np.ones((4, 2)), np.full(4, np.nan)])
+def test_regression_targets_fit_the_model(regression, targets):
+    with pytest.raises(ValueError, match="'a', view 'train': targets must be"):
+        Federation([data(np.ones((4, 3)), targets)], regression, ONE)
+
+
+def test_a_class_may_be_absent_from_the_training_data(linear):
+    only = ClientData.from_arrays(
+        "a", (np.ones((4, 3)), np.zeros(4, int)), (np.ones((2, 3)), [1, 1])
+    )
+    run = Federation([only], linear, ONE).run(2)
+    assert np.isfinite(run.records[-1].evaluations["a"].nll)
+    assert run.records[-1].evaluations["a"].confusion[1].sum() == 2
+
+
+@pytest.mark.parametrize("rounds", [0, -1])
+def test_at_least_one_round_is_run(linear, clients, rounds):
+    with pytest.raises(ValueError, match=f"rounds must be at least 1, got {rounds}"):
+        Federation(clients, linear, ONE).run(rounds)
+
+
+def test_a_state_of_other_clients_is_refused(linear, clients):
+    state = Federation(clients, linear, ONE).run(1).state
+    with pytest.raises(ValueError, match="state must be one of these clients"):
+        Federation(clients[:3], linear, ONE).run(2, state=state)
+
+
+def test_rounds_already_done_are_not_done_again(linear, clients):
+    federation = Federation(clients, linear, ONE)
+    state = federation.run(3).state
+    again = federation.run(2, state=state)
+    assert again.state is state
+    assert again.records == ()
+
+
+def test_a_policy_alone_is_tracked_greedily(linear, clients):
+    federation = Federation(clients, linear, ONE)
+    assert federation.recipe.policy is ONE
+    assert federation.recipe.name == "custom"
+
+
+def test_clients_may_come_from_an_iterator(linear, clients):
+    assert Federation(iter(clients), linear, ONE).run(1).clients == ("c0", "c1", "c2", "c3")
+
+
+def test_every_round_is_reported_as_it_ends(linear, clients):
+    seen = []
+    run = Federation(clients, linear, ONE).run(
+        3, on_round=lambda state, record: seen.append((state.round, record))
+    )
+    assert [round for round, _ in seen] == [1, 2, 3]
+    assert tuple(record for _, record in seen) == run.records
+
+
+def test_float64_is_used_throughout(linear, clients):
+    run = Federation(clients, linear, ONE, dtype=torch.float64).run(1)
+    assert run.hypotheses.best.clusters[0].mean(linear).dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Consensus(0), "num_associations must be at least 1, got 0"),
+        (lambda: MultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
+        (lambda: MultiHypothesis(2, -1), "candidates_per_parent must be .*, got -1"),
+        (lambda: AdaptiveMultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
+        (lambda: Exact(0), "limit must be at least 1, got 0"),
+        (
+            lambda: Method(ONE, prior_precision=0.0),
+            r"prior_precision must be positive and finite.*got 0\.0",
+        ),
+        (lambda: Method(ONE, prior_precision=float("nan")), "prior_precision .*, got nan"),
+        (lambda: Method(ONE, prior_precision=float("inf")), "prior_precision .*, got inf"),
+    ],
+)
+def test_methods_and_trackers_name_what_is_wrong(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_the_exact_tracker_refuses_more_than_its_limit(linear, clients):
+    from bcfl.policies import LikelihoodAssociation
+
+    method = Method(LikelihoodAssociation(2, Objective(1, 4)), Exact(limit=15))
+    with pytest.raises(ValueError, match=r"16 hypotheses after round .*, limit is 15"):
+        Federation(clients, linear, method).run(1)

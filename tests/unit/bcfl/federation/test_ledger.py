@@ -1,0 +1,52 @@
+import pytest
+
+from bcfl import Objective
+from bcfl.federation import Ledger
+from bcfl.requests import Describe, Score, Train
+
+
+@pytest.fixture
+def sent(batch_norm):
+    """34 parameters and 8 running statistics: 168 bytes a model."""
+
+    def of(*requests):
+        ledger = Ledger()
+        for request in requests:
+            ledger.ask(request)
+            ledger.send(request, batch_norm)
+            ledger.receive(request, batch_norm)
+        return ledger
+
+    return of
+
+
+def test_a_model_goes_down_once_per_client(sent):
+    ledger = sent(
+        Score("a", ("k", "m")), Train("a", "k", Objective()), Train("b", "k", Objective())
+    )
+    assert ledger.bytes_down == 3 * 168
+    assert (ledger.scores_asked, ledger.trainings_asked) == (2, 2)
+
+
+def test_a_trained_model_comes_up_with_its_precision_where_it_has_one(sent):
+    flat = sent(Train("a", "k", Objective())).bytes_up
+    laplace = sent(Train("a", "k", Objective(curvature="ggn"))).bytes_up
+    assert flat == 168 + 8
+    assert laplace - flat == 4 * 34
+
+
+def test_the_prior_of_a_penalised_training_goes_down_too(sent):
+    plain = sent(Train("a", "k", Objective())).bytes_down
+    penalised = sent(Train("a", "k", Objective(prior_weight=1.0))).bytes_down
+    assert plain == 168
+    assert penalised - plain == 4 * 34
+
+
+def test_scores_come_up_as_numbers_and_evidence_as_vectors(sent):
+    assert sent(Score("a", ("k", "m"))).bytes_up == 2 * 8
+    assert sent(Score("a", ("k",), "evidence")).bytes_up == 8 + 2 * 4 * 34
+
+
+def test_descriptions_cost_nothing(sent):
+    ledger = sent(Describe("a"))
+    assert (ledger.bytes_down, ledger.bytes_up) == (0, 0)
