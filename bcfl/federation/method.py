@@ -37,7 +37,9 @@ class Method:
 
     def __post_init__(self) -> None:
         if not 0 < self.prior_precision < float("inf"):
-            raise ValueError(f"prior_precision must be positive and finite, got {self.prior_precision}")
+            raise ValueError(
+                f"prior_precision must be positive and finite, got {self.prior_precision}"
+            )
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
         if self.starts < 1:
