@@ -1,0 +1,183 @@
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bcfl.policies import Continue
+from bcfl.trackers.moves import (
+    Split,
+    explained_share,
+    next_best,
+    price_of_freeing,
+    split_into,
+    splits,
+    widened,
+    without,
+)
+
+ROUND = (0, 0)
+LABELS = {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 2}
+COSTS = {
+    "a": (1, 5, 9),
+    "b": (1, 5, 9),
+    "c": (1, 5, 9),
+    "d": (1, 5, 9),
+    "e": (7, 3, 4),
+    "f": (8, 2.5, 2),
+}
+
+
+@pytest.fixture
+def parent(hypothesis_at):
+    return hypothesis_at("x", [(0, 0), (10, 0), (20, 0)], [0, 0, 0, 0, 1, 2])
+
+
+@pytest.fixture
+def chosen(parent, chosen_with):
+    return chosen_with(parent, LABELS, COSTS)
+
+
+def labels_of(candidate):
+    return dict(
+        zip(candidate.association.clients, candidate.association.labels.tolist(), strict=True)
+    )
+
+
+def best_division(points, weights):
+    """The division into two non-empty parts of least weighted squared distance to the centres."""
+
+    def within(inside):
+        total = 0.0
+        for part in (inside, ~inside):
+            centre = (weights[part, None] * points[part]).sum(axis=0) / weights[part].sum()
+            total += (weights[part] * ((points[part] - centre) ** 2).sum(axis=1)).sum()
+        return total
+
+    divisions = [
+        np.array((True, *rest))
+        for rest in product([True, False], repeat=len(points) - 1)
+        if not all(rest)
+    ]
+    best = min(divisions, key=within)
+    centre = (weights[:, None] * points).sum(axis=0) / weights.sum()
+    spread = (weights * ((points - centre) ** 2).sum(axis=1)).sum()
+    return best, 1 - within(best) / spread
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_halves_are_the_best_of_all_divisions(parent, chosen_with, trained_at, seed):
+    random = np.random.default_rng(seed)
+    labels = dict.fromkeys("abcdef", 0)
+    chosen = chosen_with(parent, labels, COSTS)
+    groups = 4.0 * random.permutation([0, 0, 0, 1, 1, seed % 2])
+    points = random.normal(size=(6, 2)) + groups[:, None]
+    samples = dict(zip("abcdef", map(int, random.integers(1, 30, size=6)), strict=True))
+    answers = trained_at(chosen, dict(zip("abcdef", points, strict=True)), samples=samples)
+    (found,) = splits(chosen, answers, 4, (seed, 3))
+    weights = np.array([samples[c] for c in "abcdef"], dtype=float)
+    inside, explained = best_division(points, weights)
+    halves = [
+        {c for c, i in zip("abcdef", inside.tolist(), strict=True) if i == b} for b in (True, False)
+    ]
+    assert found.leaving in halves
+    assert found.explained == pytest.approx(explained)
+    assert found.cluster == 0
+
+
+def test_clusters_with_too_few_trained_members_are_left_whole(chosen, trained_at):
+    places = {"a": 0, "b": 1, "c": 5, "d": 6, "e": 0, "f": 0}
+    assert [s.cluster for s in splits(chosen, trained_at(chosen, places), 4, ROUND)] == [0]
+    assert splits(chosen, trained_at(chosen, places), 5, ROUND) == []
+    del places["d"]
+    assert splits(chosen, trained_at(chosen, places), 4, ROUND) == []
+    (found,) = splits(chosen, trained_at(chosen, places), 3, ROUND)
+    assert found.leaving in ({"a", "b"}, {"c"})
+
+
+def test_equal_models_are_no_division(chosen, trained_at):
+    places = dict.fromkeys("abcdef", 3.0)
+    assert splits(chosen, trained_at(chosen, places), 2, ROUND) == []
+
+
+def test_the_share_explained_by_hand():
+    """Points 0, 2 and 10 with weights 1, 1 and 2: mean 5.5; 81 of 83 parts lie between."""
+    points, weights = np.array([[0.0], [2.0], [10.0]]), np.array([1.0, 1.0, 2.0])
+    total = 5.5**2 + 3.5**2 + 2 * 4.5**2
+    between = 2 * 4.5**2 + 2 * 4.5**2
+    share = explained_share(points, weights, np.array([1, 1, 0]))
+    assert share == pytest.approx(between / total)
+    assert explained_share(points[:1], weights[:1], np.array([0])) == 0.0
+
+
+def test_prices_are_what_members_lose_by_moving_on(chosen, parent, chosen_with):
+    assert price_of_freeing(chosen, 0) == pytest.approx(4 * (5 - 1))
+    assert price_of_freeing(chosen, 1) == pytest.approx(4 - 3)
+    assert price_of_freeing(chosen, 2) == pytest.approx(2.5 - 2)
+    empty = chosen_with(parent, {**LABELS, "f": 1}, COSTS)
+    assert price_of_freeing(empty, 2) == 0
+
+
+def test_without_costs_no_cluster_has_a_price(chosen):
+    assert price_of_freeing(replace(chosen, costs=None), 0) == float("inf")
+
+
+def test_a_split_frees_a_slot_for_one_half(chosen, parent):
+    made = split_into(chosen, Split(0, frozenset("cd"), 0.9), 2)
+    assert labels_of(made) == {"a": 0, "b": 0, "c": 2, "d": 2, "e": 1, "f": 1}
+    assert made.origins == (Continue(0), Continue(1), Continue(0))
+    assert made.feeds.tolist() == [
+        [1, 0, 0],
+        [1, 0, 0],
+        [0, 0, 1],
+        [0, 0, 1],
+        [0, 1, 0],
+        [0, 0, 0],
+    ]
+    assert made.trainings == chosen.trainings
+    assert made.kind == "split"
+    assert chosen.feeds[2].tolist() == [1, 0, 0]
+    assert labels_of(chosen) == LABELS
+
+
+def test_absent_members_stay_with_the_half_that_keeps_the_number(parent, chosen_with):
+    chosen = chosen_with(parent, LABELS, COSTS, absent="d")
+    made = split_into(chosen, Split(0, frozenset("c"), 0.9), 1)
+    assert labels_of(made) == {"a": 0, "b": 0, "c": 1, "d": 0, "e": 2, "f": 2}
+    assert len(made.trainings) == len(made.feeds) == 5
+
+
+def test_absent_members_of_a_freed_slot_go_to_the_largest_cluster(parent, chosen_with):
+    chosen = chosen_with(parent, LABELS, COSTS, absent="f")
+    assert next_best(chosen, 2) == {"f": 0}
+    assert next_best(chosen, 1) == {"e": 2}
+    made = split_into(chosen, Split(0, frozenset("ab"), 0.9), 2)
+    assert labels_of(made) == {"a": 2, "b": 2, "c": 0, "d": 0, "e": 1, "f": 0}
+
+
+def test_clients_never_seen_stay_unseen(hypothesis_at, chosen_with):
+    parent = hypothesis_at("x", [(0, 0), (10, 0)], [0, 0, 1, -1])
+    chosen = chosen_with(parent, {"a": 0, "b": 0, "c": 1}, dict.fromkeys("abc", (1, 2)))
+    assert labels_of(split_into(chosen, Split(0, frozenset("a"), 1.0), 1))["d"] == -1
+    assert labels_of(without(chosen, 0))["d"] == -1
+    assert labels_of(widened(chosen))["d"] == -1
+
+
+def test_one_more_cluster_is_empty_until_a_half_moves_in(chosen):
+    wide = widened(chosen)
+    assert wide.feeds.tolist() == [[*row, 0] for row in chosen.feeds.tolist()]
+    assert len(wide.origins) == wide.association.num_clusters == 4
+    assert labels_of(wide) == LABELS
+    made = split_into(wide, Split(0, frozenset("bd"), 0.9), -1)
+    assert labels_of(made) == {**LABELS, "b": 3, "d": 3}
+    assert made.origins == (Continue(0), Continue(1), Continue(2), Continue(0))
+    assert made.feeds.sum(axis=0).tolist() == [2, 1, 1, 2]
+
+
+def test_one_cluster_less_moves_its_members_and_numbers(chosen):
+    made = without(chosen, 1)
+    assert labels_of(made) == {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 1}
+    assert made.origins == (Continue(0), Continue(2))
+    assert made.feeds.tolist() == [[1, 0]] * 4 + [[0, 0], [0, 1]]
+    assert made.kind == "death"
+    assert labels_of(without(chosen, 0)) == {**dict.fromkeys("abcd", 0), "e": 0, "f": 1}
