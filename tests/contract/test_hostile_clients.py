@@ -23,7 +23,7 @@ from bcfl.requests import (
 )
 
 LIAR = "c1"
-METHODS = ["fedavg", "ifca", "wecfl", "bcfl-g", "bcfl-c-3", "bcfl-mh-3", "bcfl-g-w"]
+METHODS = ["fedavg", "ifca", "wecfl", "bcfl-g", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4", "bcfl-g-w"]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from bcfl import ClientData, Method, Objective
 from bcfl.association import UNSEEN
 from bcfl.policies import KMeansAssociation, LikelihoodAssociation, SingleCluster, WarmUp
-from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis
+from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, Greedy, MultiHypothesis
 
 POINT = Objective(local_steps=4, batch_size=4)
 LAPLACE = replace(POINT, curvature="ggn", prior_weight=1.0)
@@ -23,6 +23,7 @@ RECIPES = [
     "bcfl-c-3",
     "bcfl-mh-1",
     "bcfl-mh-3",
+    "bcfl-mht-4",
 ]
 CLUSTERED = [name for name in RECIPES if name != "fedavg"]
 POLICIES = {
@@ -43,6 +44,7 @@ TRACKERS = {
     "3 hypotheses": MultiHypothesis(3),
     "3 hypotheses, 2 each": MultiHypothesis(3, 2),
     "exact": Exact(),
+    "adaptive": AdaptiveMultiHypothesis(4),
 }
 
 
@@ -172,7 +174,7 @@ def test_absent_clients_keep_their_serving(method, federation):
             row = leading.serving[leading.position[client]]
             if client not in seen:
                 assert not row.any()
-            elif len(record.snapshot.associations) == 1:
+            elif len(before.snapshot.associations) == 1:
                 old = before.snapshot.associations[0]
                 assert row == pytest.approx(old.serving[old.position[client]], abs=1e-12)
 
