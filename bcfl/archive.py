@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,7 @@ class StateWriter:
                 for client, i in state.directory.items()
             },
             "scores": [
-                [asdict(request), asdict(answer)]
-                for request, answer in state.scores.items()
+                [asdict(request), asdict(answer)] for request, answer in state.scores.items()
             ],
         }
         tables = {name: items for name, items in self._items.items() if name != "tensors"}

@@ -122,7 +122,7 @@ class Federation:
         if list(theirs) != ours:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
-        setting = Setting(self.seed, self.participation, self.evaluates)
+        setting = Setting(self.seed, self.participation, self.evaluates, static=True)
         records: list[RoundRecord] = []
         while state.round < rounds:
             state, record = server_round(self.recipe, self.model, self.executor, state, setting)

@@ -29,11 +29,14 @@ class Setting:
         seed: decides everything random.
         participation: share of the clients that is asked in a round, in (0, 1].
         evaluates: whether clients test the models that serve them after each round.
+        static: the clients' data are the same in all rounds, so what they have said of a model
+            that has not changed need not be asked again.
     """
 
     seed: int
     participation: float = 1.0
     evaluates: bool = True
+    static: bool = False
 
 
 def participants(clients: Sequence[str], share: float, seed: int, round: int) -> tuple[str, ...]:
@@ -96,12 +99,14 @@ def server_round(
     ledger.seconds["evaluate"] = perf_counter() - testing
     snapshot = Snapshot.of(hypotheses)
     record = RoundRecord(round + 1, present, snapshot, evaluations, info, ledger)
+    alive = {p.key for h in hypotheses.competing for p in h.clusters}
+    lasting = talk.lasting(alive) if setting.static else {}
     after = replace(
         state,
         hypotheses=hypotheses,
         history=(*state.history, snapshot),
         directory=directory,
-        scores=talk.lasting({p.key for h in hypotheses.competing for p in h.clusters}),
+        scores=lasting,
     )
     return after, record
 
