@@ -48,9 +48,7 @@ class SplitAndFree:
     min_members: int = 4
 
     def __post_init__(self) -> None:
-        for name, least in (("every", 1), ("splits", 1), ("slots", 1), ("min_members", 2)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        check_least(self, every=1, splits=1, slots=1, min_members=2)
 
     def propose(
         self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
@@ -90,6 +88,9 @@ class Birth:
     min_members: int = 4
     max_clusters: int = 16
 
+    def __post_init__(self) -> None:
+        check_least(self, every=1, splits=1, min_members=2, max_clusters=1)
+
     def propose(
         self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
@@ -113,6 +114,9 @@ class Death:
     every: int = 2
     slots: int = 1
 
+    def __post_init__(self) -> None:
+        check_least(self, every=1, slots=1)
+
     def propose(
         self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
@@ -132,3 +136,14 @@ def every_proposal(
 ) -> list[Candidate]:
     """What all kinds of proposals have to offer."""
     return [made for one in proposals for made in one.propose(chosen, answers, context)]
+
+
+def check_least(proposal: Proposal, **least: int) -> None:
+    """Check numbers of a proposal.
+
+    Raises:
+        ValueError: one of them is below what is given for it.
+    """
+    for name, bound in least.items():
+        if getattr(proposal, name) < bound:
+            raise ValueError(f"{name} must be at least {bound}, got {getattr(proposal, name)}")
