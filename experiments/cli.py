@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands import inspect, listing, run
+from experiments.commands import explain, inspect, listing, run
 
 app = typer.Typer(
     help="Clustered federated learning as probabilistic data association.",
@@ -40,6 +40,7 @@ app.command()(run.resume)
 app.command()(inspect.compare)
 app.command()(inspect.report)
 app.command()(inspect.graph)
+app.command()(explain.explain)
 app.command("list")(listing.list_)
 
 

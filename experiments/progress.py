@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 20
 LINES_PER_PAIR = 5
+LONGEST_SILENCE = 30.0
 RECENT = 5
 
 
@@ -82,18 +83,23 @@ class Display(Protocol):
 
 @dataclass(eq=False)
 class Lines:
-    """Plain lines, a few for each method and seed."""
+    """Plain lines: a few for each method and seed, and one at least every half minute."""
 
     console: Console
+    shown: dict[Pair, int] = field(default_factory=dict)
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Write a line at each fifth of the rounds."""
-        del pair
-        every = max(1, standing.rounds // LINES_PER_PAIR)
-        is_last = standing.done == standing.rounds
-        if begins and not standing.done:
-            return
-        if begins or is_last or standing.done % every == 0:
+        """Write a line where one is due."""
+        if begins:
+            self.shown[pair] = 0
+        silent = standing.rows[self.shown[pair] :]
+        is_due = (
+            standing.done % max(1, standing.rounds // LINES_PER_PAIR) == 0
+            or standing.done == standing.rounds
+            or sum(row["seconds"]["total"] for row in silent) > LONGEST_SILENCE
+        )
+        if standing.done and (begins or is_due):
+            self.shown[pair] = standing.done
             text = f"{standing.label}  round {standing.count}   {standing.scores}   {standing.time}"
             self.console.print(text, soft_wrap=True)
 

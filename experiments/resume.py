@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bcfl.devices import limited_threads
 from experiments.files import RunFiles, locked
-from experiments.plan import Plan, check_free, read_plan, write_configs, write_plan
+from experiments.plan import Plan, check_free, write_configs, write_plan
 from experiments.runner import Interrupted, Setup, Watch, run_pair
 from experiments.summary import write_summary
 from experiments.workers import Orders, run_parallel
@@ -34,19 +34,19 @@ def start(plan: Plan, folder: Path, setup: Setup, watch: Watch) -> None:
         _carry_out(plan, files, setup, watch)
 
 
-def resume(folder: Path, watch: Watch) -> None:
+def resume(plan: Plan, folder: Path, watch: Watch) -> None:
     """Go on with a run from its newest checkpoints; a finished one is left as it is.
 
     Args:
+        plan: what the folder holds, see `read_plan`; with any number of jobs.
         folder: folder of the run.
         watch: is told of every round.
 
     Raises:
-        FolderError: there is no run in the folder.
         CheckpointError: a checkpoint is damaged.
         Interrupted: `watch` said to stop.
     """
-    plan, files = read_plan(folder), RunFiles(folder)
+    files = RunFiles(folder)
     if is_finished(plan, files):
         return
     with locked(folder):

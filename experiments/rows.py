@@ -68,10 +68,13 @@ def round_row(
         **{name: getattr(ledger, name) for name in COUNTS},
         "num_floored": fusion.num_floored,
         "outside_hull": fusion.outside_hull,
+        "num_candidates": record.info.num_candidates,
+        "facts": dict(record.info.facts),
         "failures": list(ledger.failures),
         "seconds": {**phases, "total": seconds},
     }
-    return {key: _finite(value) for key, value in row.items()}
+    finite: Row = _finite(row)
+    return finite
 
 
 def _agreement(leading: Association, groups: Mapping[str, int] | None) -> dict[str, float | None]:
@@ -86,6 +89,8 @@ def _agreement(leading: Association, groups: Mapping[str, int] | None) -> dict[s
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -13,7 +13,7 @@ import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.devices import device_named
-from bcfl.methods import Settings, build
+from bcfl.methods import Settings, UnknownMethodError, build
 from experiments import datasets, models, partitions, rows
 from experiments.files import Pair, PairFiles, locked, write_aside
 
@@ -104,13 +104,21 @@ class Setup:
             ValueError: a name is unknown, data are missing, or a number doesn't fit the others.
         """
         for name in self.scenario.methods:
-            self.method(name)
+            self._check_method(name)
         device_named(self.device)
         try:
             for pair in reversed(self.scenario.pairs):
                 self.federation(pair)
         except TypeError as error:
             raise ValueError(f"the scenario holds a value of the wrong type: {error}") from error
+
+    def _check_method(self, name: str) -> None:
+        try:
+            self.method(name)
+        except UnknownMethodError:
+            raise
+        except ValueError as error:
+            raise ValueError(f"method {name}: {error}") from error
 
 
 @dataclass(eq=False)

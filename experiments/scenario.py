@@ -70,13 +70,17 @@ class Rules:
 
     Attributes:
         rounds: rounds of every method.
-        num_clusters: K of the clustered methods.
+        num_clusters: K of the clustered methods, or `auto` where a method can find it.
         participation: share of the clients asked per round, in (0, 1].
         drop_out: probability that an asked client drops out of a round.
         score_samples: samples scored per client and model, or `all`.
         curvature: of methods with posteriors, see `bcfl.Objective`.
         curvature_samples: samples of a client that its curvature is taken from, or `all`.
-        temperature: of the association weights: `mean`, or what divides the summed loss.
+        temperature: of the association weights: `mean` or `auto` (see
+            `bcfl.policies.LikelihoodAssociation`), what divides the summed loss, or `default` for
+            that of each method.
+        staying: prior probability that a client stays in its cluster, or `uniform`.
+        validation: share of training samples set aside by methods that need held-out samples.
         min_cluster_size: fewest clients of a cluster, where association is by loss or weight.
         max_cluster_size: most clients of a cluster there, or `all`.
         solver: how methods with posteriors rank associations.
@@ -89,13 +93,15 @@ class Rules:
     """
 
     rounds: int = 25
-    num_clusters: int = 4
+    num_clusters: int | Literal["auto"] = 4
     participation: float = 1.0
     drop_out: float = 0.0
     score_samples: int | Literal["all"] = "all"
     curvature: Literal["ggn", "empirical_fisher", "samples", "uniform"] = "ggn"
     curvature_samples: int | Literal["all"] = 128
-    temperature: float | Literal["mean"] = "mean"
+    temperature: float | Literal["default", "mean", "auto"] = "default"
+    staying: float | Literal["uniform"] = "uniform"
+    validation: float = 0.25
     min_cluster_size: int = 0
     max_cluster_size: int | Literal["all"] = "all"
     solver: Literal["auto", "argmin", "heap", "murty", "hungarian"] = "auto"
@@ -108,7 +114,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         for name in ("rounds", "num_clusters", "checkpoint_every"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) != "auto" and getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.warm_up_rounds < 0:
             raise ValueError(f"warm_up_rounds must be at least 0, got {self.warm_up_rounds}")
@@ -189,7 +195,9 @@ class Scenario:
                 **asdict(self.training), curvature_samples=_limit(rules.curvature_samples)
             ),
             curvature=rules.curvature,
-            temperature=rules.temperature,
+            temperature=None if rules.temperature == "default" else rules.temperature,
+            staying=None if rules.staying == "uniform" else rules.staying,
+            validation=rules.validation,
             score_samples=_limit(rules.score_samples),
             cluster_size=ClusterSize(rules.min_cluster_size, _limit(rules.max_cluster_size)),
             solver=rules.solver,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -30,7 +30,7 @@ def run(
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds instead.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Seeds instead, such as 0,1,2.")] = None,
-    clusters: Annotated[int | None, typer.Option(help="Number of clusters instead.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="Number of clusters, or auto.")] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
     threads: Annotated[
         int, typer.Option(help="Threads of each process; more pay for large networks only.")
@@ -75,6 +75,10 @@ def run(
 @explained
 def resume(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    *,
+    jobs: Annotated[
+        int | None, typer.Option(help="Methods and seeds at one time; as before if left out.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Go on with a run that was interrupted; a finished one stays as it is."""
@@ -83,6 +87,7 @@ def resume(
     from experiments.plan import changed_versions, read_plan
 
     plan, screen = read_plan(folder), console()
+    plan = plan if jobs is None else replace(plan, jobs=jobs)
     from experiments import resume as work
 
     if work.is_finished(plan, RunFiles(folder)):
@@ -92,7 +97,7 @@ def resume(
     for name, (was, now) in changed_versions(folder).items():
         screen.print(f"note: the run began with {name} {was}, this is {now}", soft_wrap=True)
     with _stoppable(screen, plan.scenario, folder) as watch:
-        work.resume(folder, watch)
+        work.resume(plan, folder, watch)
     _show_results(screen, plan, folder)
 
 
@@ -101,7 +106,9 @@ def _overridden(scenario: Scenario, given: dict[str, Any]) -> Scenario:
         "methods": lambda text, now: {"methods": tuple(_items(text))},
         "seeds": lambda text, now: {"seeds": tuple(map(_seed, _items(text)))},
         "rounds": lambda number, now: {"federation": now.federation.lasting(number)},
-        "clusters": lambda k, now: {"federation": replace(now.federation, num_clusters=k)},
+        "clusters": lambda text, now: {
+            "federation": replace(now.federation, num_clusters=_clusters(text))
+        },
         "data-dir": lambda path, now: {"data": replace(now.data, data_dir=str(path.absolute()))},
     }
     for name, read in readers.items():
@@ -117,6 +124,14 @@ def _items(text: str) -> list[str]:
 def _seed(text: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}")
+    return int(text)
+
+
+def _clusters(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise ValueError(f"--clusters must be a whole number or auto, got {text!r}")
     return int(text)
 
 

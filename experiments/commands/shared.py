@@ -31,6 +31,9 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             command(*args, **options)
         except BrokenPipeError:
             raise
+        except KeyboardInterrupt:
+            typer.echo("bcfl: stopped", err=True)
+            raise typer.Exit(INTERRUPTED) from None
         except (ValueError, OSError, WorkerError) as error:
             if options.get("debug"):
                 traceback.print_exc()

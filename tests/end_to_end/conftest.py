@@ -13,7 +13,7 @@ with warnings.catch_warnings():  # typer uses names that click will remove
     import typer.testing  # noqa: F401
 
 SCENARIO = """
-methods = ["wecfl", "bcfl-mh-3"]
+methods = ["bcfl-mht-4", "bcfl-mh-3"]
 seeds = [3]
 
 [data]

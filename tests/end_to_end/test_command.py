@@ -22,12 +22,12 @@ def test_a_run_ends_with_a_table_and_what_to_do_next(whole):
     folder, out = whole
     lines = out.splitlines()
     assert lines[0].startswith("bcfl run tiny   optdigits · 8 clients · 2 hidden groups · rotated")
-    assert any(line.startswith("wecfl      round 6/6   acc") for line in lines)
+    assert any(line.startswith("bcfl-mht-4  round 6/6   acc") for line in lines)
     assert any(line.startswith("bcfl-mh-3") and " / " in line for line in lines)
     assert f"report   {folder / 'report.html'}" in lines
     assert "\x1b" not in out
     assert {path.name for path in folder.iterdir()} == {
-        *("run.json", "summary.json", "rounds.csv", "report.html", "wecfl", "bcfl-mh-3"),
+        *("run.json", "summary.json", "rounds.csv", "report.html", "bcfl-mht-4", "bcfl-mh-3"),
     }
 
 
@@ -35,7 +35,7 @@ def test_the_summary_follows_from_the_metrics(whole):
     folder, _ = whole
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["scenario"] == "tiny"
-    assert list(summary["methods"]) == ["wecfl", "bcfl-mh-3"]
+    assert list(summary["methods"]) == ["bcfl-mht-4", "bcfl-mh-3"]
     for method, metrics in summary["methods"].items():
         text = (folder / method / "seed-3" / "metrics.jsonl").read_text()
         rounds = [json.loads(line) for line in text.splitlines()]
@@ -56,9 +56,9 @@ def test_the_table_of_rounds_agrees_with_the_metrics(whole):
     with (folder / "rounds.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     assert [(r["method"], r["seed"], r["round"]) for r in table] == [
-        (method, "3", str(n)) for method in ("wecfl", "bcfl-mh-3") for n in range(1, 7)
+        (method, "3", str(n)) for method in ("bcfl-mht-4", "bcfl-mh-3") for n in range(1, 7)
     ]
-    for method in ("wecfl", "bcfl-mh-3"):
+    for method in ("bcfl-mht-4", "bcfl-mh-3"):
         text = (folder / method / "seed-3" / "metrics.jsonl").read_text()
         for line, row in zip(
             text.splitlines(), [r for r in table if r["method"] == method], strict=True
@@ -72,34 +72,34 @@ def test_the_description_says_how_to_run_it_again(whole, tiny):
     folder, _ = whole
     described = json.loads((folder / "run.json").read_text())
     assert shlex.split(described["command"]) == ["bcfl", "run", str(tiny)]
-    assert described["methods"] == ["wecfl", "bcfl-mh-3"]
+    assert described["methods"] == ["bcfl-mht-4", "bcfl-mh-3"]
     assert described["seeds"] == [3]
     assert described["scenario"]["federation"]["rounds"] == 6
     assert {"python", "bcfl", "torch", "numpy"} <= set(described["versions"])
     assert described["machine"]["cpus"] >= 1
-    config = tomllib.loads((folder / "wecfl" / "seed-3" / "config.toml").read_text())
-    assert config == described["scenario"] | {"methods": ["wecfl"]}
+    config = tomllib.loads((folder / "bcfl-mht-4" / "seed-3" / "config.toml").read_text())
+    assert config == described["scenario"] | {"methods": ["bcfl-mht-4"]}
 
 
 def test_the_configuration_of_one_method_runs_it_again(whole, tmp_path, read_metrics):
     folder, _ = whole
-    result = invoke("run", folder / "wecfl" / "seed-3" / "config.toml", "--out", tmp_path / "again")
+    result = invoke(
+        "run", folder / "bcfl-mht-4" / "seed-3" / "config.toml", "--out", tmp_path / "again"
+    )
     assert result.exit_code == 0, result.output
     again = read_metrics(tmp_path / "again")
-    assert again == {"wecfl/seed-3": read_metrics(folder)["wecfl/seed-3"]}
+    assert again == {"bcfl-mht-4/seed-3": read_metrics(folder)["bcfl-mht-4/seed-3"]}
 
 
 def test_jobs_change_no_bit(tiny, bcfl, tmp_path, read_metrics):
-    results = {}
-    for jobs in (1, 2):
-        folder = tmp_path / f"jobs-{jobs}"
-        options = ("--seeds", "0,1", "--rounds", 2, "--methods", "ifca-w,bcfl-mh-3")
-        code, out, err = bcfl("run", tiny, "--jobs", jobs, "--out", folder, *options)
-        assert code == 0, err
-        results[jobs] = read_metrics(folder)
-        assert "±" in out
-    assert len(results[1]) == 4
-    assert results[1] == results[2]
+    one, two = tmp_path / "one", tmp_path / "two"
+    options = ("--seeds", "0,1", "--rounds", 2, "--methods", "ifca-w,bcfl-mh-3")
+    code, out, err = bcfl("run", tiny, "--jobs", 2, "--out", two, *options)
+    assert code == 0, err
+    assert "±" in out
+    assert invoke("run", tiny, "--out", one, *options).exit_code == 0
+    assert len(read_metrics(one)) == 4
+    assert read_metrics(one) == read_metrics(two)
 
 
 def test_a_second_run_into_the_folder_is_refused(whole, tiny):
@@ -135,10 +135,12 @@ def test_weak_edges_are_left_out(whole):
 
 
 def test_graph_asks_for_what_is_not_clear(whole):
-    assert "several methods: wecfl, bcfl-mh-3; give --method" in invoke("graph", whole[0]).output
-    wrong = invoke("graph", whole[0], "--method", "wecfl", "--seed", 9)
+    assert (
+        "several methods: bcfl-mht-4, bcfl-mh-3; give --method" in invoke("graph", whole[0]).output
+    )
+    wrong = invoke("graph", whole[0], "--method", "bcfl-mht-4", "--seed", 9)
     assert wrong.exit_code == 2
-    assert "has no method 'wecfl' with seed 9" in wrong.output
+    assert "has no method 'bcfl-mht-4' with seed 9" in wrong.output
 
 
 def test_runs_side_by_side(whole, tmp_path):

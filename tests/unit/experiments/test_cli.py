@@ -79,6 +79,7 @@ def test_what_can_be_listed_is_said():
         (["demo", "--jobs", "0"], "jobs must be at least 1, got 0"),
         (["demo", "--threads", "0"], "threads must be at least 1, got 0"),
         (["demo", "--clusters", "41"], "num_clusters must be at most the number of clients, 40"),
+        (["demo", "--clusters", "four"], "--clusters must be a whole number or auto, got 'four'"),
         (["demo", "--device", "abacus"], "device must be 'auto', 'cpu'"),
         (["demo", "--data-dir", "nowhere"], "data_dir must be an existing directory, got"),
     ],
@@ -92,11 +93,8 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(arguments, message, tmp_pa
 def test_unknown_keys_of_a_scenario_file_are_named(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text('methods = ["fedavg"]\n[federation]\nround = 3\n')
-    assert mistake("run", path) == (
+    assert mistake("run", path).startswith(
         "bcfl: own.toml: [federation] has no option 'round'. Did you mean 'rounds'? Known: rounds, "
-        "num_clusters, participation, drop_out, score_samples, curvature, curvature_samples, "
-        "temperature, min_cluster_size, max_cluster_size, solver, fusion, memory, decay, "
-        "prior_precision, warm_up_rounds, checkpoint_every\n"
     )
 
 

@@ -136,7 +136,8 @@ def test_a_checkpoint_of_other_clients_is_refused(whole, tmp_path):
         ({"model": {"name": "mlp", "hiden": [3]}}, "Did you mean 'hidden'"),
         ({"model": {"name": "fashion-cnn"}}, "takes samples of"),
         ({"federation": {"num_clusters": 7}}, "at most the number of clients, 6, got 7"),
-        ({"federation": {"temperature": -1}}, "temperature"),
+        ({"federation": {"temperature": -1}}, "method bcfl-mh-3: .*temperature"),
+        ({"federation": {"num_clusters": "auto"}}, "method bcfl-mh-3: .*needs a number"),
         ({"federation": {"prior_precision": 0}}, "prior_precision must be positive"),
     ],
 )

@@ -71,6 +71,8 @@ def test_numbers_reach_the_settings_of_methods():
         "curvature_samples": "all",
         "curvature": "empirical_fisher",
         "temperature": 2,
+        "staying": 0.9,
+        "validation": 0.125,
         "fusion": "exact",
         "memory": "forget",
         "decay": 0.5,
@@ -90,6 +92,7 @@ def test_numbers_reach_the_settings_of_methods():
     assert settings.aggregation.decay == 0.5
     assert settings.prior_precision == 4.0
     assert settings.warm_up_rounds == 5
+    assert (settings.staying, settings.validation) == (0.9, 0.125)
     assert (settings.cluster_size.lower, settings.cluster_size.upper) == (2, 9)
     assert settings.solver == "murty"
     objective = settings.objective
@@ -129,7 +132,10 @@ def test_numbers_reach_the_settings_of_methods():
             "must be 'precision_weighted' or 'exact' or 'literal'",
         ),
         ({"federation": {"score_samples": "some"}}, "must be a whole number or 'all', got 'some'"),
-        ({"federation": {"temperature": "hot"}}, "must be a number or 'mean', got 'hot'"),
+        (
+            {"federation": {"temperature": "hot"}},
+            "must be a number or 'default' or 'mean' or 'auto', got 'hot'",
+        ),
         ({"federation": {"rounds": 0}}, "rounds must be at least 1, got 0"),
         ({"federation": {"participation": 0}}, r"participation must lie in \(0, 1\], got 0"),
         ({"federation": {"participation": float("nan")}}, r"participation must lie in"),
@@ -163,6 +169,15 @@ def test_what_cannot_be_left_out(missing):
 def test_numbers_out_of_range_are_refused_when_methods_are_built(training, message):
     with pytest.raises(ValueError, match=message):
         scenario.from_table(table(training=training)).settings()
+
+
+def test_what_each_method_decides_for_itself_is_left_to_it():
+    own = methods.Settings()
+    settings = scenario.from_table(table()).settings()
+    assert settings == own
+    assert scenario.from_table(table(federation={"num_clusters": "auto"})).settings() == replace(
+        own, num_clusters="auto"
+    )
 
 
 def test_an_unknown_scenario_gets_the_nearest_name():
