@@ -59,6 +59,7 @@ def assert_same(state, other):
         p.key for h in other.hypotheses for p in h.clusters
     ]
     assert dict(state.directory) == dict(other.directory)
+    assert dict(state.scores) == dict(other.scores)
     assert len(state.history) == len(other.history)
     for old, new in zip(state.history, other.history, strict=True):
         assert old.log_weights.tolist() == new.log_weights.tolist()

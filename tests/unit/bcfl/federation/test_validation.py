@@ -1,0 +1,61 @@
+"""Usable answers pass as they are; see the contract tests for what happens to the others."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl import Objective
+from bcfl.federation.validation import checked
+from bcfl.prediction import PredictionSums
+from bcfl.requests import ClientInfo, Describe, EvidenceSum, Failure, LossSum, Score, Train, Trained
+
+TRAIN = Train("a", "k", Objective())
+
+
+def trained(mean=0.0, buffers=None, curvature=1.0, samples=3):
+    statistics = torch.tensor([0.0] * 4 + [1.0] * 4) if buffers is None else torch.tensor(buffers)
+    return Trained(torch.full((34,), mean), statistics, torch.tensor(curvature), samples)
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (Describe("a"), ClientInfo({"train": 1, "test": 0}, (3,))),
+        (Score("a", ("k",)), {"k": LossSum(-3.0, 0.1, 2)}),
+        (
+            Score("a", ("k",), "evidence"),
+            {"k": EvidenceSum(-1.0, torch.ones(34), torch.zeros(34), 2)},
+        ),
+        (
+            Score("a", ("k",), "prediction", "test", weights=(1.0,)),
+            PredictionSums.of(np.array([[0.2, 0.8]]), np.array([1])),
+        ),
+        (TRAIN, trained()),
+        (TRAIN, trained(curvature=[0.0] * 34)),
+        (TRAIN, Failure("crashed", "out of memory")),
+    ],
+)
+def test_usable_answers_and_failures_pass_as_they_are(batch_norm, request_, answer):
+    assert checked(request_, answer, batch_norm) is answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (trained(mean=float("nan")), "client 'a' sent a trained model whose mean is not finite"),
+        (trained(mean=1e16), r"whose mean has entries beyond 1e\+15"),
+        (trained(curvature=-1.0), "a negative precision or a model trained on no sample"),
+        (trained(samples=0), "a negative precision or a model trained on no sample"),
+        (trained(curvature=[1.0]), r"whose curvature has shape \(1,\)"),
+        (trained(buffers=[0.0] * 7), r"whose buffers has shape \(7,\)"),
+        (trained(buffers=[0.0] * 4 + [-1.0] * 4), "a negative running variance"),
+        (trained(buffers=[float("inf")] * 8), "whose buffers is not finite"),
+    ],
+)
+def test_unusable_trainings_become_failures_that_say_why(batch_norm, answer, text):
+    failure = checked(TRAIN, answer, batch_norm)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "invalid"
+    assert re.search(text, failure.text)
