@@ -129,7 +129,7 @@ def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np
     """(clients, clusters) association probabilities of a past round, weighed from today.
 
     Clusters are matched to those of the hypothesis with the largest share, one to one by shared
-    clients.
+    clients; clusters that are left over follow.
 
     Raises:
         ValueError: there is no such round.
@@ -138,7 +138,7 @@ def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np
     snapshot = history[round - 1]
     past = [*snapshot.associations, *(p.association for p in snapshot.proposals)]
     leading = past[int(shares.argmax())].serving
-    total = np.zeros_like(leading)
+    total = np.zeros((len(leading), max(association.num_clusters for association in past)))
     for share, association in zip(shares, past, strict=True):
         if share > 0:
             serving = association.serving

@@ -149,9 +149,11 @@ class HypothesisSet:
         """(clients, clusters) probability over the kept hypotheses that a client is in a cluster.
 
         Cluster labels mean nothing across hypotheses, so the clusters of each are matched to
-        those of the most probable one before summing. The row of a client never seen is zero.
+        those of the most probable one before summing; where a hypothesis has more clusters than
+        that, its others follow. The row of a client never seen is zero.
         """
-        total = np.zeros_like(self.best.association.serving)
+        most = max(h.association.num_clusters for h in self.hypotheses)
+        total = np.zeros((len(self.best.association.clients), most))
         for weight, hypothesis in zip(self.weights, self.hypotheses, strict=True):
             serving = hypothesis.association.serving
             matched = match_clusters(self.best, hypothesis)
@@ -163,6 +165,7 @@ def match_clusters(reference: Hypothesis, other: Hypothesis) -> NDArray[np.int64
     """For each cluster of `other`, the cluster of `reference` that it stands for.
 
     One-to-one, maximising the number of shared clients; a shared posterior counts half a client.
+    Clusters that are left over get the numbers after those of `reference`.
     """
     overlap = other.association.serving.T @ reference.association.serving
     keys = [posterior.key for posterior in reference.clusters]

@@ -11,7 +11,11 @@ import assignment
 def best_matching(gain: NDArray[np.float64]) -> NDArray[np.int64]:
     """(rows,) column of each row in the one-to-one matching of greatest summed gain.
 
+    With more rows than columns, the rows that are left over get numbers from `columns` upwards.
+
     Args:
-        gain: (n, n) gain of matching a row to a column.
+        gain: (rows, columns) gain of matching a row to a column.
     """
-    return assignment.best_assignment(gain.max() - gain, lower=1, upper=1).labels
+    rows, columns = gain.shape
+    square = np.pad(gain, ((0, max(columns - rows, 0)), (0, max(rows - columns, 0))))
+    return assignment.best_assignment(square.max() - square, lower=1, upper=1).labels[:rows]
