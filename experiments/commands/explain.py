@@ -13,8 +13,6 @@ import typer
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from experiments.gains import ModelScore
     from experiments.story import Chronicle, Companion, Matrix, Story
 
@@ -74,7 +72,7 @@ def tell(story: Story, chronicle: Chronicle) -> Iterator[str]:
     yield from _part("where", [_where(story)])
     yield from _part("how sure", _how_sure(story, chronicle.remembers))
     yield from _part("trains with", _trains_with(story))
-    yield from _part("gains", _gains(story))
+    yield from _part("gains", _gains(story, chronicle.pair.method))
 
 
 def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -132,12 +130,11 @@ def spark(matrix: Matrix, cluster: int) -> str:
     """
     step = max(1, ceil(len(matrix) / WIDEST))
     parts = [matrix[start : start + step] for start in range(0, len(matrix), step)]
-    return "".join(_block(part[:, cluster], bool(part.any())) for part in parts)
+    return "".join(_block(float(part[:, cluster].mean())) if part.any() else "·" for part in parts)
 
 
-def _block(chances: NDArray[np.float64], seen: bool) -> str:
-    level = round(float(chances.mean()) * (len(BLOCKS) - 1))
-    return BLOCKS[level] if seen else "·"
+def _block(chance: float) -> str:
+    return BLOCKS[round(chance * (len(BLOCKS) - 1))]
 
 
 def _since(matrix: Matrix, cluster: int) -> str:
@@ -157,7 +154,9 @@ def _trains_with(story: Story) -> list[str]:
     if story.group is not None:
         same = sum(c.group == story.group for c in others)
         kin = sum(c.group == story.group for c in story.companions)
-        head += f": {same} of the {kin} others of its true group, {len(others) - same} of others"
+        head += (
+            f": {same} of the {kin} others of its true group, {len(others) - same} of other groups"
+        )
     top = [c for c in story.companions[:TOP] if c.now >= SHOWN]
     width = max(len(c.client) for c in top)
     return [head, *(f"  {c.client:{width}}  {_together(c, story)}" for c in top)]
@@ -168,7 +167,7 @@ def _together(companion: Companion, story: Story) -> str:
     return f"{companion.now:4.0%} now, {companion.always:4.0%} over all rounds{group}"
 
 
-def _gains(story: Story) -> list[str]:
+def _gains(story: Story, method: str) -> list[str]:
     if not story.scores:
         return ["unknown: it has no test samples"]
     served, *others = story.scores
@@ -182,18 +181,21 @@ def _gains(story: Story) -> list[str]:
         chance = chances.get(score.model, 0.0)
         name = f"{score.model}{f' {chance:5.0%}' if chance >= SHOWN else ''}"
         lines.append(f"{name:{width}}  {100 * score.accuracy:8.1f}  {score.nll:6.3f}")
-    return [*lines, *_balance(served, others), *_unsure(story)]
+    return [*lines, *_balance(story, method), *_unsure(story)]
 
 
-def _balance(served: ModelScore, others: Sequence[ModelScore]) -> list[str]:
-    found = [score for score in others if not score.model.startswith("cluster ")]
-    if not found:
-        return ["run fedavg in the same folder to see what clusters are worth to it"]
-    (base,) = found
+def _balance(story: Story, method: str) -> list[str]:
+    served, base = story.scores[0], _baseline(story)
+    if base is None:
+        hint = "a run of fedavg beside it would show what clusters are worth to it"
+        return [] if method == "fedavg" else [hint]
     points, nats = 100 * (served.accuracy - base.accuracy), base.nll - served.nll
+    accuracy = (
+        f"{abs(points):.1f} points {'more' if points > 0 else 'less'}" if points else "as much"
+    )
     return [
-        f"against {base.model}: {abs(points):.1f} points {'more' if points >= 0 else 'less'} "
-        f"accuracy, {abs(nats):.3f} nats {'less' if nats >= 0 else 'more'} loss"
+        f"against {base.model}: {accuracy} accuracy, {abs(nats):.3f} nats "
+        f"{'less' if nats >= 0 else 'more'} loss"
     ]
 
 
@@ -215,7 +217,7 @@ def overview(stories: Sequence[Story]) -> Iterator[str]:
     width = max(6, *(len(story.client) for story in stories))
     against = any(_baseline(story) for story in stories)
     head = f"{'client':{width}}  group  cluster  since   sure  entropy  accuracy     NLL"
-    yield head + ("   than fedavg" if against else "")
+    yield head + ("   less fedavg's" if against else "")
     gained = []
     for story in stories:
         group = "–" if story.group is None else str(story.group)
@@ -232,8 +234,9 @@ def overview(stories: Sequence[Story]) -> Iterator[str]:
         yield line
     if gained:
         more, less = sum(g > 0 for g in gained), sum(g < 0 for g in gained)
+        same = len(gained) - more - less
         yield ""
-        yield f"against fedavg {more} clients gain accuracy, {less} lose, {len(gained) - more - less} neither"
+        yield f"against fedavg: {more} clients gain accuracy, {less} lose, {same} neither"
     yield "one client's story: --client, with its name or number"
 
 

@@ -1,0 +1,94 @@
+"""`bcfl explain` on a small run."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.commands.explain import spark
+
+
+def explain(*arguments):
+    return CliRunner().invoke(app, ["explain", *map(str, arguments)])
+
+
+def rounds(folder, method):
+    text = (folder / method / "seed-3" / "metrics.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_story_has_all_its_parts(whole):
+    folder, _ = whole
+    result = explain(folder, "--client", 2, "--method", "bcfl-mht-4")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "bcfl-mht-4, seed 3, after 6 of 6 rounds"
+    assert "client-02, true group" in result.stdout
+    for part in ("data", "where", "how sure", "trains with", "gains"):
+        assert sum(line.startswith(f"{part} ") for line in lines) == 1
+    assert re.search(r"^data +30 train and 10 test samples", result.stdout, re.MULTILINE)
+    assert re.search(r"what serves it +\d+\.\d +\d+\.\d{3}$", result.stdout, re.MULTILINE)
+    assert "a run of fedavg beside it would show" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_without_a_client_all_are_in_a_table_that_adds_up(whole):
+    folder, _ = whole
+    result = explain(folder, "--method", "bcfl-mht-4")
+    found = re.findall(
+        r"^client-\d+ +\d+ +(\d|–) +\d+ +\S+ +\S+ +(\d+\.\d) ", result.stdout, re.MULTILINE
+    )
+    last = rounds(folder, "bcfl-mht-4")[-1]
+    assert len(found) == 8
+    mean = sum(float(accuracy) for _, accuracy in found) / 8
+    assert mean == pytest.approx(100 * last["accuracy"], abs=0.1)
+    sizes = [sum(cluster == str(k) for cluster, _ in found) for k in range(2)]
+    assert sizes == last["cluster_sizes"]
+
+
+def test_of_several_methods_the_best_is_told_of_with_a_note(whole):
+    result = explain(whole[0], "--client", "client-00")
+    assert "note: best method by ARI and accuracy; --method tells of bcfl-m" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--client", "client-8"), "unknown client 'client-8'. Did you mean 'client-0"),
+        (("--client", "99"), "The run has 8 clients, client-00 to client-07"),
+        (("--client", "1", "--method", "wecfl"), "unknown method of this run 'wecfl'"),
+        (("--client", "1", "--seed", "0"), "the run has no seed 0; it has 3"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(whole, options, message):
+    result = explain(whole[0], *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_folder_without_checkpoints_says_how_to_get_some(whole, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(whole[0], copy, ignore=shutil.ignore_patterns("checkpoints"))
+    result = explain(copy, "--client", 1)
+    assert result.exit_code == 2
+    assert f"no checkpoint of seed 3 in {copy}; run it with: bcfl resume {copy}" in result.stderr
+
+
+def test_the_report_shows_hypotheses_and_uncertainty(whole):
+    page = (whole[0] / "report.html").read_text()
+    assert "Who is uncertain" in page
+    assert 'id="tree-line-bcfl-mh-3-r0h0"' in page
+    assert 'id="ribbons-ribbon-bcfl-mh-3-r0h0"' in page
+    named = "No client is uncertain" in page
+    assert named or 'id="uncertainty-membership-' in page
+
+
+def test_a_spark_is_as_high_as_the_probability_and_fits_a_line():
+    matrix = np.array([[0, 0], [0, 1], [0.5, 0.5], [1, 0]], dtype=float)
+    assert spark(matrix, 0) == "·▁▅█"
+    assert len(spark(np.tile(matrix, (100, 1)), 0)) <= 60
