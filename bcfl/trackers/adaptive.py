@@ -81,11 +81,14 @@ class AdaptiveMultiHypothesis:
         children = trained.children
         if self.n_scan is not None:
             children = self.n_scan.pruned(children)
+        best = kept[trained.children.index(children[0])]
+        held = float(np.logaddexp.reduce([h.log_weight for h in children]))
+        best = replace(best, log_weight=best.log_weight - held)
         if self.near_copies is not None:
             children = self.near_copies.merge(children, aggregation, model)
         captured = log_captured_mass(children, log_total)
         after = HypothesisSet.weighted(children, context.round + 1, captured)
-        proposed = self._proposed(competing, kept[0], trained, aggregation, (model, context))
+        proposed = self._proposed(competing, best, trained, aggregation, (model, context))
         return replace(after, proposals=proposed), trained.info
 
     def _kept(
