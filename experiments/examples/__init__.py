@@ -1,0 +1,1 @@
+"""Short scripts to start from."""
