@@ -135,7 +135,7 @@ def _ribbons(descents: Mapping[str, Descent]) -> Picture | None:
         "Weights of hypotheses over rounds, stacked, one panel per method",
         "Look for colours that take over: a proposal beat what was believed before. One colour "
         "throughout: variants of one hypothesis. A band's height is the weight of a hypothesis; "
-        "methods that keep one are left out.",
+        "methods that never had alternatives are left out.",
     )
 
 
