@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 @explained
 def run(
-    scenario: Annotated[str, typer.Argument(help="Name of a scenario, or a .toml file.")],
+    scenario: Annotated[
+        str, typer.Argument(help="Name of a scenario, or a .toml file.", metavar="SCENARIO|FILE")
+    ],
     *,
     methods: Annotated[
         str | None, typer.Option(help="Methods instead, such as wecfl,bcfl-g.")
@@ -40,7 +42,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Run a scenario and end with a table and a report."""
+    """Run a scenario, by its name or as a .toml file; end with a table and a report."""
     del debug
     given = {
         "methods": methods,
@@ -81,7 +83,7 @@ def resume(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Go on with a run that was interrupted; a finished one stays as it is."""
+    """Go on with the interrupted run in a folder; a finished one stays as it is."""
     del debug
     from experiments.files import RunFiles
     from experiments.plan import changed_versions, read_plan
@@ -155,16 +157,20 @@ def _headline(plan: Plan, setup: Setup) -> str:
         for key, value in kind.options.items()
         if key not in ("clients", "groups")
     ]
-    where = f"{plan.device}, {plan.threads} thread{'s' if plan.threads > 1 else ''}"
+    where = f"{plan.device}, {_counted(plan.threads, 'thread')}"
     parts = [
         setup.dataset.name,
-        f"{len(partition)} clients",
-        f"{groups} hidden groups" if groups else "no known groups",
+        _counted(len(partition), "client"),
+        _counted(groups, "hidden group") if groups else "no known groups",
         " ".join([kind.name, f"({'; '.join(details)})"] if details else [kind.name]),
-        f"{scenario.federation.rounds} rounds",
+        _counted(scenario.federation.rounds, "round"),
         f"{where} x {plan.jobs} jobs" if plan.jobs > 1 else where,
     ]
     return f"[bold]bcfl run {scenario.name}[/bold]   {' · '.join(parts)}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 @contextmanager

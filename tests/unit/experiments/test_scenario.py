@@ -8,6 +8,7 @@ import tomli_w
 
 from bcfl import methods
 from experiments import scenario
+from experiments.scenario_tables import Choice, Rules
 from experiments.sections import read_section
 
 OWN = """
@@ -60,8 +61,8 @@ def test_a_file_of_ones_own_takes_its_name_and_its_paths_from_where_it_lies(tmp_
     assert own.name == "clinics"
     assert own.data.dataset == str(tmp_path / "clinics.npz")
     assert own.seeds == (0,)
-    assert own.partition == scenario.Choice("dirichlet", {"alpha": 0.3})
-    assert own.federation == scenario.Rules()
+    assert own.partition == Choice("dirichlet", {"alpha": 0.3})
+    assert own.federation == Rules()
 
 
 def test_numbers_reach_the_settings_of_methods():
@@ -198,7 +199,7 @@ def test_a_broken_file_is_named(tmp_path):
 
 
 def test_the_warm_up_keeps_its_share_of_the_rounds():
-    rules = scenario.Rules(rounds=25, warm_up_rounds=2)
+    rules = Rules(rounds=25, warm_up_rounds=2)
     assert rules.lasting(25) == rules
     assert rules.lasting(100).warm_up_rounds == 8
     assert rules.lasting(3).warm_up_rounds == 1
@@ -208,6 +209,6 @@ def test_the_warm_up_keeps_its_share_of_the_rounds():
 
 
 def test_whole_numbers_serve_as_numbers_and_lists_as_tuples():
-    rules = read_section(scenario.Rules, {"decay": 1, "temperature": 3}, "[federation]")
+    rules = read_section(Rules, {"decay": 1, "temperature": 3}, "[federation]")
     assert type(rules.decay) is float
     assert type(rules.temperature) is float
