@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,10 @@ class BlockSpec:
     name: str = "model"
     scope: Scope = "cluster"
     prefixes: tuple[str, ...] = ("",)
+
+    def __post_init__(self) -> None:
+        if self.scope not in get_args(Scope):
+            raise ValueError(f"scope must be 'cluster' or 'global', got {self.scope!r}")
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,15 @@ class Model:
     config: Mapping[str, Any] = field(default_factory=dict)
     likelihood: Likelihood = "categorical"
     blocks: tuple[BlockSpec, ...] = (BlockSpec(),)
+
+    def __post_init__(self) -> None:
+        if self.likelihood not in get_args(Likelihood):
+            raise ValueError(
+                f"likelihood must be 'categorical' or 'gaussian', got {self.likelihood!r}"
+            )
+        names = [block.name for block in self.blocks]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"blocks must have distinct names, at least one, got {names}")
 
     def __repr__(self) -> str:
         return (

@@ -52,8 +52,9 @@ class Objective:
 
     def __post_init__(self) -> None:
         for name, least in (("local_steps", 1), ("batch_size", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
         for name in ("learning_rate", "momentum", "weight_decay", "prior_weight"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):

@@ -30,13 +30,16 @@ class FlatModule:
             parameter.data = self.parameters[slot.start : slot.stop].view(slot.shape)
             parameter.grad = self.gradients[slot.start : slot.stop].view(slot.shape)
         floating = [b for b in self.module.buffers() if b.is_floating_point()]
+        self._counters = [b for b in self.module.buffers() if not b.is_floating_point()]
         for buffer, slot in zip(floating, model.layout.buffers, strict=True):
             buffer.data = self.buffers[slot.start : slot.stop].view(slot.shape)
 
     def load(self, parameters: Tensor, buffers: Tensor, *, training: bool) -> nn.Module:
-        """Fill in parameters (parameters,) and running statistics (buffers,)."""
+        """Fill in parameters (parameters,) and running statistics (buffers,); counters are 0."""
         self.parameters.copy_(parameters)
         self.buffers.copy_(buffers)
+        for counter in self._counters:
+            counter.zero_()
         if self.module.training is not training:
             self.module.train(training)
         return self.module

@@ -96,3 +96,14 @@ def test_looking_at_a_model_leaves_the_global_random_state(shared_body):
     assert shared_body.layout.num_parameters == 26
     assert repr(shared_body.module(3)).startswith("Sequential")
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_unknown_scopes_likelihoods_and_repeated_blocks_are_refused():
+    with pytest.raises(ValueError, match="scope must be 'cluster' or 'global', got 'local'"):
+        BlockSpec("head", "local")
+    with pytest.raises(ValueError, match="'categorical' or 'gaussian', got 'softmax'"):
+        Model("net", nn.Identity, (3,), 2, likelihood="softmax")
+    with pytest.raises(ValueError, match=r"distinct names, at least one, got \['a', 'a'\]"):
+        Model("net", nn.Identity, (3,), 2, blocks=(BlockSpec("a"), BlockSpec("a")))
+    with pytest.raises(ValueError, match=r"distinct names, at least one, got \[\]"):
+        Model("net", nn.Identity, (3,), 2, blocks=())

@@ -1,5 +1,7 @@
 import torch
+from torch import nn
 
+from bcfl import Model
 from bcfl.executors.flat_module import FlatModule
 
 
@@ -55,3 +57,16 @@ def test_a_module_can_work_in_float64(linear):
     mean, buffers = linear.initial(0)
     module = workspace.load(mean.double(), buffers.double(), training=False)
     assert module(torch.ones(1, 3, dtype=torch.float64)).dtype == torch.float64
+
+
+def test_statistics_that_count_batches_start_anew_with_each_load():
+    """BatchNorm with cumulative averages: what was trained before leaves no trace."""
+    model = Model("net", lambda: nn.Sequential(nn.BatchNorm1d(3, momentum=None)), (3,), 3)
+    workspace, start = flat(model), model.initial(0)
+    x = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
+    read = []
+    for _ in range(2):
+        workspace.load(*start, training=True)(x)
+        read.append(workspace.read()[1])
+    assert torch.equal(read[0], read[1])
+    torch.testing.assert_close(read[0][:3], x.mean(0))
