@@ -27,10 +27,12 @@ def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64
         held_out: (clients, clusters) summed validation losses, nats.
 
     Returns:
-        The temperature; 1 where there is nothing to choose.
+        The temperature; 1 where no client tells clusters apart by both kinds of samples.
     """
-    if losses.size == 0 or losses.shape[1] < 2:
+    telling = (np.ptp(losses, axis=1) > 0) & (np.ptp(held_out, axis=1) > 0)
+    if not telling.any():
         return 1.0
+    losses, held_out = losses[telling], held_out[telling]
 
     def log_loss(log_temperature: float) -> float:
         scaled = -losses / np.exp(log_temperature)
