@@ -1,0 +1,51 @@
+"""The examples of the README run as they are printed, one after the other."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def names():
+    """All names that the examples leave behind."""
+    namespace = {}
+    for number, block in enumerate(BLOCKS):
+        exec(compile(block, f"README example {number}", "exec"), namespace)
+        if number == 0:
+            namespace["first"] = namespace["run"]
+    return namespace
+
+
+def test_there_are_three_examples():
+    assert len(BLOCKS) == 3
+
+
+def test_the_session_gives_what_its_comments_say(names):
+    run = names["first"]
+    assert run.state.round == 25
+    np.testing.assert_allclose(names["probabilities"].sum(axis=1), 1.0)
+    assert set(names["graph"]) == set(run.clients)
+    assert names["tree"].in_degree("r25h0") == 1
+    groups = names["clients"].groups
+    by_cluster = {}
+    for client, row in zip(run.clients, names["probabilities"], strict=True):
+        by_cluster.setdefault(int(row.argmax()), set()).add(groups[client])
+    assert all(len(members) == 1 for members in by_cluster.values())
+
+
+def test_a_policy_of_ones_own_associates_once(names):
+    history = names["run"].state.history
+    first = history[0].associations[0].labels
+    assert (first >= 0).all()
+    for snapshot in history:
+        np.testing.assert_array_equal(snapshot.associations[0].labels, first)
+
+
+def test_the_assignment_example_gives_what_its_comments_say(names):
+    assert names["ranked"].labels.tolist() == [[0, 0, 1], [0, 1, 1], [1, 0, 1]]
+    assert np.exp(names["ranked"].log_captured_mass) == pytest.approx(0.762, abs=5e-4)
