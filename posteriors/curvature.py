@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import get_args
 
@@ -13,6 +11,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from posteriors.layers import rule_for
 from posteriors.layers.support import UnsupportedLayerError, layers_with_parameters
+from posteriors.network import eval_mode
 from posteriors.output_factors import (
     CurvatureKind,
     Likelihood,
@@ -82,7 +81,7 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
             f"got shapes {tuple(inputs.shape)} and {tuple(targets.shape)}"
         )
     layers = layers_with_parameters(module)
-    with _eval_mode(module), torch.inference_mode(False), torch.enable_grad():
+    with eval_mode(module), torch.inference_mode(False), torch.enable_grad():
         inputs = inputs.clone() if inputs.is_inference() else inputs
         total = {id(p): torch.zeros_like(p, requires_grad=False) for p in module.parameters()}
         outputs, size = _probe(module, layers, inputs[:1].detach())
@@ -189,14 +188,3 @@ def _check_names(kind: str, likelihood: str) -> None:
     if likelihood not in get_args(Likelihood):
         allowed = ", ".join(get_args(Likelihood))
         raise ValueError(f"likelihood must be one of {allowed}, got {likelihood!r}")
-
-
-@contextmanager
-def _eval_mode(module: nn.Module) -> Iterator[None]:
-    modes = [(layer, layer.training) for layer in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for layer, training in modes:
-            layer.training = training

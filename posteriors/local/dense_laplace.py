@@ -1,0 +1,177 @@
+"""Laplace approximations with a dense covariance: last layer, subnetwork or all parameters."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from posteriors.curvature import diagonal_curvature
+from posteriors.gauss_newton import gauss_newton_matrix
+from posteriors.gaussian import DiagonalGaussian
+from posteriors.likelihood_curvature import DenseCurvature
+from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
+from posteriors.local.laplace_fit import LaplaceOptions, laplace_fit
+from posteriors.network import eval_mode, free_indices, indices_of
+from posteriors.output_factors import Likelihood
+from posteriors.predictive import Link
+
+
+@dataclass(frozen=True)
+class LastLayerLaplace:
+    """`laplace-last-layer`: the last layer jointly Gaussian, the features known.
+
+    Takes any diagonal prior, of which only the last layer's part is used.
+
+    Attributes:
+        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        link: How its predictive turns logits into probabilities.
+        max_parameters: Largest last layer that is fitted.
+    """
+
+    likelihood: Likelihood = "categorical"
+    link: Link = "probit"
+    max_parameters: int = 3000
+
+    def fit(
+        self,
+        module: nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        prior: DiagonalGaussian,
+        *,
+        seed: int = 0,
+    ) -> LocalFit:
+        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        check_prior(module, prior)
+        name, layer = _last_layer(module, inputs)
+        own = [f"{name}.{parameter}" if name else parameter for parameter, _ in _own(layer)]
+        if not all(value.requires_grad for _, value in _own(layer)):
+            raise UnsupportedFitError(f"laplace-last-layer needs layer {name!r} to be trainable")
+        indices = indices_of(module, set(own))
+        _refuse_many("laplace-last-layer", len(indices), self.max_parameters)
+        return _dense_fit("laplace-last-layer", module, (inputs, targets), prior, indices, self)
+
+
+@dataclass(frozen=True)
+class FullLaplace:
+    """`laplace-full`: all trainable parameters jointly Gaussian, for small networks.
+
+    Takes any diagonal prior.
+
+    Attributes:
+        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        link: How its predictive turns logits into probabilities.
+        max_parameters: Most parameters that are fitted; the matrix has their square in entries.
+    """
+
+    likelihood: Likelihood = "categorical"
+    link: Link = "probit"
+    max_parameters: int = 3000
+
+    def fit(
+        self,
+        module: nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        prior: DiagonalGaussian,
+        *,
+        seed: int = 0,
+    ) -> LocalFit:
+        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        check_prior(module, prior)
+        indices = free_indices(module)
+        _refuse_many("laplace-full", len(indices), self.max_parameters)
+        return _dense_fit("laplace-full", module, (inputs, targets), prior, indices, self)
+
+
+@dataclass(frozen=True)
+class SubnetworkLaplace:
+    """`laplace-subnetwork`: the least determined parameters jointly Gaussian, the rest known.
+
+    The parameters with the largest variance under the diagonal Laplace approximation are chosen
+    (Daxberger et al., 2021, "Bayesian deep learning via subnetwork inference"). Takes any diagonal
+    prior, of which only the chosen part is used.
+
+    Attributes:
+        size: Number of parameters to choose; all of them if there are fewer.
+        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        link: How its predictive turns logits into probabilities.
+    """
+
+    size: int = 200
+    likelihood: Likelihood = "categorical"
+    link: Link = "probit"
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        if self.size < 1:
+            raise ValueError(f"size must be at least 1, got {self.size}")
+
+    def fit(
+        self,
+        module: nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        prior: DiagonalGaussian,
+        *,
+        seed: int = 0,
+    ) -> LocalFit:
+        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        check_prior(module, prior)
+        curvature = diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)
+        free = free_indices(module)
+        precision = prior.precision.expand(prior.mean.shape).double() + curvature.double()
+        order = precision.cpu()[free].argsort(stable=True)
+        indices = free[order[: self.size]].sort().values
+        return _dense_fit("laplace-subnetwork", module, (inputs, targets), prior, indices, self)
+
+
+def _dense_fit(
+    method: str,
+    module: nn.Module,
+    data: tuple[Tensor, Tensor],
+    prior: DiagonalGaussian,
+    indices: Tensor,
+    options: LaplaceOptions,
+) -> LocalFit:
+    """Fit the chosen parameters jointly, on a float64 copy of the network."""
+    twin = copy.deepcopy(module).double()
+    inputs, targets = data
+    inputs = inputs.double() if inputs.is_floating_point() else inputs
+    indices = indices.to(prior.mean.device)
+    matrix = gauss_newton_matrix(twin, inputs, targets, options.likelihood, indices)
+    structure = DenseCurvature(matrix, indices)
+    return laplace_fit(method, twin, (inputs, targets), prior, structure, options)
+
+
+def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
+    """Name and layer of the last fully connected layer, which must be the last with parameters."""
+    called: list[nn.Module] = []
+    names = {layer: name for name, layer in module.named_modules() if _own(layer)}
+    hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in names]
+    try:
+        with eval_mode(module), torch.no_grad():
+            module(inputs[:1])
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not called or not isinstance(called[-1], nn.Linear):
+        found = type(called[-1]).__name__ if called else "none"
+        raise UnsupportedFitError(
+            f"laplace-last-layer needs a Linear layer as the last with parameters, found {found}"
+        )
+    return names[called[-1]], called[-1]
+
+
+def _own(layer: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    return list(layer.named_parameters(recurse=False))
+
+
+def _refuse_many(method: str, count: int, most: int) -> None:
+    if count > most:
+        raise UnsupportedFitError(
+            f"{method} fits at most max_parameters={most} parameters jointly, got {count}"
+        )

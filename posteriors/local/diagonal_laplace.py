@@ -1,0 +1,58 @@
+"""Laplace approximation with a diagonal covariance, by our own curvature."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from posteriors.curvature import diagonal_curvature
+from posteriors.gaussian import DiagonalGaussian
+from posteriors.likelihood_curvature import DiagonalCurvature
+from posteriors.local.fit import LocalFit, check_prior
+from posteriors.local.laplace_fit import laplace_fit
+from posteriors.network import free_indices
+from posteriors.output_factors import CurvatureKind, Likelihood
+from posteriors.predictive import Link
+
+
+@dataclass(frozen=True)
+class DiagonalLaplace:
+    """`laplace-diag`: independent parameters, any diagonal prior, networks of any size.
+
+    Attributes:
+        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        kind: Which curvature; `mc_ggn` draws targets from the seed.
+        link: How its predictive turns logits into probabilities.
+    """
+
+    likelihood: Likelihood = "categorical"
+    kind: CurvatureKind = "ggn"
+    link: Link = "probit"
+
+    def fit(
+        self,
+        module: nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        prior: DiagonalGaussian,
+        *,
+        seed: int = 0,
+    ) -> LocalFit:
+        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        check_prior(module, prior)
+        values = diagonal_curvature(
+            module,
+            inputs,
+            targets,
+            kind=self.kind,
+            likelihood=self.likelihood,
+            generator=torch.Generator().manual_seed(seed),
+        )
+        free = free_indices(module).to(values.device)
+        known = len(free) < len(values)
+        structure = DiagonalCurvature(values[free], free) if known else DiagonalCurvature(values)
+        twin = copy.deepcopy(module)
+        return laplace_fit("laplace-diag", twin, (inputs, targets), prior, structure, self)

@@ -1,0 +1,109 @@
+"""Local posteriors of logistic regression against a grid and against a Pyro program of its own."""
+
+import numpy as np
+import pyro
+import pyro.distributions as dist
+import pytest
+import torch
+from pyro.infer import MCMC, NUTS
+from scipy.special import log_expit, logsumexp
+from torch import nn
+
+from posteriors.gaussian import DiagonalGaussian
+from posteriors.local import DiagonalLaplace, FullLaplace, NoUTurn, Variational
+from posteriors.mode import find_mode
+
+PRIOR_MEAN, PRIOR_PRECISION = np.array([0.4, -0.3]), np.array([0.8, 2.0])
+
+
+class TwoLogits(nn.Module):
+    """Logits (0, w x): binary logistic regression as a two-class network."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1, bias=False, dtype=torch.float64)
+
+    def forward(self, x):
+        logit = self.layer(x)
+        return torch.cat([torch.zeros_like(logit), logit], 1)
+
+
+def data(size=25):
+    random = np.random.default_rng(5)
+    inputs = random.normal(size=(size, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])
+    classes = (random.random(size) < 1 / (1 + np.exp(-inputs @ [1.5, -1.0]))).astype(np.int64)
+    return inputs, classes
+
+
+def grid_posterior(inputs, classes):
+    """Mean, deviations and log evidence by summing over a fine grid."""
+    axis = np.linspace(-7, 7, 561)
+    weights = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+    signs = 2 * classes - 1
+    logs = log_expit(weights @ (inputs * signs[:, None]).T).sum(1)
+    deviations = (weights - PRIOR_MEAN) ** 2 * PRIOR_PRECISION
+    logs += 0.5 * (np.log(PRIOR_PRECISION / (2 * np.pi)) - deviations).sum(1)
+    evidence = logsumexp(logs) + 2 * np.log(axis[1] - axis[0])
+    p = np.exp(logs - logsumexp(logs))
+    mean = p @ weights
+    return mean, np.sqrt(p @ (weights - mean) ** 2), evidence, (weights, p)
+
+
+def fit(method):
+    inputs, classes = data()
+    tensors = torch.from_numpy(inputs), torch.from_numpy(classes)
+    prior = DiagonalGaussian(torch.from_numpy(PRIOR_MEAN), torch.from_numpy(PRIOR_PRECISION))
+    module = TwoLogits()
+    nn.init.zeros_(module.layer.weight)
+    mode = find_mode(module, *tensors, prior)
+    with torch.no_grad():
+        module.layer.weight.copy_(mode.parameters[None])
+    return method.fit(module, *tensors, prior, seed=4)
+
+
+def test_nuts_is_the_posterior():
+    """Means within 5 standard errors, deviations and predictions within 12 %."""
+    mean, deviation, evidence, (weights, p) = grid_posterior(*data())
+    fitted = fit(NoUTurn(draws=500, warmup=100))
+    np.testing.assert_allclose((fitted.mean.numpy() - mean) / deviation, 0, atol=5 / np.sqrt(500))
+    draws = fitted.predictive.draws.numpy()
+    np.testing.assert_allclose(draws.std(0), deviation, rtol=0.12)
+    np.testing.assert_allclose(fitted.curvature, deviation**-2 - PRIOR_PRECISION, rtol=0.35)
+    assert fitted.log_evidence == pytest.approx(evidence, abs=0.05)
+    probes = np.array([[1.0, 1.0], [2.0, -3.0]])
+    expected = np.exp(log_expit(weights @ probes.T)).T @ p
+    actual = fitted.predictive.probabilities(torch.from_numpy(probes))[:, 1]
+    np.testing.assert_allclose(actual, expected, atol=0.03)
+
+
+def test_nuts_agrees_with_a_pyro_program_written_apart():
+    inputs, classes = (torch.from_numpy(part) for part in data())
+
+    def program():
+        weights = pyro.sample(
+            "w", dist.Normal(torch.from_numpy(PRIOR_MEAN),
+                             torch.from_numpy(PRIOR_PRECISION**-0.5)).to_event(1)
+        )  # fmt: skip
+        with pyro.plate("n", len(inputs)):
+            pyro.sample("y", dist.Bernoulli(logits=inputs @ weights), obs=classes.double())
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        chain = MCMC(NUTS(program), num_samples=300, warmup_steps=100, disable_progbar=True)
+        chain.run()
+    reference = chain.get_samples()["w"]
+    fitted = fit(NoUTurn(draws=500, warmup=100))
+    distance = (fitted.mean - reference.mean(0)) / reference.std(0)
+    assert float(distance.abs().max()) < 0.35
+    ratio = fitted.predictive.draws.std(0) / reference.std(0)
+    assert float((ratio - 1).abs().max()) < 0.2
+
+
+def test_approximations_come_near():
+    mean, deviation, evidence, _ = grid_posterior(*data())
+    full, diagonal = fit(FullLaplace()), fit(DiagonalLaplace())
+    assert full.log_evidence == pytest.approx(evidence, abs=0.15)
+    assert abs(full.log_evidence - evidence) < abs(diagonal.log_evidence - evidence)
+    variational = fit(Variational(steps=800))
+    np.testing.assert_allclose((variational.mean.numpy() - mean) / deviation, 0, atol=0.2)
+    assert evidence - 0.5 < variational.log_evidence < evidence
