@@ -23,9 +23,8 @@ from difflib import get_close_matches
 from typing import cast
 
 from bcfl.federation import Method
-from bcfl.policies import KMeansAssociation, LikelihoodAssociation, Policy, SingleCluster, WarmUp
+from bcfl.policies import KMeansAssociation, LikelihoodAssociation, SingleCluster, WarmUp
 from bcfl.policies.association_prior import AssociationPrior
-from bcfl.requests import Objective
 from bcfl.settings import Settings as Settings
 from bcfl.trackers import (
     AdaptiveMultiHypothesis,
@@ -190,11 +189,6 @@ def with_warm_up(method: Method, settings: Settings) -> Method:
     """
     if method.num_clusters == 1:
         raise ValueError(f"method {method.name!r} has one cluster: there is no warm-up for it")
-    first = KMeansAssociation(method.num_clusters, _objective(method.policy), "equal")
+    first = KMeansAssociation(method.num_clusters, method.policy.objective, "equal")
     policy = WarmUp(first, method.policy, settings.warm_up_rounds)
     return replace(method, policy=policy, name=f"{method.name}-w")
-
-
-def _objective(policy: Policy) -> Objective:
-    objective: Objective = policy.objective  # type: ignore[attr-defined]
-    return objective

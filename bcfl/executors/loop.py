@@ -90,7 +90,7 @@ class LoopExecutor:
                 case Score():
                     scores.append(request)
         outcomes |= score_models(
-            self._workspace, self.model, models, self.clients, scores, (self.seed, round)
+            self._workspace, self.model, models, self.clients, scores, self.seed
         )
         return outcomes
 

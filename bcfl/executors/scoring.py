@@ -32,7 +32,7 @@ def score_models(
     models: Mapping[str, Posterior],
     clients: Mapping[str, ClientData],
     requests: Sequence[Score],
-    when: tuple[int, int],
+    seed: int,
 ) -> Outcomes:
     """Answer score requests, loading each model once.
 
@@ -42,7 +42,7 @@ def score_models(
         models: posteriors by key.
         clients: the clients' data.
         requests: what to score; all clients are known here.
-        when: seed of the run and number of the round, which pick the subsets.
+        seed: of the run, which picks the subsets.
     """
     outcomes: Outcomes = {}
     views: dict[Score, View] = {}
@@ -55,7 +55,7 @@ def score_models(
                 f"client {request.client!r} cannot give {request.statistic} on {request.view!r}",
             )
             continue
-        views[request] = _subset(view, request, when)
+        views[request] = _subset(view, request, seed)
         for key in dict.fromkeys(request.models):
             asking[key].append(request)
     parts: dict[Score, dict[str, object]] = defaultdict(dict)
@@ -72,8 +72,9 @@ def _fits(request: Score, model: Model) -> bool:
     return request.statistic != "prediction" or model.likelihood == "categorical"
 
 
-def _subset(view: View, request: Score, when: tuple[int, int]) -> View:
-    chosen = subset(len(view), request.samples, *when, request.client, "score")
+def _subset(view: View, request: Score, seed: int) -> View:
+    """The same samples for all models and rounds, so that sums over rounds can be compared."""
+    chosen = subset(len(view), request.samples, seed, 0, request.client, "score")
     return view if chosen is None else view.take(chosen.to(view.inputs.device))
 
 

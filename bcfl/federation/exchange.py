@@ -52,7 +52,7 @@ class RoundExchange:
             return result
 
     def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
-        """Scores that hold in later rounds too: of all samples, of models that live on.
+        """Scores that hold in later rounds too, since their models live on.
 
         Args:
             keys: of the models that live on.
@@ -63,7 +63,6 @@ class RoundExchange:
             if isinstance(request, Score)
             and request.statistic == "loss"
             and request.models[0] in keys
-            and (request.samples is None or request.samples >= answer.num_samples)
         }
 
     def _answer(self, exchange: Exchange) -> Replies:

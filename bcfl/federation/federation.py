@@ -8,7 +8,7 @@ from functools import cached_property
 
 import torch
 
-from bcfl.clients import ClientData, sorted_clients, with_validation
+from bcfl.clients import TRAIN, ClientData, sorted_clients, with_validation
 from bcfl.devices import device_named
 from bcfl.executors import Executor, LoopExecutor, Unreliable
 from bcfl.federation.method import Method
@@ -17,6 +17,8 @@ from bcfl.federation.run import Run
 from bcfl.federation.state import FederationState, RoundRecord, initial_state
 from bcfl.model import Model
 from bcfl.policies import Policy
+from bcfl.requests import Objective
+from posteriors import diagonal_curvature
 
 OnRound = Callable[[FederationState, RoundRecord], None]
 
@@ -70,6 +72,8 @@ class Federation:
         for data in self.data:
             check_fit(data, self.model)
         device_named(self.device)
+        shape = tuple(self.data[0].views[TRAIN].inputs.shape[1:])
+        check_model(self.model, self.recipe.policy.objective, shape)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.data)} clients, {self.model!r}, {self.recipe.name})"
@@ -115,8 +119,8 @@ class Federation:
         Raises:
             ValueError: `rounds` is below 1, or `state` is of other clients.
         """
-        if rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {rounds}")
+        if not isinstance(rounds, int) or rounds < 1:
+            raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
         state = self.initial_state() if state is None else state
         theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.data]
         if list(theirs) != ours:
@@ -130,6 +134,36 @@ class Federation:
             if on_round is not None:
                 on_round(state, record)
         return Run(self.model, state, tuple(records), {d.client: d.group for d in self.data})
+
+
+def check_model(model: Model, objective: Objective, shape: tuple[int, ...]) -> None:
+    """Run a model on one sample of zeros, and its curvature where the objective asks for it.
+
+    Args:
+        model: the architecture.
+        objective: what the clients will do.
+        shape: of one sample.
+
+    Raises:
+        ValueError: the model does not take such samples, gives another number of outputs, or has a
+            layer whose curvature is not known.
+    """
+    module, sample = model.module().eval(), torch.zeros(1, *shape)
+    try:
+        with torch.no_grad():
+            outputs = module(sample)
+    except RuntimeError as error:
+        raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
+    if tuple(outputs.shape) != (1, model.num_outputs):
+        raise ValueError(
+            f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
+            f"{tuple(outputs.shape)} for one sample"
+        )
+    if objective.reports_precision:
+        targets = torch.zeros(1, model.num_outputs)
+        if model.likelihood == "categorical":
+            targets = torch.zeros(1, dtype=torch.int64)
+        diagonal_curvature(module, sample, targets, likelihood=model.likelihood)
 
 
 def check_fit(data: ClientData, model: Model) -> None:

@@ -89,13 +89,14 @@ def server_round(
         method.tracker.candidates_per_parent,
     )
     hypotheses, info = talk.drive(
-        method.tracker.step(state.hypotheses, method.policy, method.aggregation, model, context)
+        method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)
     )
     ledger = talk.ledger
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()
     tested = _tested(directory, everyone) if setting.evaluates else ()
-    evaluations = _evaluate(executor, model, hypotheses, tested, round)
+    evaluations, failures = _evaluate(executor, model, hypotheses, tested, round)
+    ledger.failures += failures
     ledger.seconds["evaluate"] = perf_counter() - testing
     snapshot = Snapshot.of(hypotheses)
     record = RoundRecord(round + 1, present, snapshot, evaluations, info, ledger)
@@ -135,7 +136,8 @@ def _evaluate(
     hypotheses: HypothesisSet,
     clients: Sequence[str],
     round: int,
-) -> Mapping[str, PredictionSums]:
+) -> tuple[Mapping[str, PredictionSums], list[str]]:
     if model.likelihood != "categorical" or not clients:
-        return {}
-    return RoundExchange(executor, model, round).drive(evaluate(hypotheses, clients))
+        return {}, []
+    talk = RoundExchange(executor, model, round)
+    return talk.drive(evaluate(hypotheses, clients)), talk.ledger.failures

@@ -48,7 +48,7 @@ class RoundRecord:
 
     Attributes:
         round: rounds done, this one included.
-        participants: clients that took part.
+        participants: clients that were asked; `ledger.failures` says who did not answer.
         snapshot: associations and weights after the round.
         evaluations: predictions of each client's served mixture on its test samples; clients
             without test samples, or that did not answer, are left out.

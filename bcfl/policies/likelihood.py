@@ -106,8 +106,8 @@ class LikelihoodAssociation:
             temperature = fitted_temperature(losses, held_out)
         log_prior = self.prior.log_probabilities(hypothesis.association, clients)
         cost = -log_association_weight(losses, counts, temperature) - log_prior
-        costs = Costs(tuple(clients), cost)
-        ranking = ranked(hypothesis, costs, self.objective, self.cluster_size, self.solver)
+        costs = Costs(tuple(clients), cost, self.cluster_size)
+        ranking = ranked(hypothesis, costs, self.objective, self.solver)
         if joint:
             wanted = context.candidates_per_parent
             limit = None if wanted is None else max(wanted, self.reweighed)

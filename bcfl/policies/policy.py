@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bcfl.association import Association
 from bcfl.hypothesis import Hypothesis
 from bcfl.model import Model
+from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Replies, Steps, Train, Trained
 
@@ -64,10 +65,12 @@ class Costs:
     Attributes:
         clients: names of the rows.
         values: (clients, clusters) negative log weight of each client in each cluster, nats.
+        cluster_size: bounds on the number of clients per cluster.
     """
 
     clients: tuple[str, ...]
     values: NDArray[np.float64]
+    cluster_size: ClusterSize = FREE
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +129,11 @@ class Policy(Protocol):
     @property
     def num_clusters(self) -> int:
         """Number of clusters that the policy starts with."""
+        ...
+
+    @property
+    def objective(self) -> Objective:
+        """How the clients train."""
         ...
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import assignment
 from bcfl.hypothesis import Hypothesis
-from bcfl.policies.capacity import ClusterSize
 from bcfl.policies.policy import Candidate, Costs, Ranking, candidate
 from bcfl.requests import Objective
 
@@ -19,19 +18,17 @@ def ranked(
     parent: Hypothesis,
     costs: Costs,
     objective: Objective,
-    sizes: ClusterSize,
     solver: assignment.SolverName,
 ) -> Ranking:
     """The associations of a cost matrix, best first, lazily.
 
     Args:
         parent: hypothesis that they follow.
-        costs: negative log weight of each client in each cluster, nats.
+        costs: negative log weight of each client in each cluster, nats, and bounds on sizes.
         objective: local objective of the trainings.
-        sizes: bounds on the number of clients per cluster.
         solver: which algorithm ranks.
     """
-    lower, upper = sizes.left_for(costs.clients, parent.association)
+    lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
 
     def candidates() -> Iterator[Candidate]:
         for one in assignment.iter_assignments(costs.values, lower, upper, solver=solver):

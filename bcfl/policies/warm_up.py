@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.policy import Policy, Ranking, RoundContext
-from bcfl.requests import Steps
+from bcfl.requests import Objective, Steps
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class WarmUp:
     def num_clusters(self) -> int:
         """Number of clusters of both."""
         return self.then.num_clusters
+
+    @property
+    def objective(self) -> Objective:
+        """How the clients train after the warm-up."""
+        return self.then.objective
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by whichever policy this round belongs to."""

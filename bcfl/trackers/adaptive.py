@@ -16,7 +16,6 @@ import numpy as np
 import assignment
 from bcfl.aggregation import Aggregation
 from bcfl.hypothesis import Hypothesis, HypothesisSet
-from bcfl.model import Model
 from bcfl.policies.policy import Policy, RoundContext
 from bcfl.requests import Steps
 from bcfl.trackers.near_copies import NearCopies
@@ -70,14 +69,13 @@ class AdaptiveMultiHypothesis:
         hypotheses: HypothesisSet,
         policy: Policy,
         aggregation: Aggregation,
-        model: Model,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank, cap to the effective number, train, merge near copies, propose."""
         competing = hypotheses.competing
         successors, log_total = yield from expand(competing, policy, aggregation, context, None)
         kept = self._kept(successors, competing, context.round)
-        trained = yield from train(competing, kept, aggregation, model, context)
+        trained = yield from train(competing, kept, aggregation, context)
         children = trained.children
         if self.n_scan is not None:
             children = self.n_scan.pruned(children)
@@ -85,10 +83,10 @@ class AdaptiveMultiHypothesis:
         held = float(np.logaddexp.reduce([h.log_weight for h in children]))
         best = replace(best, log_weight=best.log_weight - held)
         if self.near_copies is not None:
-            children = self.near_copies.merge(children, aggregation, model)
+            children = self.near_copies.merge(children, aggregation, context.model)
         captured = log_captured_mass(children, log_total)
         after = HypothesisSet.weighted(children, context.round + 1, captured)
-        proposed = self._proposed(competing, best, trained, aggregation, (model, context))
+        proposed = self._proposed(competing, best, trained, aggregation, context)
         return replace(after, proposals=proposed), trained.info
 
     def _kept(
@@ -108,15 +106,14 @@ class AdaptiveMultiHypothesis:
         best: Successor,
         trained: Trained,
         aggregation: Aggregation,
-        where: tuple[Model, RoundContext],
+        context: RoundContext,
     ) -> tuple[Hypothesis, ...]:
         """Alternatives to the best hypothesis, made of the trainings that it has had."""
-        model, context = where
         parent = competing[best.parent]
         made = []
         for chosen in every_proposal(self.proposals, best.candidate, trained.answers, context):
             clusters, _ = aggregation.combine(
-                model, parent, chosen, trained.answers, trained.known, context.round
+                context.model, parent, chosen, trained.answers, trained.known, context.round
             )
             made.append(
                 Hypothesis(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from bcfl.aggregation import Aggregation
 from bcfl.hypothesis import HypothesisSet
 from bcfl.merging import merge_hypotheses
-from bcfl.model import Model
 from bcfl.policies.policy import Policy, RoundContext
 from bcfl.requests import Steps
 from bcfl.trackers.tracker import TrackerInfo, expand, log_captured_mass, train
@@ -40,15 +39,14 @@ class Consensus:
         hypotheses: HypothesisSet,
         policy: Policy,
         aggregation: Aggregation,
-        model: Model,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank, train for the M best, merge."""
         successors, log_total = yield from expand(
             hypotheses.hypotheses, policy, aggregation, context, self.num_associations
         )
-        trained = yield from train(hypotheses.hypotheses, successors, aggregation, model, context)
+        trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
         captured = log_captured_mass(successors, log_total)
         weighted = HypothesisSet.weighted(trained.children, context.round + 1, captured)
-        merged = merge_hypotheses(aggregation, model, weighted.hypotheses)
+        merged = merge_hypotheses(aggregation, context.model, weighted.hypotheses)
         return HypothesisSet((merged,), context.round + 1, captured), trained.info

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from bcfl.aggregation import Aggregation
 from bcfl.hypothesis import HypothesisSet
-from bcfl.model import Model
 from bcfl.policies.policy import Policy, RoundContext
 from bcfl.requests import Steps
 from bcfl.trackers.tracker import TrackerInfo, expand, log_captured_mass, train
@@ -23,31 +22,30 @@ class MultiHypothesis:
     """
 
     max_hypotheses: int
-    candidates_per_parent: int = 0
+    candidates_per_parent: int | None = None
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
             raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
-        if self.candidates_per_parent < 0:
+        if self.candidates_per_parent is None:
+            object.__setattr__(self, "candidates_per_parent", self.max_hypotheses)
+        elif self.candidates_per_parent < 1:
             raise ValueError(
                 f"candidates_per_parent must be at least 1, got {self.candidates_per_parent}"
             )
-        if self.candidates_per_parent == 0:
-            object.__setattr__(self, "candidates_per_parent", self.max_hypotheses)
 
     def step(
         self,
         hypotheses: HypothesisSet,
         policy: Policy,
         aggregation: Aggregation,
-        model: Model,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank over all hypotheses, cap, then train the survivors alone."""
         successors, log_total = yield from expand(
             hypotheses.hypotheses, policy, aggregation, context, self.max_hypotheses
         )
-        trained = yield from train(hypotheses.hypotheses, successors, aggregation, model, context)
+        trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
         captured = log_captured_mass(successors, log_total)
         return HypothesisSet.weighted(trained.children, context.round + 1, captured), trained.info
 
@@ -66,11 +64,10 @@ class Greedy:
         hypotheses: HypothesisSet,
         policy: Policy,
         aggregation: Aggregation,
-        model: Model,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """One step of the multi-hypothesis tracker with one hypothesis."""
-        return (yield from MultiHypothesis(1).step(hypotheses, policy, aggregation, model, context))
+        return (yield from MultiHypothesis(1).step(hypotheses, policy, aggregation, context))
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,6 @@ class Exact:
         hypotheses: HypothesisSet,
         policy: Policy,
         aggregation: Aggregation,
-        model: Model,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Expand without pruning.
@@ -114,6 +110,6 @@ class Exact:
         successors, log_total = yield from expand(
             hypotheses.hypotheses, policy, aggregation, context, None
         )
-        trained = yield from train(hypotheses.hypotheses, successors, aggregation, model, context)
+        trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
         captured = log_captured_mass(successors, log_total)
         return HypothesisSet.weighted(trained.children, context.round + 1, captured), trained.info

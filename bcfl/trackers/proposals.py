@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from bcfl.policies.capacity import FREE
 from bcfl.policies.policy import Candidate, RoundContext
 from bcfl.requests import Train, Trained
 from bcfl.trackers.moves import price_of_freeing, split_into, splits, widened, without
@@ -134,8 +135,10 @@ def every_proposal(
     answers: Mapping[Train, Trained],
     context: RoundContext,
 ) -> list[Candidate]:
-    """What all kinds of proposals have to offer."""
-    return [made for one in proposals for made in one.propose(chosen, answers, context)]
+    """What all kinds of proposals have to offer, within the bounds on cluster sizes."""
+    sizes = FREE if chosen.costs is None else chosen.costs.cluster_size
+    every = (made for one in proposals for made in one.propose(chosen, answers, context))
+    return [made for made in every if sizes.allows(made.association)]
 
 
 def check_least(proposal: Proposal, **least: int) -> None:

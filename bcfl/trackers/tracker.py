@@ -12,7 +12,6 @@ import numpy as np
 
 from bcfl.aggregation import Aggregation, FusionReport
 from bcfl.hypothesis import Hypothesis, HypothesisSet
-from bcfl.model import Model
 from bcfl.policies.policy import Candidate, Policy, RoundContext, answered
 from bcfl.posterior import Block
 from bcfl.requests import Exchange, Steps, Train, together
@@ -47,7 +46,6 @@ class Tracker(Protocol):
         hypotheses: HypothesisSet,
         policy: Policy,
         aggregation: Aggregation,
-        model: Model,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Yield requests, receive replies, and return the hypotheses after the round."""
@@ -129,7 +127,6 @@ def train(
     parents: Sequence[Hypothesis],
     successors: Sequence[Successor],
     aggregation: Aggregation,
-    model: Model,
     context: RoundContext,
 ) -> Steps[Trained]:
     """Train for all successors at once and aggregate; equal work is done once."""
@@ -143,7 +140,9 @@ def train(
     children, report = [], FusionReport()
     for successor in successors:
         chosen, parent = successor.candidate, parents[successor.parent]
-        clusters, seen = aggregation.combine(model, parent, chosen, answers, known, context.round)
+        clusters, seen = aggregation.combine(
+            context.model, parent, chosen, answers, known, context.round
+        )
         report += seen
         children.append(
             Hypothesis(

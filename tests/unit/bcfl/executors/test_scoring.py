@@ -17,8 +17,8 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def ask(newborn):
-    def of(model, clients, requests, round=0, seeds=(0, 1)):
-        executor = LoopExecutor.on(clients, model, 0, CPU, torch.float32)
+    def of(model, clients, requests, round=0, seeds=(0, 1), run=0):
+        executor = LoopExecutor.on(clients, model, run, CPU, torch.float32)
         models = [newborn(model, seed) for seed in seeds]
         keys = {f"m{i}": m for i, m in enumerate(models)}
         return executor.answer(requests, keys, round)
@@ -46,7 +46,7 @@ def test_a_subset_estimates_the_total_and_its_error(linear, make_client, ask):
     everything = Score("a", ("m0",))
     few = Score("a", ("m0",), samples=8)
     truth = ask(linear, [data], [everything])[everything]["m0"].total
-    drawn = [ask(linear, [data], [few], round)[few]["m0"] for round in range(600)]
+    drawn = [ask(linear, [data], [few], run=run)[few]["m0"] for run in range(600)]
     totals = np.array([one.total for one in drawn])
     assert abs(totals.mean() - truth) < 5 * totals.std() / math.sqrt(600)
     squared = np.mean([one.standard_error**2 for one in drawn])
@@ -59,6 +59,12 @@ def test_all_models_see_the_same_subset(linear, make_client, ask):
     alone = Score("a", ("m1",), samples=8)
     answers = ask(linear, [make_client("a", 40)], [both, alone])
     assert answers[both]["m1"] == answers[alone]["m1"]
+
+
+def test_the_subset_is_the_same_in_all_rounds(linear, make_client, ask):
+    few, data = Score("a", ("m0",), samples=8), make_client("a", 40)
+    first, later = (ask(linear, [data], [few], round)[few] for round in (0, 7))
+    assert first == later
 
 
 def test_one_sample_has_no_measurable_spread(linear, make_client, ask):

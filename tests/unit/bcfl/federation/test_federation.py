@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import ClientData, Federation, Method, Objective
+from bcfl import ClientData, Federation, Method, Model, Objective, methods
 from bcfl.policies import KMeansAssociation, SingleCluster
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 
@@ -89,8 +89,31 @@ def test_a_class_may_be_absent_from_the_training_data(linear):
 
 @pytest.mark.parametrize("rounds", [0, -1])
 def test_at_least_one_round_is_run(linear, clients, rounds):
-    with pytest.raises(ValueError, match=f"rounds must be at least 1, got {rounds}"):
+    with pytest.raises(
+        ValueError, match=f"rounds must be a whole number of at least 1, got {rounds}"
+    ):
         Federation(clients, linear, ONE).run(rounds)
+
+
+def test_rounds_are_whole_numbers(linear, clients):
+    with pytest.raises(ValueError, match=r"whole number of at least 1, got 2\.5"):
+        Federation(clients, linear, ONE).run(2.5)
+
+
+def test_a_model_with_other_outputs_is_refused_early(clients):
+    wide = Model("wide", lambda: torch.nn.Linear(3, 5), (3,), 2)
+    with pytest.raises(
+        ValueError, match=r"must give outputs of shape \(samples, 2\), got \(1, 5\)"
+    ):
+        Federation(clients, wide, ONE)
+
+
+def test_a_layer_without_curvature_is_refused_early(clients):
+    def odd():
+        return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.PReLU())
+
+    with pytest.raises(ValueError, match="PReLU"):
+        Federation(clients, Model("odd", odd, (3,), 2), methods.build("bcfl-g"))
 
 
 def test_a_state_of_other_clients_is_refused(linear, clients):

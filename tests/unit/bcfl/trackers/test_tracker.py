@@ -129,7 +129,6 @@ def step(tracker, parents, linear, context, memory="replace"):
             parents,
             Table(WEIGHTS, []),
             Aggregation(memory=memory),
-            linear,
             context(NAMES, 3, tracker.candidates_per_parent),
         ),
         trained,
