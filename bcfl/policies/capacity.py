@@ -53,8 +53,9 @@ class ClusterSize:
     ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
         """(clusters,) bounds for the clients that choose now, given those that stay where they are.
 
-        Where the clients at hand are too few to fill all clusters up, the lower bounds are met as
-        evenly as they can be.
+        Where the clients at hand are too few to give every cluster its fewest, each of them goes
+        where one is missing, as evenly as can be. So no cluster lacks any as soon as all clients
+        have been seen.
 
         Args:
             clients: those that choose.
@@ -68,12 +69,21 @@ class ClusterSize:
         staying = association.labels.copy()
         staying[[association.position[client] for client in clients]] = UNSEEN
         sizes = np.bincount(staying[staying != UNSEEN], minlength=association.num_clusters)
-        lower = np.maximum(self.lower - sizes, 0)
         level = self.lower
-        while np.minimum(lower, level).sum() > len(clients):
+        while np.maximum(level - sizes, 0).sum() > len(clients):
             level -= 1
         most = len(association.clients) if self.upper is None else self.upper
-        return np.minimum(lower, level).astype(np.int64), np.maximum(most - sizes, 0)
+        if level < self.lower:
+            most = level + 1
+        return np.maximum(level - sizes, 0), np.maximum(most - sizes, 0)
+
+    def allows(self, association: Association) -> bool:
+        """Whether sizes are within bounds, or still can be when all clients have been seen."""
+        sizes = association.sizes
+        unseen = int((association.labels == UNSEEN).sum())
+        missing = int(np.maximum(self.lower - sizes, 0).sum())
+        most = len(association.clients) if self.upper is None else self.upper
+        return missing <= unseen and bool(sizes.max() <= most)
 
 
 FREE = ClusterSize()
