@@ -5,6 +5,7 @@ Pyro is imported inside the functions, so that importing this module stays cheap
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -70,7 +71,28 @@ def mixture_to_pyro(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLik
     weights: Any = dist.Categorical(logits=logs[logs > -torch.inf].to(means))
     normals: Any = dist.Normal(means, deviations)
     components = normals.to_event(means.ndim - 1)
-    return dist.MixtureSameFamily(weights, components)
+    return _mixture_class()(weights, components)
+
+
+@functools.cache
+def _mixture_class() -> Any:  # noqa: ANN401
+    """Pyro's mixture with a support that its gradient-based samplers can read."""
+    import pyro.distributions as dist
+    from torch.distributions import constraints
+
+    class GaussianMixture(dist.MixtureSameFamily):  # type: ignore[misc]
+        """A mixture of Gaussians, supported everywhere."""
+
+        @constraints.dependent_property(is_discrete=False)
+        def support(self) -> constraints.Constraint:
+            """All real arrays of the event's shape."""
+            independent: Any = constraints.independent
+            everywhere: constraints.Constraint = independent(
+                constraints.real, len(self.event_shape)
+            )
+            return everywhere
+
+    return GaussianMixture
 
 
 def network_program(

@@ -2,9 +2,12 @@
 
 predictive   `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`
 links        `apply_link`: Gaussian logits -> class probabilities; `temper`
+mixture      `predict_mixture`: several posteriors, uncertainty split into three parts
+tuning       `held_out_sums`, `choose`: prior precision and softmax temperature
 """
 
 from posteriors.predictive.links import Link, apply_link, temper
+from posteriors.predictive.mixture import MixturePrediction, predict_mixture
 from posteriors.predictive.predictive import (
     Draws,
     Linearised,
@@ -13,15 +16,29 @@ from posteriors.predictive.predictive import (
     PlugIn,
     Predictive,
 )
+from posteriors.predictive.tuning import (
+    HeldOutSums,
+    Tuned,
+    TuningGrid,
+    choose,
+    held_out_sums,
+)
 
 __all__ = [
     "Draws",
+    "HeldOutSums",
     "Linearised",
     "Link",
+    "MixturePrediction",
     "MonteCarlo",
     "OutputGaussian",
     "PlugIn",
     "Predictive",
+    "Tuned",
+    "TuningGrid",
     "apply_link",
+    "choose",
+    "held_out_sums",
+    "predict_mixture",
     "temper",
 ]

@@ -17,7 +17,8 @@ def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
     `probit` divides each logit by sqrt(1 + pi/8 x its variance) before the softmax (MacKay, 1992;
     Lu et al., 2020, for several classes). `bridge` takes the mean of the Dirichlet distribution
     whose Laplace approximation in logit space is the Gaussian (Hobbhahn et al., 2022, equations 9
-    and 13), after the Gaussian was conditioned on logits that sum to 0.
+    and 13), after the Gaussian was conditioned on logits that sum to 0; it is far off where the
+    variances of the classes differ much.
 
     Args:
         link: Name of the approximation.

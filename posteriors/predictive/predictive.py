@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -139,14 +140,7 @@ class Linearised:
 
     def outputs(self, inputs: Tensor) -> OutputGaussian:
         """Gaussian over the outputs of each sample."""
-        covariance = self.posterior.covariance
-        means, covariances = [], []
-        for outputs, jacobian in jacobians(
-            self.module, self.posterior.mean, inputs, covariance.indices, self.chunk_bytes
-        ):
-            means.append(outputs.double())
-            covariances.append(covariance.of_outputs(jacobian))
-        return OutputGaussian(torch.cat(means), torch.cat(covariances))
+        return outputs_of_all([self], inputs)[0]
 
     def probabilities(self, inputs: Tensor) -> Tensor:
         """Predicted class probabilities, (samples, classes), float64."""
@@ -156,6 +150,28 @@ class Linearised:
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Class probabilities under draws of the linear model, (count, samples, classes)."""
         return self.outputs(inputs).sample(count, generator).softmax(2)
+
+
+def outputs_of_all(predictives: Sequence[Linearised], inputs: Tensor) -> list[OutputGaussian]:
+    """Gaussians over the outputs for several covariances around one mean, in one pass.
+
+    Args:
+        predictives: Linear models of one network at one mean with the same uncertain parameters;
+            only their covariances differ.
+        inputs: Inputs, (samples, ...).
+    """
+    first = predictives[0]
+    indices = first.posterior.covariance.indices
+    means: list[Tensor] = []
+    covariances: list[list[Tensor]] = [[] for _ in predictives]
+    for outputs, jacobian in jacobians(
+        first.module, first.posterior.mean, inputs, indices, first.chunk_bytes
+    ):
+        means.append(outputs.double())
+        for found, one in zip(covariances, predictives, strict=True):
+            found.append(one.posterior.covariance.of_outputs(jacobian))
+    mean = torch.cat(means)
+    return [OutputGaussian(mean, torch.cat(found)) for found in covariances]
 
 
 def _outputs_of(module: nn.Module, draws: Tensor, inputs: Tensor) -> Tensor:

@@ -2,7 +2,7 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from posteriors.entropy import split_entropy
+from posteriors.entropy import split_by_group, split_entropy
 
 
 def rows(*values):
@@ -55,3 +55,39 @@ def test_certain_members_and_absent_members():
 def test_bad_predictions_are_named(probabilities, weights, message):
     with pytest.raises(ValueError, match=message):
         split_entropy(probabilities, weights)
+
+
+def test_groups_of_one_have_no_uncertainty_of_the_model():
+    split = split_by_group([rows([0.9, 0.1]), rows([0.1, 0.9])])
+    assert float(split.model) == 0
+    assert float(split.data) == pytest.approx(0.3250830, abs=1e-7)
+    assert float(split.association) == pytest.approx(0.3680642, abs=1e-7)
+
+
+def test_one_group_has_no_uncertainty_of_the_association():
+    split = split_by_group([rows([0.9, 0.1], [0.1, 0.9])], rows(3.0))
+    assert float(split.association) == 0
+    assert float(split.model) == pytest.approx(0.3680642, abs=1e-7)
+
+
+def test_groups_of_different_sizes_equal_one_weighted_mixture():
+    """Total and data part don't depend on the grouping, and the rest is shared out."""
+    generator = torch.Generator().manual_seed(0)
+    groups = [torch.randn(n, 4, 5, generator=generator).double().softmax(-1) for n in (3, 1, 2)]
+    weights = rows(1.0, 2.0, 5.0)
+    split = split_by_group(groups, weights)
+    single = torch.cat(
+        [w / 8 / len(g) * torch.ones(len(g)) for w, g in zip(weights, groups, strict=True)]
+    )
+    whole = split_entropy(torch.cat(groups), single)
+    torch.testing.assert_close(split.total, whole.total)
+    torch.testing.assert_close(split.data, whole.data)
+    torch.testing.assert_close(split.model + split.association, whole.mutual_information)
+    assert bool((split.model > 0).all())
+
+
+def test_bad_groups_are_named():
+    with pytest.raises(ValueError, match="at least one tensor"):
+        split_by_group([])
+    with pytest.raises(ValueError, match=r"agree in all axes but the first"):
+        split_by_group([rows([0.5, 0.5]), rows([0.2, 0.3, 0.5])])

@@ -1,0 +1,160 @@
+"""Prior precision and softmax temperature from held-out samples, of which only sums are shared.
+
+A unit prior precision makes every Laplace predictive far too uncertain. Each data holder turns its
+held-out samples into sums of log losses on a grid; added up, they give the best values for all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from posteriors.predictive.links import apply_link, temper
+from posteriors.predictive.predictive import Linearised, Predictive, outputs_of_all
+
+
+@dataclass(frozen=True)
+class TuningGrid:
+    """Values to choose from.
+
+    Attributes:
+        prior_precisions: Prior precisions, positive, in rising order.
+        temperatures: Softmax temperatures, positive, in rising order.
+
+    Raises:
+        ValueError: If an axis is empty, not positive or not rising.
+    """
+
+    prior_precisions: tuple[float, ...] = tuple(10 ** (i / 2) for i in range(-2, 15))
+    temperatures: tuple[float, ...] = tuple(2 ** (i / 4) for i in range(-4, 9))
+
+    def __post_init__(self) -> None:
+        """Check the axes."""
+        for name in ("prior_precisions", "temperatures"):
+            values = getattr(self, name)
+            rising = all(low < high for low, high in itertools.pairwise(values))
+            if not values or not rising or not (values[0] > 0 and math.isfinite(values[-1])):
+                raise ValueError(f"{name} must be positive, finite and rising, got {values}")
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutSums:
+    """Log losses of held-out samples, summed; sums of several data holders add up.
+
+    Attributes:
+        grid: The values they belong to.
+        log_loss: Nats summed over samples, (prior precisions, temperatures), float64.
+        num_samples: Number of samples.
+    """
+
+    grid: TuningGrid
+    log_loss: Tensor
+    num_samples: int
+
+    def __add__(self, other: HeldOutSums) -> HeldOutSums:
+        """Sums over both sets of samples.
+
+        Raises:
+            ValueError: If the grids differ.
+        """
+        if self.grid != other.grid:
+            raise ValueError("grids of held-out sums must be equal to be added")
+        loss = self.log_loss + other.log_loss
+        return HeldOutSums(self.grid, loss, self.num_samples + other.num_samples)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best values of a grid.
+
+    Attributes:
+        prior_precision: Best prior precision.
+        temperature: Best softmax temperature, together with that precision.
+        log_loss: Average held-out log loss there, nats per sample.
+        on_edge: Whether a value is the first or last of an axis of several, so that a wider grid
+            might do better.
+    """
+
+    prior_precision: float
+    temperature: float
+    log_loss: float
+    on_edge: bool
+
+
+def held_out_sums(
+    predictive_under: Callable[[float], Predictive],
+    inputs: Tensor,
+    targets: Tensor,
+    grid: TuningGrid,
+) -> HeldOutSums:
+    """Sum the log losses of one data holder's held-out samples at every point of a grid.
+
+    The temperature acts on the final probabilities: raised to 1 / temperature and normalised.
+
+    Args:
+        predictive_under: From a prior precision to a predictive, such as
+            `LocalFit.under_prior_precision`.
+        inputs: Held-out inputs, (samples, ...), at least one.
+        targets: Their classes, (samples,), integers.
+        grid: Values to try.
+
+    Raises:
+        ValueError: If numbers of samples differ or there is none.
+    """
+    if inputs.ndim == 0 or len(inputs) == 0 or targets.shape != inputs.shape[:1]:
+        raise ValueError(
+            f"inputs and targets must hold the same number of samples, at least one, "
+            f"got shapes {tuple(inputs.shape)} and {tuple(targets.shape)}"
+        )
+    predictives = [predictive_under(precision) for precision in grid.prior_precisions]
+    rows = []
+    for probabilities in _probabilities_of_all(predictives, inputs):
+        tempered = [temper(probabilities, temperature) for temperature in grid.temperatures]
+        chosen = torch.stack(tempered).gather(2, targets.expand(len(tempered), -1).unsqueeze(2))
+        rows.append(-chosen.log().sum((1, 2)))
+    return HeldOutSums(grid, torch.stack(rows).cpu(), len(inputs))
+
+
+def choose(sums: HeldOutSums) -> Tuned:
+    """The point of the grid with the lowest log loss; of equals, the first.
+
+    Raises:
+        ValueError: If no log loss is finite.
+    """
+    losses = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
+    best = int(losses.argmin())
+    row, column = divmod(best, losses.shape[1])
+    lowest = float(losses[row, column])
+    if not math.isfinite(lowest):
+        raise ValueError("log_loss must be finite at some point of the grid")
+    on_edge = any(
+        count > 1 and place in (0, count - 1)
+        for place, count in zip((row, column), losses.shape, strict=True)
+    )
+    return Tuned(
+        sums.grid.prior_precisions[row],
+        sums.grid.temperatures[column],
+        lowest / sums.num_samples,
+        on_edge,
+    )
+
+
+def _probabilities_of_all(predictives: list[Predictive], inputs: Tensor) -> list[Tensor]:
+    """Predicted probabilities; linear models around one mean share their Jacobians."""
+    linear = [one for one in predictives if isinstance(one, Linearised)]
+    shared = len(linear) == len(predictives) and all(
+        one.module is linear[0].module and one.posterior.mean is linear[0].posterior.mean
+        for one in linear
+    )
+    if not shared:
+        return [one.probabilities(inputs) for one in predictives]
+    outputs = outputs_of_all(linear, inputs)
+    return [
+        apply_link(one.link, found.mean, found.covariance)
+        for one, found in zip(linear, outputs, strict=True)
+    ]
