@@ -198,16 +198,18 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
         screen.print(line, soft_wrap=True, markup=False)
     known = {name: row["ari"]["mean"] for name, row in results.items()}
     known = {name: ari for name, ari in known.items() if ari is not None}
-    best = max(known, key=lambda name: known[name]) if known else plan.scenario.methods[-1]
+    highest = max(known.values(), default=0.0)
+    best = [name for name, ari in known.items() if round(ari, 2) == round(highest, 2)]
     if len(results) > 1:
         groups = read_description(folder)["data"]["groups"]
-        agreement = [f"true groups: {groups}", f"best ARI: {best}"] if known else []
+        agreement = [f"true groups: {groups}", f"best ARI: {', '.join(best)}"] if known else []
         screen.print(" · ".join([*agreement, "▲ best in column"]))
-    quoted = shlex.quote(str(folder))
+    quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
         "report": str(RunFiles(folder).report),
         "again": plan.command,
-        "graph": f"bcfl graph {quoted} --method {best} --format gexf --out graph.gexf",
+        "story": f"bcfl explain {quoted} --client 7",
+        "graph": f"bcfl graph {quoted} --method {method} --format gexf --out graph.gexf",
     }
     for name, text in steps.items():
         screen.print(f"{name:8} {text}", soft_wrap=True, markup=False)
