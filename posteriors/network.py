@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
-JACOBIAN_BYTES = 64 * 2**20
+JACOBIAN_BYTES = 16 * 2**20
 """Default bound on the Jacobians held at once, in bytes."""
 
 

@@ -92,8 +92,9 @@ class SubnetworkLaplace:
     """`laplace-subnetwork`: the least determined parameters jointly Gaussian, the rest known.
 
     The parameters with the largest variance under the diagonal Laplace approximation are chosen
-    (Daxberger et al., 2021, "Bayesian deep learning via subnetwork inference"). Takes any diagonal
-    prior, of which only the chosen part is used.
+    (Daxberger et al., 2021, "Bayesian deep learning via subnetwork inference"). Under an isotropic
+    prior those that no sample touches come first, and a small subnetwork may then predict like the
+    plug-in. Takes any diagonal prior, of which only the chosen part is used.
 
     Attributes:
         size: Number of parameters to choose; all of them if there are fewer.

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from posteriors.batchnorm import pool_running_statistics
 from posteriors.divergence import bhattacharyya, kl
-from posteriors.entropy import split_entropy
+from posteriors.entropy import split_by_group, split_entropy
 from posteriors.gaussian import DiagonalGaussian
 from posteriors.merge import merge, merge_by
 
@@ -99,6 +99,27 @@ def test_the_parts_of_the_entropy_add_up(seed, members, sharpness):
     torch.testing.assert_close(
         split.total, split.data + split.mutual_information, rtol=1e-9, atol=1e-12
     )
+
+
+@law
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_grouping_shares_out_the_same_uncertainty(seed, sizes):
+    generator = torch.Generator().manual_seed(seed)
+    groups = [
+        (3 * torch.randn(size, 7, 4, generator=generator, dtype=torch.float64)).softmax(-1)
+        for size in sizes
+    ]
+    weights = torch.rand(len(sizes), generator=generator, dtype=torch.float64) + 0.01
+    split = split_by_group(groups, weights)
+    assert bool((split.model >= 0).all())
+    assert bool((split.association >= 0).all())
+    torch.testing.assert_close(
+        split.total, split.data + split.model + split.association, rtol=1e-9, atol=1e-12
+    )
+    single = [w / size for w, size in zip(weights, sizes, strict=True) for _ in range(size)]
+    whole = split_entropy(torch.cat(groups), torch.stack(single))
+    torch.testing.assert_close(split.total, whole.total)
+    torch.testing.assert_close(split.data, whole.data)
 
 
 @law
