@@ -116,7 +116,8 @@ def bcfl_mht(settings: Settings, max_hypotheses: int) -> Method:
     judged on held-out samples.
     """
     name = f"bcfl-mht-{max_hypotheses}"
-    chosen = replace(settings, temperature=settings.temperature or 1.0)
+    temperature = 1.0 if settings.temperature is None else settings.temperature
+    chosen = replace(settings, temperature=temperature)
     if settings.num_clusters != "auto":
         return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses), name)
     tracker = AdaptiveMultiHypothesis(max_hypotheses, proposals=UNKNOWN_NUMBER)

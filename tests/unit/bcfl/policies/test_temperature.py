@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from bcfl import Association, Hypothesis, Objective
+from bcfl.methods import Settings, build
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.temperature import HIGHEST, LOWEST, fitted_temperature
 from bcfl.requests import LossSum
@@ -98,3 +99,17 @@ def test_a_policy_fits_weighs_and_reports(linear, newborn, context):
     assert first.association.labels.tolist() == [0, 1, 0]
     assert second.association.labels.tolist() == [0, 1, 1]
     assert first.log_weight - second.log_weight == pytest.approx(5 / temperature)
+
+
+@pytest.mark.parametrize("name", ["bcfl-g", "bcfl-mh-2", "bcfl-mht-2"])
+def test_zero_is_no_temperature_of_any_method(name):
+    with pytest.raises(ValueError, match=r"temperature must be positive and finite, got 0\.0"):
+        build(name, Settings(2, temperature=0.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "temperature"), [("bcfl-g", "mean"), ("bcfl-mh-2", "mean"), ("bcfl-mht-2", 1.0)]
+)
+def test_temperatures_of_methods_by_default(name, temperature):
+    assert build(name, Settings(2)).policy.temperature == temperature
+    assert build(name, Settings(2, temperature=3.0)).policy.temperature == 3.0
