@@ -1,0 +1,99 @@
+"""Does `bcfl-mht-8` find the number of clusters where the data can tell it?
+
+A draw is well posed if the true groups explain the clients' validation samples better than every
+merge of two of them does, each trained with known groups. For ten draws of each kind of digits this
+prints whether the draw is, by how many nats, and the number of clusters found, starting from one.
+`python -m experiments.examples.number_of_clusters SEEDS`, 10 by default.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import cast
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from bcfl import Federation, Hypothesis, Method, Objective, methods
+from bcfl.clients import VALIDATION
+from bcfl.devices import limited_threads
+from bcfl.policies import Ranking, RoundContext, candidate
+from bcfl.requests import LossSum, Score, Steps
+from experiments import datasets, metrics, models, partitions
+from experiments.partitions import Partition
+
+ROUNDS, SHARE = 25, 0.25
+MODEL = models.mlp((1, 8, 8), 32, 10)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Every client is in a cluster that is known."""
+
+    labels: Mapping[str, int]
+    objective: Objective
+
+    @property
+    def num_clusters(self) -> int:
+        """As many as are named."""
+        return max(self.labels.values()) + 1
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate as is known."""
+        yield from ()
+        labels = {client: self.labels[client] for client in context.participants}
+        return Ranking.only(candidate(hypothesis, labels, self.objective))
+
+
+def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> float:
+    """Summed loss of the clients' validation samples after training with known clusters, nats."""
+    method = Method(Known(labels, Objective()), common_start=True, validation=SHARE)
+    federation = Federation(clients, MODEL, method, seed=seed, evaluates=False)
+    clusters = federation.run(ROUNDS).hypotheses.best.clusters
+    asked = [Score(c, (clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
+    answers = federation.executor.answer(asked, {p.key: p for p in clusters}, ROUNDS)
+    losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in asked]
+    return sum(losses)
+
+
+def margin(clients: Partition, groups: Mapping[str, int], seed: int) -> float:
+    """How much better the true groups are than the best merge of two of them, nats."""
+    count = max(groups.values()) + 1
+    merged = []
+    for kept, gone in combinations(range(count), 2):
+        names = {group: group - (group > gone) for group in range(count)} | {gone: kept}
+        labels = {client: names[group] for client, group in groups.items()}
+        merged.append(held_out_loss(clients, labels, seed))
+    return min(merged) - held_out_loss(clients, groups, seed)
+
+
+def main(seeds: Sequence[int]) -> None:
+    """Print one table for each kind of digits."""
+    digits, console = datasets.load("optdigits"), Console()
+    kinds: Mapping[str, Callable[..., Partition]] = {
+        "rotated": partitions.rotated,
+        "label skew": partitions.two_stage_dirichlet,
+    }
+    method = methods.build("bcfl-mht-8", methods.Settings(num_clusters="auto"))
+    with limited_threads(1):
+        for kind, draw in kinds.items():
+            table = Table("seed", "margin, nats", "well posed", "K found", "ARI", title=kind)
+            for seed in track(seeds, description=kind):
+                clients = draw(digits, clients=40, seed=seed)
+                groups = {c: g for c, g in (clients.groups or {}).items() if g is not None}
+                nats = margin(clients, groups, seed)
+                federation = Federation(clients, MODEL, method, seed=seed, evaluates=False)
+                found = federation.run(ROUNDS).hypotheses.best.association
+                ari = metrics.ari([groups[c] for c in found.clients], found.labels.tolist())
+                used = int((found.sizes > 0).sum())
+                posed = "yes" if nats > 0 else "no"
+                table.add_row(str(seed), f"{nats:.1f}", posed, str(used), f"{ari:.2f}")
+            console.print(table)
+
+
+if __name__ == "__main__":
+    main(range(int(sys.argv[1]) if len(sys.argv) > 1 else 10))
