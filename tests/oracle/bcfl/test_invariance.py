@@ -13,7 +13,17 @@ from bcfl.requests import Objective
 from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis
 from experiments.models import linear, mlp
 
-NAMES = ("fedavg", "ifca", "fesem", "wecfl", "bcfl-g", "bcfl-c-3", "bcfl-mh-3", "bcfl-g-w")
+NAMES = (
+    "fedavg",
+    "ifca",
+    "fesem",
+    "wecfl",
+    "bcfl-g",
+    "bcfl-c-3",
+    "bcfl-mh-3",
+    "bcfl-mht-4",
+    "bcfl-g-w",
+)
 SIZES = (30, 44, 25, 36, 30, 51, 28)
 SETTINGS = methods.Settings(3, Objective(local_steps=4, batch_size=16, learning_rate=0.1))
 SCATTERED = {"participation": 0.8, "drop_out": 0.2}
@@ -47,7 +57,7 @@ def whole_batch_run(clients, name):
     """Whole batches leave no randomness but the initial models (and the starts of K-means)."""
     method = methods.build(name, replace(SETTINGS, objective=WHOLE, temperature=5.0))
     one = bcfl.Federation(clients, linear(4, 3), method, seed=4, device="cpu", dtype=torch.float64)
-    return one.run(3)
+    return one.run(4)
 
 
 def assert_same_up_to_rounding(run, other, rows):
@@ -62,7 +72,9 @@ def assert_same_up_to_rounding(run, other, rows):
             np.testing.assert_allclose(mine.mean(run.model), yours.mean(run.model), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["fedavg", "ifca", "wecfl", "bcfl-g", "bcfl-c-3", "bcfl-mh-3"])
+@pytest.mark.parametrize(
+    "name", ["fedavg", "ifca", "wecfl", "bcfl-g", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4"]
+)
 def test_renaming_in_the_same_order(turned_clients, name):
     clients = turned_clients((20, 33, 12, 41, 20, 27))
     names = {d.client: f"hospital {index:03}" for index, d in enumerate(clients)}
@@ -72,7 +84,9 @@ def test_renaming_in_the_same_order(turned_clients, name):
     assert_same_up_to_rounding(run, other, range(6))
 
 
-@pytest.mark.parametrize("name", ["fedavg", "ifca", "bcfl-g", "bcfl-c-3", "bcfl-mh-3"])
+@pytest.mark.parametrize(
+    "name", ["fedavg", "ifca", "bcfl-g", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4"]
+)
 def test_permuting_names_permutes_the_results(turned_clients, name):
     clients = turned_clients((20, 33, 12, 41, 20, 27))
     order = np.random.default_rng(2).permutation(6)
