@@ -102,6 +102,10 @@ def test_kept_and_discarded_sum_to_the_total(linear_world, memory, staying, adap
             assert log_weight == pytest.approx(masses[one] - held, abs=1e-9)
         lost = sum(np.exp(mass - total) for one, mass in masses.items() if one not in found)
         assert np.exp(share) + lost == pytest.approx(1)
+        for one in after.hypotheses.proposals:
+            assert one.parents == after.hypotheses.best.parents
+            assert one.lineage == after.hypotheses.best.lineage
+            assert one.log_weight == pytest.approx(weights[0], abs=1e-9)
     assert bool(proposed) == bool(proposals)
 
 
