@@ -32,7 +32,6 @@ def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64
     telling = (np.ptp(losses, axis=1) > 0) & (np.ptp(held_out, axis=1) > 0)
     if not telling.any():
         return 1.0
-    losses, held_out = losses[telling], held_out[telling]
 
     def log_loss(log_temperature: float) -> float:
         scaled = -losses / np.exp(log_temperature)
