@@ -8,7 +8,15 @@ for what comes out, `methods` for the recipes, and `policies` for writing one's 
 from bcfl.aggregation import Aggregation
 from bcfl.association import Association
 from bcfl.clients import ClientData
-from bcfl.federation import Federation, FederationState, Method, Prediction, RoundRecord, Run
+from bcfl.federation import (
+    Federation,
+    FederationState,
+    Method,
+    Prediction,
+    PredictionRule,
+    RoundRecord,
+    Run,
+)
 from bcfl.hypothesis import Hypothesis, HypothesisSet
 from bcfl.model import BlockSpec, Model
 from bcfl.requests import Objective
@@ -26,6 +34,7 @@ __all__ = [
     "Model",
     "Objective",
     "Prediction",
+    "PredictionRule",
     "RoundRecord",
     "Run",
 ]

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 import assignment
 from bcfl.association import UNSEEN, Association
 from bcfl.matching import best_matching
+from bcfl.model import Model
 from bcfl.posterior import Posterior
+from posteriors import DiagonalGaussian, mixture_to_pyro
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +162,39 @@ class HypothesisSet:
             matched = match_clusters(self.best, hypothesis)
             total[:, matched] += weight * serving
         return total
+
+    def to_pyro(self, model: Model | None = None, *, num_clusters: int | None = None) -> Any:  # noqa: ANN401
+        """A `pyro.distributions` mixture over the cluster models, one component per hypothesis.
+
+        It can be sampled, scored and used as the prior of a Pyro program. Events are (clusters,
+        parameters): the models of all clusters, which are matched to those of the most probable
+        hypothesis.
+
+        Args:
+            model: the architecture, whose order the parameters then have; needed where it is
+                divided into blocks.
+            num_clusters: keep only the hypotheses of so many clusters, weights normalised; by
+                default all hypotheses must agree.
+
+        Raises:
+            ValueError: hypotheses have different numbers of clusters, none has as many as asked
+                for, the model is needed, or a precision is zero.
+        """
+        counts = sorted({len(h.clusters) for h in self})
+        if num_clusters is None and len(counts) > 1:
+            raise ValueError(f"num_clusters must choose one of {counts}: hypotheses differ in it")
+        wanted = counts[0] if num_clusters is None else num_clusters
+        kept = [h for h in self if len(h.clusters) == wanted]
+        if not kept:
+            raise ValueError(f"num_clusters must be one of {counts}, got {num_clusters}")
+        models = []
+        for hypothesis in kept:
+            order = np.argsort(match_clusters(kept[0], hypothesis))
+            parts = [hypothesis.clusters[i].gaussian(model) for i in order]
+            mean = torch.stack([part.mean for part in parts])
+            precision = torch.stack([part.precision.expand(part.mean.shape) for part in parts])
+            models.append(DiagonalGaussian(mean, precision))
+        return mixture_to_pyro(models, [h.log_weight for h in kept])
 
 
 def match_clusters(reference: Hypothesis, other: Hypothesis) -> NDArray[np.int64]:

@@ -71,6 +71,18 @@ class Posterior:
         """(parameters,) flat precision in the model's layout."""
         return model.join({b.name: _full(b.gaussian) for b in self.blocks})
 
+    def gaussian(self, model: Model | None = None) -> DiagonalGaussian:
+        """The posterior over all parameters in the model's layout.
+
+        Raises:
+            ValueError: there are several blocks and no model that says how they are joined.
+        """
+        if model is None:
+            if len(self.blocks) > 1:
+                raise ValueError("model must be given to join the blocks of a divided model")
+            return self.blocks[0].gaussian
+        return DiagonalGaussian(self.mean(model), self.precision(model))
+
     def prior_precision(self, model: Model) -> Tensor:
         """(parameters,) flat precision of the prior that clients are sent."""
         return model.join({b.name: _full(b.prior) for b in self.blocks})

@@ -3,8 +3,9 @@
 from bcfl.federation.federation import Federation
 from bcfl.federation.ledger import Ledger
 from bcfl.federation.method import Method
+from bcfl.federation.predictions import Prediction, PredictionRule
 from bcfl.federation.round import Setting, server_round
-from bcfl.federation.run import Prediction, Run
+from bcfl.federation.run import Run
 from bcfl.federation.state import FederationState, RoundRecord, initial_state
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Ledger",
     "Method",
     "Prediction",
+    "PredictionRule",
     "RoundRecord",
     "Run",
     "Setting",

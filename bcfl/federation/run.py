@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 import networkx as nx
 import numpy as np
@@ -12,34 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from bcfl import graphs
+from bcfl.clients import VALIDATION, ClientData, View
 from bcfl.executors.flat_module import FlatModule
+from bcfl.executors.scoring import sample_losses
 from bcfl.federation.evaluation import served_mixture
+from bcfl.federation.membership import Membership
+from bcfl.federation.predictions import (
+    Prediction,
+    PredictionRule,
+    PredictiveName,
+    fitting,
+    predict,
+)
 from bcfl.federation.state import FederationState, RoundRecord
+from bcfl.federation.tuning import GRID, tuned
 from bcfl.history import smoothed_associations
 from bcfl.hypothesis import HypothesisSet
 from bcfl.model import Model
-from posteriors import split_entropy
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """What a client's served mixture says of some inputs.
-
-    Attributes:
-        mean: (samples, classes) predicted probabilities.
-        entropy: (samples,) of the prediction, nats.
-        data_uncertainty: (samples,) mean entropy of the single models, nats.
-        association_uncertainty: (samples,) mutual information between the label and which model
-            serves the client, nats. Both parts sum to the entropy.
-    """
-
-    mean: NDArray[np.float64]
-    entropy: NDArray[np.float64]
-    data_uncertainty: NDArray[np.float64]
-    association_uncertainty: NDArray[np.float64]
-
-    def __repr__(self) -> str:
-        return f"Prediction({len(self.mean)} samples, mean entropy {self.entropy.mean():.3f} nats)"
+from posteriors.predictive import TuningGrid
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,41 +98,131 @@ class Run:
         """Hypotheses of all rounds; see `graphs.hypothesis_tree`."""
         return graphs.hypothesis_tree(self.state.history)
 
-    def predict(self, client: str, inputs: ArrayLike | torch.Tensor) -> Prediction:
+    def predict(
+        self,
+        client: str,
+        inputs: ArrayLike | torch.Tensor,
+        predictive: PredictiveName | PredictionRule = "plug-in",
+    ) -> Prediction:
         """Predict with the mixture of models that serves a client.
 
         Args:
             client: name of the client.
             inputs: (samples, *input_shape).
+            predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
+                all its numbers, such as `tuned` gives.
 
         Raises:
-            ValueError: the client is unknown, the inputs do not fit, or the model is not a
-                classifier.
+            ValueError: the client is unknown, the inputs do not fit, the model is not a
+                classifier, or the predictive needs a curvature that the method has not got.
         """
         if client not in self.clients:
             raise ValueError(f"client must be one of {self.clients[:3]}..., got {client!r}")
+        rule = self._rule(predictive)
+        membership = Membership.of_client(self.hypotheses, client)
+        return self._predicted(membership, inputs, rule)
+
+    def predict_new(
+        self,
+        inputs: ArrayLike | torch.Tensor,
+        adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
+        predictive: PredictiveName | PredictionRule = "plug-in",
+        *,
+        temperature: float | Literal["mean"] = 1.0,
+    ) -> Prediction:
+        """Associate a client that was never seen by a few of its samples, then predict.
+
+        Over all pairs of hypothesis and cluster, p is proportional to the hypothesis' weight,
+        divided equally among its clusters, times exp(-summed loss of the samples / temperature).
+
+        Args:
+            inputs: (samples, *input_shape) to predict.
+            adaptation: the client's own inputs (few, *input_shape) and classes (few,).
+            predictive: as in `predict`.
+            temperature: of the association, not of the predicted probabilities: 1 is Bayes' rule,
+                `"mean"` divides the loss by the number of samples.
+
+        Raises:
+            ValueError: inputs, classes or temperature are not valid, the model is not a
+                classifier, or the predictive needs a curvature that the method has not got.
+        """
+        rule = self._rule(predictive)
+        x, y = adaptation
+        view = self._labelled(x, y)
+        models = {p.key: p for h in self.hypotheses for p in h.clusters}
+        workspace = FlatModule(self.model, view.inputs.device, view.inputs.dtype)
+        losses = {}
+        for key, one in models.items():
+            mean, buffers = one.mean(self.model), one.buffers(self.model)
+            module = workspace.load(mean, buffers, training=False)
+            losses[key] = float(sample_losses(module, self.model.likelihood, view).sum())
+        membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
+        return self._predicted(membership, inputs, rule)
+
+    def tuned(
+        self,
+        clients: Iterable[ClientData],
+        predictive: PredictiveName | PredictionRule = "linearised",
+        *,
+        view: str = VALIDATION,
+        grid: TuningGrid = GRID,
+    ) -> PredictionRule:
+        """Choose prior precision and temperature by the log loss of held-out samples.
+
+        Each client turns its samples into sums over the grid; the sums of all clients decide.
+
+        Args:
+            clients: clients of this run with held-out samples.
+            predictive: as in `predict`; a `plug-in` gets a temperature only.
+            view: name of the held-out samples; they must not have been trained on.
+            grid: values to try.
+
+        Raises:
+            ValueError: a client is unknown, or no client has such samples.
+        """
+        rule = self._rule(predictive)
+        held_out = []
+        for data in clients:
+            if data.client not in self.clients:
+                raise ValueError(f"clients must be of this run, got {data.client!r}")
+            if len(samples := data.views.get(view, ())):
+                mixture = served_mixture(self.hypotheses, data.client)
+                held_out.append((mixture, cast("View", samples)))
+        if not held_out:
+            raise ValueError(f"clients must have samples in the view {view!r}, none has")
+        return tuned(rule, self.model, held_out, grid)
+
+    def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
+        """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
+        return self.hypotheses.to_pyro(self.model)
+
+    def _rule(self, predictive: PredictiveName | PredictionRule) -> PredictionRule:
         if self.model.likelihood != "categorical":
             raise ValueError("predict needs a classifier, got a model with Gaussian likelihood")
-        mixture = served_mixture(self.hypotheses, client)
-        first = next(iter(mixture)).mean(self.model)
-        x = torch.as_tensor(inputs).to(first)
-        if not self.model.reads(tuple(x.shape[1:])):
-            wanted = ", ".join(map(str, self.model.input_shape))
-            raise ValueError(f"inputs must have shape (samples, {wanted}), got {tuple(x.shape)}")
-        workspace = FlatModule(self.model, first.device, first.dtype)
-        members = []
-        for posterior in mixture:
-            module = workspace.load(
-                posterior.mean(self.model), posterior.buffers(self.model), training=False
+        if isinstance(predictive, PredictionRule):
+            return predictive
+        return PredictionRule(predictive)
+
+    def _predicted(
+        self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
+    ) -> Prediction:
+        x = fitting(self.model, inputs, self._mean)
+        return predict(self.model, membership.mixture, membership.association, x, rule)
+
+    @property
+    def _mean(self) -> torch.Tensor:
+        return self.hypotheses.best.clusters[0].mean(self.model)
+
+    def _labelled(
+        self, inputs: ArrayLike | torch.Tensor, targets: ArrayLike | torch.Tensor
+    ) -> View:
+        x = fitting(self.model, inputs, self._mean)
+        y = torch.as_tensor(targets)
+        whole = not y.is_floating_point() and y.shape == x.shape[:1] and len(y) > 0
+        if not whole or y.min() < 0 or y.max() >= self.model.num_outputs:
+            raise ValueError(
+                f"adaptation must hold one class from 0 to {self.model.num_outputs - 1} per "
+                f"sample, and at least one sample, got {len(x)} samples and classes of shape "
+                f"{tuple(y.shape)} ({y.dtype})"
             )
-            with torch.no_grad():
-                members.append(module(x).double().softmax(1).cpu())
-        weights = torch.tensor(list(mixture.values()), dtype=torch.float64)
-        stacked = torch.stack(members)
-        split = split_entropy(stacked, weights)
-        return Prediction(
-            torch.tensordot(weights, stacked, dims=1).numpy(),
-            split.total.numpy(),
-            split.data.numpy(),
-            split.mutual_information.numpy(),
-        )
+        return View(x, y.to(x.device).long())

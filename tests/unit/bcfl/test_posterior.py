@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from bcfl.posterior import Block, Posterior
@@ -39,3 +40,13 @@ def test_vectors_are_in_the_models_order_not_in_that_of_the_blocks(shared_body, 
     posterior = Posterior(tuple(numbered))
     assert posterior.mean(shared_body).tolist() == [1.0] * 16 + [0.0] * 10
     assert posterior.precision(shared_body).tolist() == [2.0] * 16 + [1.0] * 10
+
+
+def test_a_whole_gaussian_needs_the_model_where_there_are_blocks(shared_body, linear, newborn):
+    one = newborn(linear)
+    assert one.gaussian() is one.blocks[0].gaussian
+    divided = newborn(shared_body, precision=2.0)
+    assert torch.equal(divided.gaussian(shared_body).mean, divided.mean(shared_body))
+    assert divided.gaussian(shared_body).precision.tolist() == [2.0] * divided.num_parameters
+    with pytest.raises(ValueError, match="model must be given"):
+        divided.gaussian()

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from bcfl import Federation, Objective, PredictionRule
+from bcfl.methods import Settings, build
+from posteriors.predictive import TuningGrid
+
+GRID = TuningGrid((0.5, 10.0, 1e4), (0.4, 1.0, 2.5))
+
+
+@pytest.fixture
+def run(linear, clients):
+    settings = Settings(2, Objective(3, 4), temperature=4.0)
+    return Federation(clients, linear, build("bcfl-mh-3", settings)).run(2)
+
+
+def log_loss(run, clients, rule):
+    total = 0.0
+    for data in clients:
+        view = data.views["test"]
+        p = run.predict(data.client, view.inputs, rule).mean
+        total -= np.log(p[np.arange(len(view)), view.targets.numpy()]).sum()
+    return total
+
+
+@pytest.mark.parametrize("name", ["plug-in", "monte-carlo"])
+def test_nothing_on_the_grid_predicts_better(run, clients, name):
+    found = run.tuned(clients, PredictionRule(name, num_draws=16), view="test", grid=GRID)
+    every = [
+        PredictionRule(name, precision, temperature, num_draws=16)
+        for precision in GRID.prior_precisions
+        for temperature in GRID.temperatures
+    ]
+    losses = [log_loss(run, clients, rule) for rule in every]
+    assert log_loss(run, clients, found) == pytest.approx(min(losses), rel=1e-9)
+    assert np.ptp(losses) > 0.1
+    assert (found.predictive, found.num_draws) == (name, 16)
+    assert (found.prior_precision is None) == (name == "plug-in")
+
+
+def test_order_of_clients_does_not_matter(run, clients):
+    one = run.tuned(clients, "monte-carlo", view="test", grid=GRID)
+    assert run.tuned(clients[::-1], "monte-carlo", view="test", grid=GRID) == one
+
+
+def test_only_clients_of_the_run_with_samples_can_tune(run, clients, make_client):
+    with pytest.raises(ValueError, match="samples in the view 'validation', none has"):
+        run.tuned(clients)
+    with pytest.raises(ValueError, match="clients must be of this run, got 'z'"):
+        run.tuned([make_client("z", 8)], view="test")
