@@ -101,6 +101,7 @@ class StateWriter:
             "association": self._association(hypothesis.association),
             "log_weight": hypothesis.log_weight,
             "parents": list(hypothesis.parents),
+            "shares": list(hypothesis.shares),
             "kind": hypothesis.kind,
             "lineage": list(hypothesis.lineage),
             "state": _plain(hypothesis.state),
@@ -112,6 +113,7 @@ class StateWriter:
             "log_weights": snapshot.log_weights.tolist(),
             "associations": [self._association(a) for a in snapshot.associations],
             "parents": [list(p) for p in snapshot.parents],
+            "shares": [list(s) for s in snapshot.shares],
             "proposals": [
                 {
                     "association": self._association(p.association),
@@ -196,6 +198,7 @@ class StateReader:
             row["kind"],
             tuple(row["lineage"]),
             row["state"],
+            tuple(row["shares"]),
         )
 
     def _association(self, clients: tuple[str, ...], row: Structure) -> Association:
@@ -218,6 +221,7 @@ class StateReader:
                 Proposed(self._association(clients, p["association"]), p["parent"], p["kind"])
                 for p in row["proposals"]
             ),
+            tuple(tuple(s) for s in row["shares"]),
         )
 
 

@@ -38,6 +38,7 @@ class Snapshot:
         log_weights: (hypotheses,) log probabilities, nats.
         associations: whose model each client uses, per hypothesis.
         parents: positions, per hypothesis, in the snapshot before: hypotheses, then proposals.
+        shares: how much of the weight came from each parent, per hypothesis; empty is equally.
         log_captured_mass: see `HypothesisSet`.
         proposals: alternatives made in this round, that compete in the next.
     """
@@ -48,6 +49,7 @@ class Snapshot:
     parents: tuple[tuple[int, ...], ...]
     log_captured_mass: float
     proposals: tuple[Proposed, ...] = ()
+    shares: tuple[tuple[float, ...], ...] = ()
 
     @classmethod
     def of(cls, hypotheses: HypothesisSet) -> Snapshot:
@@ -59,7 +61,16 @@ class Snapshot:
             tuple(h.parents for h in hypotheses),
             hypotheses.log_captured_mass,
             tuple(Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals),
+            tuple(h.parent_shares for h in hypotheses),
         )
+
+    @property
+    def origins(self) -> list[list[tuple[int, float]]]:
+        """For each hypothesis, then each proposal: parents and shares of the weight."""
+        equally = [(1.0 / max(len(parents), 1),) * len(parents) for parents in self.parents]
+        rows = zip(self.parents, self.shares or equally, strict=True)
+        origins = [list(zip(parents, shares, strict=True)) for parents, shares in rows]
+        return origins + [[(proposal.parent, 1.0)] for proposal in self.proposals]
 
     def co_association(self) -> sparse.csr_array:
         """(clients, clusters of all hypotheses) factor of the co-association probabilities.
@@ -96,7 +107,7 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
 
     With weights that accumulate over rounds this is the posterior over the past associations given
     all rounds (smoothed); otherwise it is what its name says. A hypothesis that was merged from
-    several shares its weight equally among them.
+    several passes its weight on to their parents in the shares that they had then.
 
     Args:
         history: snapshots of all rounds.
@@ -116,10 +127,9 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
         reversed(history[round:]), reversed(history[round - 1 : -1]), strict=True
     ):
         older = np.zeros(len(earlier.associations) + len(earlier.proposals))
-        lines = [*later.parents, *((p.parent,) for p in later.proposals)]
-        for share, parents in zip(shares, lines, strict=True):
-            for parent in parents:
-                older[parent] += share / len(parents)
+        for share, origins in zip(shares, later.origins, strict=True):
+            for parent, part in origins:
+                older[parent] += share * part
         shares = older
     total: NDArray[np.float64] = shares / shares.sum()
     return total

@@ -28,6 +28,7 @@ class Hypothesis:
         log_weight: log probability of the hypothesis, nats.
         parents: positions among those that competed before (hypotheses, then proposals) of those
             that it came from.
+        shares: how much of its weight came from each parent, summing to 1; empty is equally.
         kind: how a proposal was made, such as `split`; empty for one that simply went on.
         lineage: for each round, the position of the ancestor that competed in it; the first names
             the start that it descends from.
@@ -41,10 +42,17 @@ class Hypothesis:
     kind: str = ""
     lineage: tuple[int, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
+    shares: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.association.sizes))
         return f"Hypothesis(weight {np.exp(self.log_weight):.3g}, cluster sizes {sizes})"
+
+    @property
+    def parent_shares(self) -> tuple[float, ...]:
+        """How much of the weight came from each parent, summing to 1."""
+        count = len(self.parents)
+        return self.shares or (1.0 / max(count, 1),) * count
 
     def relabelled(self, names: NDArray[np.int64]) -> Hypothesis:
         """The same hypothesis with cluster i under the number names[i].

@@ -40,10 +40,18 @@ def merge_hypotheses(
         for column in zip(*(h.clusters for h in parts), strict=True)
     )
     association = Association.mixture([h.association for h in parts], weights)
-    parents = tuple(sorted({p for h in parts for p in h.parents}))
-    heaviest = max(parts, key=lambda h: h.log_weight)
+    from_parent: dict[int, float] = {}
+    for one, weight in zip(parts, weights, strict=True):
+        for parent, share in zip(one.parents, one.parent_shares, strict=True):
+            from_parent[parent] = from_parent.get(parent, 0.0) + float(weight) * share
+    parents = tuple(sorted(from_parent))
     return replace(
-        heaviest, clusters=clusters, association=association, log_weight=0.0, parents=parents
+        max(parts, key=lambda h: h.log_weight),
+        clusters=clusters,
+        association=association,
+        log_weight=0.0,
+        parents=parents,
+        shares=tuple(from_parent[parent] for parent in parents),
     )
 
 

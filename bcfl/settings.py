@@ -48,6 +48,14 @@ class Settings:
     prior_precision: float = 1.0
     warm_up_rounds: int = 2
 
+    def __post_init__(self) -> None:
+        held_out = self.num_clusters == "auto" or self.temperature == "auto"
+        if held_out and not self.validation > 0:
+            raise ValueError(
+                "num_clusters 'auto' and temperature 'auto' need held-out samples: validation must "
+                f"be above 0, got {self.validation}"
+            )
+
     @property
     def known_clusters(self) -> int:
         """K, for methods that must be told.

@@ -12,7 +12,7 @@ from bcfl.clients import TRAIN, ClientData, sorted_clients, with_validation
 from bcfl.devices import device_named
 from bcfl.executors import Executor, LoopExecutor, Unreliable
 from bcfl.federation.method import Method
-from bcfl.federation.round import Setting, server_round
+from bcfl.federation.round import Setting, number_asked, server_round
 from bcfl.federation.run import Run
 from bcfl.federation.state import FederationState, RoundRecord, initial_state
 from bcfl.model import Model
@@ -53,6 +53,11 @@ class Federation:
     evaluates: bool = True
 
     def __post_init__(self) -> None:
+        if isinstance(self.method, str):
+            raise TypeError(
+                f"method must be a method or a policy, got {self.method!r}; by its name: "
+                f"bcfl.methods.build({self.method!r})"
+            )
         if not isinstance(self.method, Method):
             object.__setattr__(self, "method", Method(self.method))
         share = self.recipe.validation
@@ -62,11 +67,7 @@ class Federation:
             raise ValueError(f"participation must lie in (0, 1], got {self.participation}")
         if not 0 <= self.drop_out <= 1:
             raise ValueError(f"drop_out must lie between 0 and 1, got {self.drop_out}")
-        clusters, count = self.recipe.num_clusters, len(self.data)
-        if clusters > count:
-            raise ValueError(
-                f"num_clusters must be at most the number of clients, {count}, got {clusters}"
-            )
+        self.recipe.check(len(self.data), number_asked(len(self.data), self.participation))
         if self.dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {self.dtype}")
         for data in self.data:

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from bcfl.aggregation import Aggregation
 from bcfl.policies import Policy
 from bcfl.trackers import Greedy, Tracker
+
+
+@runtime_checkable
+class Demanding(Protocol):
+    """A policy or tracker that cannot serve every federation, and says so before work starts."""
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Raise a ValueError where it cannot.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -49,3 +65,22 @@ class Method:
     def num_clusters(self) -> int:
         """Number of clusters that the method starts with."""
         return self.policy.num_clusters
+
+    def check(self, num_clients: int, num_asked: int) -> None:
+        """Check that the method can serve a federation, as far as that shows before work starts.
+
+        Args:
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: there are more clusters than clients, or policy or tracker refuse.
+        """
+        if self.num_clusters > num_clients:
+            raise ValueError(
+                f"num_clusters must be at most the number of clients, {num_clients}, got "
+                f"{self.num_clusters}"
+            )
+        for part in (self.policy, self.tracker):
+            if isinstance(part, Demanding):
+                part.check(self.num_clusters, num_clients, num_asked)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from bcfl.clients import TEST, TRAIN
+from bcfl.clients import TEST, TRAIN, VALIDATION
 from bcfl.executors import Executor
 from bcfl.federation.evaluation import evaluate
 from bcfl.federation.exchange import RoundExchange
@@ -87,6 +87,7 @@ def server_round(
         setting.seed,
         model,
         method.tracker.candidates_per_parent,
+        {client: directory[client].num_samples.get(VALIDATION, 0) for client in present},
     )
     hypotheses, info = talk.drive(
         method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from bcfl.clients import VALIDATION
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.association_prior import AssociationPrior
-from bcfl.policies.policy import Candidate, Ranking
+from bcfl.policies.policy import Candidate, Ranking, RoundContext
 from bcfl.policies.ranking import chosen_log_prior
 from bcfl.requests import Exchange, Score, Steps
 
 
 def judged_on_held_out(
-    ranking: Ranking, parent: Hypothesis, prior: AssociationPrior
+    ranking: Ranking, parent: Hypothesis, prior: AssociationPrior, context: RoundContext
 ) -> Steps[Ranking]:
     """Shift a ranking so that its best association has its held-out log-likelihood as log weight.
 
@@ -30,11 +30,15 @@ def judged_on_held_out(
         ranking: associations by training samples; the differences between them are kept.
         parent: hypothesis that they follow.
         prior: of the associations.
+        context: says who has validation samples.
     """
     candidates = iter(ranking)
     best = next(candidates)
     labels = {t.client: best.association.label(t.client) for t in best.trainings}
-    asked = [Score(c, (parent.clusters[i].key,), view=VALIDATION) for c, i in labels.items()]
+    asked = [
+        Score(client, (parent.clusters[labels[client]].key,), view=VALIDATION)
+        for client in context.validating(labels)
+    ]
     replies = (yield Exchange.of(asked, parent.clusters)) if asked else {}
     held_out = -sum(replies[s][s.models[0]].total for s in asked if s in replies)
     clients = sorted(labels)
@@ -49,20 +53,23 @@ def judged_on_held_out(
     return Ranking(shifted(), ranking.log_total + shift)
 
 
-def held_out_losses(parent: Hypothesis, clients: Sequence[str]) -> Steps[NDArray[np.float64]]:
+def held_out_losses(
+    parent: Hypothesis, clients: Sequence[str], context: RoundContext
+) -> Steps[NDArray[np.float64]]:
     """(clients, clusters) summed validation losses, nats; 0 for a client that has none.
 
     Args:
         parent: hypothesis with the clusters.
         clients: names of the rows.
+        context: says who has validation samples.
     """
     keys = tuple(posterior.key for posterior in parent.clusters)
     distinct = tuple(dict.fromkeys(keys))
-    asked = {client: Score(client, distinct, view=VALIDATION) for client in clients}
-    replies = yield Exchange.of(asked.values(), parent.clusters)
+    asked = {c: Score(c, distinct, view=VALIDATION) for c in context.validating(clients)}
+    replies = (yield Exchange.of(asked.values(), parent.clusters)) if asked else {}
     losses = np.zeros((len(clients), len(keys)))
     for row, client in enumerate(clients):
-        reply = replies.get(asked[client])
+        reply = replies.get(asked[client]) if client in asked else None
         if reply is not None:
             losses[row] = [reply[key].total for key in keys]
     return losses

@@ -102,7 +102,7 @@ class LikelihoodAssociation:
         )
         temperature = self.temperature
         if temperature == "auto":
-            held_out = yield from held_out_losses(hypothesis, clients)
+            held_out = yield from held_out_losses(hypothesis, clients, context)
             temperature = fitted_temperature(losses, held_out)
         log_prior = self.prior.log_probabilities(hypothesis.association, clients)
         cost = -log_association_weight(losses, counts, temperature) - log_prior
@@ -114,7 +114,7 @@ class LikelihoodAssociation:
             evidence = JointEvidence(hypothesis, context.model, float(temperature))
             ranking = reweighed(ranking, limit, scores, log_prior, evidence)
         if self.judge == "held_out":
-            ranking = yield from judged_on_held_out(ranking, hypothesis, self.prior)
+            ranking = yield from judged_on_held_out(ranking, hypothesis, self.prior, context)
         facts = {"temperature": float(temperature)} if self.temperature == "auto" else {}
         return replace(ranking, facts=facts)
 

@@ -29,6 +29,8 @@ class RoundContext:
         model: the architecture.
         candidates_per_parent: how many associations the tracker will look at for each
             hypothesis; None is all of them.
+        num_validation: validation samples of each participant; one that is not listed may have
+            some.
     """
 
     round: int
@@ -37,6 +39,11 @@ class RoundContext:
     seed: int
     model: Model
     candidates_per_parent: int | None = 1
+    num_validation: Mapping[str, int] = field(default_factory=dict)
+
+    def validating(self, clients: Iterable[str]) -> list[str]:
+        """Those of some clients that may have validation samples."""
+        return [client for client in clients if self.num_validation.get(client, 1) > 0]
 
 
 class Origin(Protocol):

@@ -44,6 +44,21 @@ class WarmUp:
         """How the clients train after the warm-up."""
         return self.then.objective
 
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Refuse what one of the two policies would refuse.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: one of them does.
+        """
+        for policy in (self.first, self.then):
+            if isinstance(policy, Demanding):
+                policy.check(num_clusters, num_clients, num_asked)
+
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by whichever policy this round belongs to."""
         policy = self.first if context.round < self.rounds else self.then

@@ -89,6 +89,19 @@ class Exact:
         """All of them."""
         return None
 
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Refuse a federation whose first round would pass the limit.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: the number of hypotheses would pass the limit.
+        """
+        self._refuse(num_clusters**num_asked, 0)
+
     def step(
         self,
         hypotheses: HypothesisSet,
@@ -102,14 +115,17 @@ class Exact:
             ValueError: the number of hypotheses would pass the limit.
         """
         count = len(hypotheses) * policy.num_clusters ** len(context.participants)
-        if count > self.limit:
-            raise ValueError(
-                f"the exact tracker would keep {count} hypotheses after round {context.round}, "
-                f"limit is {self.limit}; use a multi-hypothesis tracker"
-            )
+        self._refuse(count, context.round)
         successors, log_total = yield from expand(
             hypotheses.hypotheses, policy, aggregation, context, None
         )
         trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
         captured = log_captured_mass(successors, log_total)
         return HypothesisSet.weighted(trained.children, context.round + 1, captured), trained.info
+
+    def _refuse(self, count: int, round: int) -> None:
+        if count > self.limit:
+            raise ValueError(
+                f"the exact tracker would keep {count:.7g} hypotheses after round {round}, limit "
+                f"is {self.limit}; use a multi-hypothesis tracker"
+            )

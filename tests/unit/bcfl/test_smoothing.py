@@ -1,11 +1,14 @@
 """Today's weight, handed down to the hypotheses of past rounds; all by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, HypothesisSet
+from bcfl import Aggregation, Association, Hypothesis, HypothesisSet
 from bcfl.graphs import client_cluster_graph
 from bcfl.history import Proposed, Snapshot, ancestor_shares, smoothed_associations
+from bcfl.merging import merge_hypotheses
 
 NAMES = ("a", "b", "c")
 
@@ -121,3 +124,19 @@ def test_hypotheses_of_different_numbers_of_clusters_are_summed(linear, newborn,
     np.testing.assert_allclose(smoothed_associations([Snapshot.of(hypotheses)], 1), found)
     graph = client_cluster_graph(hypotheses)
     assert sum(graph.nodes[f"cluster-{i}"]["size"] for i in range(3)) == pytest.approx(3)
+
+
+def test_a_merged_hypothesis_remembers_how_much_came_from_whom(linear, newborn):
+    clusters = (newborn(linear, 0), newborn(linear, 1))
+    association = Association.unseen(("a", "b"), 2)
+    parts = [
+        Hypothesis(clusters, association, np.log(weight), (parent,))
+        for weight, parent in ((0.6, 1), (0.3, 0), (0.1, 1))
+    ]
+    merged = merge_hypotheses(Aggregation(), linear, parts)
+    assert merged.parents == (0, 1)
+    np.testing.assert_allclose(merged.parent_shares, [0.3, 0.7])
+    again = merge_hypotheses(
+        Aggregation(), linear, [replace(merged, log_weight=0.0), replace(parts[1], log_weight=0.0)]
+    )
+    np.testing.assert_allclose(again.parent_shares, [0.65, 0.35])
