@@ -12,7 +12,7 @@ from bcfl.clients import TRAIN, ClientData, sorted_clients, with_validation
 from bcfl.devices import device_named
 from bcfl.executors import Executor, LoopExecutor, Unreliable
 from bcfl.federation.method import Method
-from bcfl.federation.round import Setting, number_asked, server_round
+from bcfl.federation.round import Setting, participants, server_round
 from bcfl.federation.run import Run
 from bcfl.federation.state import FederationState, RoundRecord, initial_state
 from bcfl.model import Model
@@ -67,7 +67,9 @@ class Federation:
             raise ValueError(f"participation must lie in (0, 1], got {self.participation}")
         if not 0 <= self.drop_out <= 1:
             raise ValueError(f"drop_out must lie between 0 and 1, got {self.drop_out}")
-        self.recipe.check(len(self.data), number_asked(len(self.data), self.participation))
+        names = [data.client for data in self.data]
+        asked = participants(names, self.participation, self.seed, 0)
+        self.recipe.check(len(names), len(asked))
         if self.dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {self.dtype}")
         for data in self.data:

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 from bcfl.aggregation import Aggregation
 from bcfl.policies import Policy
+from bcfl.policies.demands import Demanding
 from bcfl.trackers import Greedy, Tracker
-
-
-@runtime_checkable
-class Demanding(Protocol):
-    """A policy or tracker that cannot serve every federation, and says so before work starts."""
-
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Raise a ValueError where it cannot.
-
-        Args:
-            num_clusters: clusters at the start.
-            num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
-        """
-        ...
 
 
 @dataclass(frozen=True)

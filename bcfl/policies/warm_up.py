@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bcfl.hypothesis import Hypothesis
+from bcfl.policies.demands import Demanding
 from bcfl.policies.policy import Policy, Ranking, RoundContext
 from bcfl.requests import Objective, Steps
 

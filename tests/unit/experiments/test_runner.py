@@ -139,6 +139,14 @@ def test_a_checkpoint_of_other_clients_is_refused(whole, tmp_path):
         ({"federation": {"temperature": -1}}, "method bcfl-mh-3: .*temperature"),
         ({"federation": {"num_clusters": "auto"}}, "method bcfl-mh-3: .*needs a number"),
         ({"federation": {"prior_precision": 0}}, "prior_precision must be positive"),
+        (
+            {
+                "methods": ["fedavg", "bcfl-exact"],
+                "federation": {"num_clusters": 6},
+                "partition": {"kind": "iid", "clients": 8},
+            },
+            "would keep 1679616 hypotheses",
+        ),
     ],
 )
 def test_what_is_refused_before_any_work(changes, message):

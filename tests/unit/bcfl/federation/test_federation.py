@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bcfl import ClientData, Federation, Method, Model, Objective, methods
-from bcfl.policies import KMeansAssociation, SingleCluster
+from bcfl.policies import KMeansAssociation, SingleCluster, WarmUp
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 
 ONE = SingleCluster(Objective(1, 4))
@@ -179,5 +179,25 @@ def test_the_exact_tracker_refuses_more_than_its_limit(linear, clients):
     from bcfl.policies import LikelihoodAssociation
 
     method = Method(LikelihoodAssociation(2, Objective(1, 4)), Exact(limit=15))
-    with pytest.raises(ValueError, match=r"16 hypotheses after round .*, limit is 15"):
-        Federation(clients, linear, method).run(1)
+    with pytest.raises(ValueError, match=r"16 hypotheses after round 0, limit is 15"):
+        Federation(clients, linear, method)
+    two_asked = Federation(clients, linear, method, participation=0.5)
+    assert len(two_asked.run(1).hypotheses) == 2**2
+    with pytest.raises(ValueError, match=r"16 hypotheses after round 1, limit is 15"):
+        two_asked.run(2)
+
+
+def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
+    class Picky(SingleCluster):
+        def check(self, num_clusters, num_clients, num_asked):
+            raise ValueError(f"not with {num_clusters}, {num_clients}, {num_asked}")
+
+    policy = WarmUp(ONE, Picky(Objective()))
+    for method in (policy, Picky(Objective()), Method(policy, Consensus(2))):
+        with pytest.raises(ValueError, match="not with 1, 4, 2"):
+            Federation(clients, linear, method, participation=0.5)
+
+
+def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
+    with pytest.raises(TypeError, match=r"got 'bcfl-g'; by its name: bcfl.methods.build\('bcfl-g'"):
+        Federation(clients, linear, "bcfl-g")
