@@ -23,7 +23,13 @@ from difflib import get_close_matches
 from typing import cast
 
 from bcfl.federation import Method
-from bcfl.policies import KMeansAssociation, LikelihoodAssociation, SingleCluster, WarmUp
+from bcfl.policies import (
+    ClusterSize,
+    KMeansAssociation,
+    LikelihoodAssociation,
+    SingleCluster,
+    WarmUp,
+)
 from bcfl.policies.association_prior import AssociationPrior
 from bcfl.settings import Settings as Settings
 from bcfl.trackers import (
@@ -55,7 +61,7 @@ def ifca(settings: Settings) -> Method:
         settings.known_clusters,
         settings.flat,
         score_samples=settings.score_samples,
-        cluster_size=settings.cluster_size,
+        cluster_size=ClusterSize.of(settings.cluster_size),
     )
     return Method(policy, name="ifca")
 
@@ -81,7 +87,7 @@ def bcfl_with(settings: Settings, tracker: Tracker, name: str) -> Method:
         temperature,
         solver=settings.solver,
         score_samples=settings.score_samples,
-        cluster_size=settings.cluster_size,
+        cluster_size=ClusterSize.of(settings.cluster_size),
         prior=AssociationPrior(settings.staying),
     )
     return Method(

@@ -27,8 +27,8 @@ class Settings:
         validation: share of the clients' training samples that methods set aside if they need
             held-out samples.
         score_samples: samples scored per client; None scores all.
-        cluster_size: bounds on the number of clients per cluster, for methods that associate by
-            loss or weight.
+        cluster_size: (lower, upper) bounds on the number of clients per cluster, None for no upper
+            one; for methods that associate by loss or weight.
         solver: how associations are ranked in the methods with posteriors.
         aggregation: of the methods with posteriors.
         prior_precision: of the prior around the initial network.
@@ -42,7 +42,7 @@ class Settings:
     staying: float | None = None
     validation: float = 0.25
     score_samples: int | None = None
-    cluster_size: ClusterSize = FREE
+    cluster_size: ClusterSize | tuple[int, int | None] = FREE
     solver: SolverName = "auto"
     aggregation: Aggregation = field(default_factory=Aggregation)
     prior_precision: float = 1.0

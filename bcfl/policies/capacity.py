@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+import assignment
 from bcfl.association import UNSEEN, Association
 
 
@@ -34,6 +35,25 @@ class ClusterSize:
     def free(self) -> bool:
         """Whether every size is allowed."""
         return self.lower == 0 and self.upper is None
+
+    @classmethod
+    def of(cls, bounds: ClusterSize | tuple[int, int | None]) -> ClusterSize:
+        """Bounds as they are, or made of (lower, upper)."""
+        return bounds if isinstance(bounds, ClusterSize) else cls(*bounds)
+
+    def check_solver(self, solver: assignment.SolverName) -> None:
+        """Check that a solver can rank within the bounds.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        if solver in ("argmin", "heap") and not self.free:
+            raise ValueError(f"solver {solver!r} needs free cluster sizes; use 'murty' or 'auto'")
+        if solver == "hungarian" and self.upper != 1:
+            raise ValueError(
+                f"solver 'hungarian' needs at most 1 client per cluster, got an upper bound of "
+                f"{'none' if self.upper is None else self.upper}; use 'murty' or 'auto'"
+            )
 
     def check(self, num_clusters: int, num_clients: int) -> None:
         """Check that the clients can be spread over the clusters at all.

@@ -78,10 +78,24 @@ class LikelihoodAssociation:
             raise ValueError(
                 f"solver must be one of {', '.join(assignment.SOLVERS)}, got {self.solver!r}"
             )
+        self.cluster_size.check_solver(self.solver)
         if self.score_samples is not None and self.score_samples < 1:
             raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
         if self.temperature != "auto":
             log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Refuse bounds on cluster sizes that do not fit the clients.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: they do not fit.
+        """
+        self.cluster_size.check(num_clusters, num_clients)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Score every cluster on every participant, then rank.

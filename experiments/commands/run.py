@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from experiments.plan import Plan
     from experiments.runner import Setup
     from experiments.scenario import Scenario
+    from experiments.scenario_tables import Rules
 
 
 @explained
@@ -33,6 +34,9 @@ def run(
     rounds: Annotated[int | None, typer.Option(help="Rounds instead.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Seeds instead, such as 0,1,2.")] = None,
     clusters: Annotated[str | None, typer.Option(help="Number of clusters, or auto.")] = None,
+    cluster_size: Annotated[
+        str | None, typer.Option(help="Fewest and most clients per cluster, such as 2,15 or 2,all.")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
     threads: Annotated[
         int, typer.Option(help="Threads of each process; more pay for large networks only.")
@@ -49,6 +53,7 @@ def run(
         "rounds": rounds,
         "seeds": seeds,
         "clusters": clusters,
+        "cluster-size": cluster_size,
         "jobs": jobs if jobs != 1 else None,
         "threads": threads if threads != 1 else None,
         "data-dir": data_dir,
@@ -111,6 +116,7 @@ def _overridden(scenario: Scenario, given: dict[str, Any]) -> Scenario:
         "clusters": lambda text, now: {
             "federation": replace(now.federation, num_clusters=_clusters(text))
         },
+        "cluster-size": lambda text, now: {"federation": _bounded(now.federation, text)},
         "data-dir": lambda path, now: {"data": replace(now.data, data_dir=str(path.absolute()))},
     }
     for name, read in readers.items():
@@ -135,6 +141,17 @@ def _clusters(text: str) -> int | Literal["auto"]:
     if not text.isdecimal():
         raise ValueError(f"--clusters must be a whole number or auto, got {text!r}")
     return int(text)
+
+
+def _bounded(rules: Rules, text: str) -> Rules:
+    lower, _, upper = (part.strip() for part in text.partition(","))
+    if not lower.isdecimal() or not (upper.isdecimal() or upper == "all"):
+        raise ValueError(
+            f"--cluster-size must be two whole numbers, or one and all, such as 2,15 or 2,all; "
+            f"got {text!r}"
+        )
+    most: int | Literal["all"] = "all" if upper == "all" else int(upper)
+    return replace(rules, min_cluster_size=int(lower), max_cluster_size=most)
 
 
 def _command(scenario: str, given: dict[str, Any]) -> str:
@@ -203,7 +220,8 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     if len(results) > 1:
         groups = read_description(folder)["data"]["groups"]
         agreement = [f"true groups: {groups}", f"best ARI: {', '.join(best)}"] if known else []
-        screen.print(" · ".join([*agreement, "▲ best in column"]))
+        summary = " · ".join([*agreement, "▲ best in column"])
+        screen.print(summary, soft_wrap=True, markup=False)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
         "report": str(RunFiles(folder).report),

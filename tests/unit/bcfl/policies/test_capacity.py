@@ -173,7 +173,34 @@ def test_soft_associations_have_expected_sizes_within_bounds(federation):
 def test_bounds_that_do_not_fit_are_refused_in_words(federation):
     message = r"cluster_size \(0, 2\) does not fit 9 clients in 3 clusters"
     with pytest.raises(ValueError, match=message):
-        federation("bcfl-g", ClusterSize(0, 2)).run(1)
+        federation("bcfl-g", (0, 2))
     message = r"cluster_size \(0, 4\) does not fit 9 clients in 1 clusters"
     with pytest.raises(ValueError, match=message):
-        federation("bcfl-mht-4", ClusterSize(0, 4), "auto").run(1)
+        federation("bcfl-mht-4", ClusterSize(0, 4), "auto")
+    message = r"cluster_size must be \(lower, upper\) .*, got \(3, 2\)"
+    with pytest.raises(ValueError, match=message):
+        federation("bcfl-g", (3, 2))
+
+
+@pytest.mark.parametrize(
+    ("solver", "sizes", "message"),
+    [
+        ("argmin", (0, 4), "solver 'argmin' needs free cluster sizes"),
+        ("heap", (1, None), "solver 'heap' needs free cluster sizes"),
+        ("hungarian", (0, None), "at most 1 client per cluster, got an upper bound of none"),
+        ("hungarian", (0, 2), "at most 1 client per cluster, got an upper bound of 2"),
+    ],
+)
+def test_solvers_that_do_not_fit_the_bounds_are_refused_at_once(solver, sizes, message):
+    with pytest.raises(ValueError, match=message):
+        build("bcfl-mh-3", Settings(3, cluster_size=sizes, solver=solver))
+
+
+@pytest.mark.parametrize(
+    ("solver", "sizes"), [("hungarian", (0, 1)), ("murty", (2, 4)), ("auto", (1, None))]
+)
+def test_solvers_that_fit_the_bounds_run(make_client, linear, solver, sizes):
+    clients = [make_client(f"c{i}", 6, tested=0) for i in range(3)]
+    settings = Settings(1 if sizes[0] == 2 else 3, Objective(2, 4), cluster_size=sizes)
+    run = Federation(clients, linear, build("bcfl-mh-3", replace(settings, solver=solver))).run(2)
+    assert run.hypotheses.best.association.sizes.max() <= (sizes[1] or 3)
