@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands import explain, inspect, listing, run
+from experiments.commands import explain, inspect, listing, run, uncertainty
 
 app = typer.Typer(
     help="Clustered federated learning as probabilistic data association.",
@@ -41,6 +41,7 @@ app.command()(inspect.compare)
 app.command()(inspect.report)
 app.command()(inspect.graph)
 app.command()(explain.explain)
+app.command()(uncertainty.uncertainty)
 app.command("list")(listing.list_)
 
 

@@ -92,6 +92,16 @@ class RunFiles:
         """The report for people."""
         return self.folder / "report.html"
 
+    @property
+    def uncertainty(self) -> Path:
+        """Scores of calibration, selection and detection, if they were asked for."""
+        return self.folder / "uncertainty.json"
+
+    @property
+    def uncertainty_page(self) -> Path:
+        """The same for people, with pictures."""
+        return self.folder / "uncertainty.html"
+
     def of(self, pair: Pair) -> PairFiles:
         """Files of one method with one seed."""
         return PairFiles(self.folder / pair.method / f"seed-{pair.seed}")

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import entr
 
-from bcfl import Run, checkpoint
+from bcfl import Run
 from bcfl.association import UNSEEN
 from bcfl.clients import TEST, ClientData
 from bcfl.history import smoothed_associations
 from bcfl.matching import best_matching
-from experiments.files import Pair, RunFiles
+from experiments.files import Pair
 from experiments.gains import Judge, ModelScore
-from experiments.plan import read_plan
-from experiments.runner import Setup
+from experiments.restore import newest_state, restore
 
 if TYPE_CHECKING:
     from bcfl import FederationState
@@ -189,14 +188,8 @@ def read_chronicle(folder: Path, pair: Pair) -> Chronicle:
     Raises:
         ValueError: a checkpoint is damaged or of other clients, or the data are missing.
     """
-    plan, files = read_plan(folder), RunFiles(folder)
-    state = _newest(files, pair)
-    if state is None:
-        raise ValueError(f"{pair} has no checkpoint in {folder}")
-    setup = Setup(plan.scenario, "cpu")
-    data = tuple(sorted(setup.partition(pair.seed), key=lambda one: one.client))
-    if state.hypotheses.best.association.clients != tuple(one.client for one in data):
-        raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
+    found = restore(folder, pair)
+    state, setup = found.state, found.setup
     history = state.history
     now = state.hypotheses.association_probabilities()
     numbers = range(1, len(history) + 1)
@@ -205,15 +198,15 @@ def read_chronicle(folder: Path, pair: Pair) -> Chronicle:
     aggregation = setup.method(pair.method).aggregation
     return Chronicle(
         pair,
-        plan.scenario.federation.rounds,
+        setup.scenario.federation.rounds,
         state,
-        data,
+        found.clients,
         now,
         renamed([*then, now])[:-1],
         renamed([*hindsight, now])[:-1],
         aggregation.carried_log_weight(-1.0) != 0.0,
-        Judge(setup.model, data, pair.seed),
-        None if pair.method == BASELINE else _newest(files, Pair(BASELINE, pair.seed)),
+        Judge(setup.model, found.clients, pair.seed),
+        None if pair.method == BASELINE else newest_state(folder, Pair(BASELINE, pair.seed)),
     )
 
 
@@ -237,8 +230,3 @@ def renamed(matrices: Sequence[Matrix]) -> list[Matrix]:
         names = names[best_matching(earlier.T @ later + SAME_SLOT * np.eye(width))]
         found.append(earlier[:, np.argsort(names)])
     return found[::-1]
-
-
-def _newest(files: RunFiles, pair: Pair) -> FederationState | None:
-    path = checkpoint.newest(files.of(pair).checkpoints)
-    return None if path is None else checkpoint.load(path)

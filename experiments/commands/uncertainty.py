@@ -1,0 +1,91 @@
+"""`bcfl uncertainty`: how far the predictions of a run can be trusted."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.commands.shared import Debug, console, explained
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.study import Finding
+
+
+class Kind(StrEnum):
+    """How posteriors become predictions."""
+
+    PLUG_IN = "plug-in"
+    MONTE_CARLO = "monte-carlo"
+    LINEARISED = "linearised"
+
+
+class Part(StrEnum):
+    """Clients that are scored together."""
+
+    ALL = "all"
+    CLUSTER = "cluster"
+    CLIENT = "client"
+
+
+@explained
+def uncertainty(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    *,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Method; may be repeated; all if left out.")
+    ] = None,
+    predictive: Annotated[
+        list[Kind] | None,
+        typer.Option(
+            help="Prediction beside the plain softmax; may be repeated; plug-in and linearised if "
+            "left out."
+        ),
+    ] = None,
+    by: Annotated[Part, typer.Option(help="Clients that are scored together.")] = Part.ALL,
+    tune: Annotated[
+        bool,
+        typer.Option(help="Choose prior precision and temperature on a third of the test samples."),
+    ] = True,
+    debug: Debug = False,
+) -> None:
+    """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
+    del debug
+    from bcfl.devices import limited_threads
+    from experiments.files import RunFiles, write_aside
+    from experiments.plan import read_plan
+    from experiments.study import Question, as_json, named_predictive, study
+    from experiments.uncertainty_page import render
+
+    kinds = [named_predictive(kind) for kind in predictive or (Kind.PLUG_IN, Kind.LINEARISED)]
+    question = Question(tuple(method or ()), kinds, by.value, tune)
+    with limited_threads(1):
+        findings = list(study(folder, question))
+    files = RunFiles(folder)
+    write_aside(files.uncertainty, as_json(findings))
+    write_aside(files.uncertainty_page, render(read_plan(folder).scenario.name, findings))
+    screen = console()
+    _show(screen, findings)
+    screen.print(f"numbers {files.uncertainty}", soft_wrap=True, markup=False)
+    screen.print(f"page    {files.uncertainty_page}", soft_wrap=True, markup=False)
+
+
+def _show(screen: Console, findings: list[Finding]) -> None:
+    from experiments.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
+
+    texts = {
+        "calibration and selection; accuracy, cover and risk in %": CALIBRATION,
+        "detection: AUROC, AUPR, FPR95 of wrong predictions, other groups' samples, noise": (
+            DETECTION
+        ),
+    }
+    for title, columns in texts.items():
+        lines = [title, *aligned(table(findings, columns)), ""]
+        for line in lines:
+            screen.print(line, soft_wrap=True, markup=False)
+    for line in chosen_values(findings):
+        screen.print(f"tuned   {line}", soft_wrap=True, markup=False)

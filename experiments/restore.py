@@ -1,0 +1,63 @@
+"""Clients and newest checkpoint of a method with a seed, from the folder of its run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bcfl import Run, checkpoint
+from experiments.files import Pair, RunFiles
+from experiments.plan import read_plan
+from experiments.runner import Setup
+
+if TYPE_CHECKING:
+    from bcfl import ClientData, FederationState
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """What a run had learned when it last wrote a checkpoint.
+
+    Attributes:
+        setup: the scenario with its data set and network, on the CPU.
+        state: the newest checkpoint.
+        clients: the clients' data, sorted by name.
+    """
+
+    setup: Setup
+    state: FederationState
+    clients: tuple[ClientData, ...]
+
+    @property
+    def run(self) -> Run:
+        """The run, without its records."""
+        groups = {data.client: data.group for data in self.clients}
+        return Run(self.setup.model, self.state, (), groups)
+
+
+def restore(folder: Path, pair: Pair, setup: Setup | None = None) -> Restored:
+    """Read the newest checkpoint of a method and seed, and divide the data again.
+
+    Args:
+        folder: folder of the run.
+        pair: one that has a checkpoint.
+        setup: of the same run, if it was made before.
+
+    Raises:
+        ValueError: a checkpoint is missing, damaged or of other clients, or the data are missing.
+    """
+    setup = setup or Setup(read_plan(folder).scenario, "cpu")
+    state = newest_state(folder, pair)
+    if state is None:
+        raise ValueError(f"{pair} has no checkpoint in {folder}")
+    clients = tuple(sorted(setup.partition(pair.seed), key=lambda one: one.client))
+    if state.hypotheses.best.association.clients != tuple(one.client for one in clients):
+        raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
+    return Restored(setup, state, clients)
+
+
+def newest_state(folder: Path, pair: Pair) -> FederationState | None:
+    """The newest checkpoint of a method and seed; None if there is none."""
+    path = checkpoint.newest(RunFiles(folder).of(pair).checkpoints)
+    return None if path is None else checkpoint.load(path)

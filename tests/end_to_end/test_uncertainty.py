@@ -1,0 +1,77 @@
+"""`bcfl uncertainty` on a small run."""
+
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ET
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.cli import app
+
+
+@pytest.fixture(scope="module")
+def folder(whole, tmp_path_factory):
+    copy = tmp_path_factory.mktemp("uncertainty") / "run"
+    shutil.copytree(whole[0], copy)
+    return copy
+
+
+def uncertainty(*arguments):
+    return CliRunner().invoke(app, ["uncertainty", *map(str, arguments)])
+
+
+def test_tables_numbers_and_page_agree(folder):
+    result = uncertainty(folder)
+    assert result.exit_code == 0, result.output
+    rows = json.loads((folder / "uncertainty.json").read_text())
+    kinds = [(row["method"], row["predictive"], row["tuned"]) for row in rows]
+    expected = [("plug-in", False), ("plug-in", True), ("linearised", True)]
+    assert kinds == [(m, *kind) for m in ("bcfl-mht-4", "bcfl-mh-3") for kind in expected]
+    page = (folder / "uncertainty.html").read_text()
+    for row in rows:
+        label = f"{row['predictive']}{', tuned' if row['tuned'] else ''}"
+        assert (row["prior_precision"] is None) == (row["predictive"] == "plug-in")
+        scores = row["scores"]
+        shown = f"{100 * scores['accuracy']:.1f} +{scores['nll']:.3f} +{scores['brier']:.3f}"
+        assert re.search(rf"^{row['method']} +{label} +{shown} ", result.stdout, re.MULTILINE)
+        assert f"<td>{scores['ece']:.3f}</td>" in page
+        assert f"<td>{scores['noise_auroc']:.3f}</td>" in page
+    pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(pictures) == 3
+    for picture in pictures:
+        ET.fromstring(picture.replace("xlink:href", "href"))
+    assert "tuned   bcfl-mh-3 linearised: prior " in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_clients_can_be_scored_one_by_one(folder):
+    result = uncertainty(
+        folder, "--method", "bcfl-mh-3", "--predictive", "plug-in", "--by", "client", "--no-tune"
+    )
+    assert result.exit_code == 0, result.output
+    rows = json.loads((folder / "uncertainty.json").read_text())
+    assert [row["part"] for row in rows] == [f"client-0{i}" for i in range(8)]
+    assert {(row["method"], row["tuned"]) for row in rows} == {("bcfl-mh-3", False)}
+    assert len(re.findall(r"^bcfl-mh-3 +plug-in +client-0\d ", result.stdout, re.MULTILINE)) == 16
+
+
+def test_the_same_folder_gives_the_same_files(folder):
+    options = (folder, "--method", "bcfl-mh-3", "--predictive", "monte-carlo", "--no-tune")
+    before = []
+    for _ in range(2):
+        assert uncertainty(*options).exit_code == 0
+        before.append([(folder / f"uncertainty.{end}").read_bytes() for end in ("json", "html")])
+    assert before[0] == before[1]
+
+
+def test_mistakes_are_told_in_a_sentence(folder, tmp_path):
+    result = uncertainty(folder, "--method", "wecfl")
+    assert result.exit_code == 2
+    assert "unknown method of this run 'wecfl'" in result.stderr
+    empty = tmp_path / "run"
+    shutil.copytree(folder, empty, ignore=shutil.ignore_patterns("checkpoints"))
+    result = uncertainty(empty)
+    assert result.exit_code == 2
+    assert f"there is no checkpoint of bcfl-mht-4, bcfl-mh-3 in {empty}" in result.stderr
