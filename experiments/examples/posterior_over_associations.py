@@ -1,0 +1,51 @@
+"""Where may each client belong? All associations of one round, beside the few that are kept.
+
+Three rounds bring the models apart; the fourth is done with all associations of six clients (64)
+and with the best M of them, from the same models. `python -m
+experiments.examples.posterior_over_associations`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bcfl import Federation, Objective, Run, methods
+from bcfl.devices import limited_threads
+from experiments import datasets, models, partitions
+
+KEPT = (1, 4, 16)
+
+
+def posteriors(seed: int) -> dict[str, Run]:
+    """The fourth round with every association, and with the best M."""
+    digits = datasets.load("optdigits")
+    clients = partitions.rotated(digits, groups=2, clients=6, samples_per_client=30, seed=seed)
+    settings = methods.Settings(2, Objective(local_steps=5, learning_rate=0.05), temperature=10.0)
+
+    def federation(name: str) -> Federation:
+        method = methods.build(name, settings)
+        return Federation(clients, models.mlp((1, 8, 8), 16, 10), method, seed, evaluates=False)
+
+    state = federation("bcfl-g").run(3).state
+    names = ["bcfl-exact", *(f"bcfl-mh-{kept}" for kept in KEPT)]
+    return {name: federation(name).run(4, state=state) for name in names}
+
+
+def main(seed: int = 0) -> None:
+    """Print each client's probability of the first cluster, and the share of weight kept."""
+    found = posteriors(seed)
+    exact = found["bcfl-exact"]
+    table = Table("client", "group", *found, title="probability of the first cluster")
+    for row, client in enumerate(exact.clients):
+        chances = [f"{run.association_probabilities()[row, 0]:.3f}" for run in found.values()]
+        table.add_row(client, str(exact.groups[client]), *chances)
+    captured = [f"{np.exp(run.hypotheses.log_captured_mass):.3f}" for run in found.values()]
+    table.add_row("kept weight", "", *captured)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    with limited_threads(1):
+        main()
