@@ -98,7 +98,11 @@ class PredictionRule:
         return torch.Generator().manual_seed(self.seed)
 
     def component(self, model: Model, posterior: Posterior) -> Predictive:
-        """The predictive of one posterior.
+        """The predictive of one posterior; raises as `untempered` does."""
+        return _Tempered(self.untempered(model, posterior), self.temperature)
+
+    def untempered(self, model: Model, posterior: Posterior) -> Predictive:
+        """The predictive of one posterior at temperature 1.
 
         Raises:
             ValueError: the posterior has one precision for all parameters, because no curvature
@@ -107,7 +111,7 @@ class PredictionRule:
         mean = posterior.mean(model)
         module = _network(model, posterior, mean)
         if self.predictive == "plug-in":
-            return _Tempered(PlugIn(module, mean), self.temperature)
+            return PlugIn(module, mean)
         if all(block.gaussian.precision.numel() == 1 for block in posterior.blocks):
             raise ValueError(
                 f"predictive {self.predictive!r} needs curvature, which has not entered the "
@@ -116,7 +120,7 @@ class PredictionRule:
         gaussian = DiagonalGaussian(mean, self._precision(model, posterior))
         structured = StructuredGaussian.from_diagonal(gaussian)
         chosen = MonteCarlo if self.predictive == "monte-carlo" else Linearised
-        return _Tempered(chosen(module, structured), self.temperature)
+        return chosen(module, structured)
 
     def _precision(self, model: Model, posterior: Posterior) -> Tensor:
         """(parameters,) precision with the prior's exchanged."""

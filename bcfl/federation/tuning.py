@@ -12,7 +12,9 @@ from bcfl.clients import View
 from bcfl.federation.predictions import PredictionRule, fitting
 from bcfl.model import Model
 from bcfl.posterior import Posterior
+from posteriors import Linearised, Predictive
 from posteriors.predictive import HeldOutSums, TuningGrid, choose, temper
+from posteriors.predictive.predictive import outputs_of_all
 
 GRID = TuningGrid(prior_precisions=tuple(10.0**i for i in range(-1, 7)))
 
@@ -81,28 +83,44 @@ def _client_sums(
     """Log losses of samples with one mixture at every point of the grid."""
     inputs = fitting(model, view.inputs, next(iter(mixture)).mean(model))
     targets = view.targets.to(inputs.device).unsqueeze(1)
+    rules = [replace(rule, prior_precision=precision) for precision in grid.prior_precisions]
     rows = []
-    for precision in grid.prior_precisions:
-        one = replace(rule, prior_precision=precision, temperature=1.0)
-        members = _members(one, model, mixture, inputs)
-        rows.append(
-            torch.stack(
-                [
-                    -_averaged(members, mixture, temperature).gather(1, targets).log().sum()
-                    for temperature in grid.temperatures
-                ]
-            )
-        )
+    for members in _members(rules, model, mixture, inputs):
+        chosen = [
+            _averaged(members, mixture, temperature).gather(1, targets)
+            for temperature in grid.temperatures
+        ]
+        rows.append(-torch.stack(chosen).log().sum((1, 2)))
     return HeldOutSums(grid, torch.stack(rows).cpu(), len(view))
 
 
 def _members(
-    rule: PredictionRule, model: Model, mixture: Mapping[Posterior, float], inputs: Tensor
+    rules: Sequence[PredictionRule], model: Model, mixture: Iterable[Posterior], inputs: Tensor
+) -> list[list[Tensor]]:
+    """For each rule and posterior, (draws, samples, classes) probabilities, not tempered."""
+    generators = [rule.generator for rule in rules]
+    found: list[list[Tensor]] = [[] for _ in rules]
+    for posterior in mixture:
+        every = [rule.untempered(model, posterior) for rule in rules]
+        for place, members in zip(found, _drawn(every, rules[0], generators, inputs), strict=True):
+            place.append(members)
+    return found
+
+
+def _drawn(
+    predictives: Sequence[Predictive],
+    rule: PredictionRule,
+    generators: Sequence[torch.Generator],
+    inputs: Tensor,
 ) -> list[Tensor]:
-    generator = rule.generator
-    return [
-        rule.component(model, one).members(inputs, rule.num_draws, generator) for one in mixture
-    ]
+    """Members of predictives around one mean; linear ones share their Jacobians."""
+    linear = [one for one in predictives if isinstance(one, Linearised)]
+    if len(linear) == len(predictives):
+        outputs = outputs_of_all(linear, inputs)
+        pairs = zip(outputs, generators, strict=True)
+        return [one.sample(rule.num_draws, generator).softmax(2) for one, generator in pairs]
+    pairs_of_any = zip(predictives, generators, strict=True)
+    return [one.members(inputs, rule.num_draws, generator) for one, generator in pairs_of_any]
 
 
 def _averaged(

@@ -117,8 +117,8 @@ def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
     run = Federation(clients, shared_body, build("bcfl-g", settings)).run(1)
     posterior = run.hypotheses.best.clusters[0]
     rule = PredictionRule("monte-carlo", prior_precision=50.0)
-    component = rule.component(shared_body, posterior)
-    precision = component.inner.posterior.covariance.precision
+    component = rule.untempered(shared_body, posterior)
+    precision = component.posterior.covariance.precision
     wanted = posterior.precision(shared_body) - 3.0 + 50.0
     torch.testing.assert_close(precision, wanted)
 
