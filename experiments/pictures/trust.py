@@ -93,6 +93,7 @@ def _with_key(figure: Figure, places: Sequence[Axes]) -> Figure:
     drawn: dict[str, Any] = {}
     for axes in places:
         handles, names = axes.get_legend_handles_labels()
-        drawn = dict(zip(names, handles, strict=True)) | drawn
+        for name, handle in zip(names, handles, strict=True):
+            drawn.setdefault(name, handle)
     figure.legend(drawn.values(), drawn.keys(), loc="outside lower left", ncols=len(drawn))
     return figure
