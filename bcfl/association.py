@@ -20,7 +20,8 @@ class Association:
 
     Attributes:
         clients: all clients, sorted by name.
-        labels: (clients,) int64 most probable cluster, -1 for a client never seen.
+        labels: (clients,) int64 most probable cluster (within bounds on the sizes, where there are
+            any), -1 for a client never seen.
         num_clusters: number of clusters.
         probabilities: (clients, clusters) rows that sum to 1 (0 for a client never seen), or None
             when each client is in exactly one cluster.

@@ -17,13 +17,17 @@ from bcfl.association import Association
 from bcfl.buffers import pool_buffers
 from bcfl.hypothesis import Hypothesis
 from bcfl.model import Model
+from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.posterior import Block, Posterior
 from bcfl.seeds import lineage_key
 from posteriors import merge
 
 
 def merge_hypotheses(
-    aggregation: Aggregation, model: Model, parts: Sequence[Hypothesis]
+    aggregation: Aggregation,
+    model: Model,
+    parts: Sequence[Hypothesis],
+    cluster_size: ClusterSize = FREE,
 ) -> Hypothesis:
     """One hypothesis that stands for several; MERGE of one is that one, the same object.
 
@@ -31,6 +35,8 @@ def merge_hypotheses(
         aggregation: says what the merged posteriors leave as prior for the next round.
         model: the architecture.
         parts: hypotheses whose clusters have the same meaning.
+        cluster_size: bounds on the number of clients per cluster. Expected sizes are always within
+            them; where the most probable clusters are not, the labels are those of the heaviest.
     """
     if len(parts) == 1:
         return parts[0]
@@ -39,14 +45,17 @@ def merge_hypotheses(
         _merge_clusters(aggregation, model, column, weights)
         for column in zip(*(h.clusters for h in parts), strict=True)
     )
+    heaviest = max(parts, key=lambda h: h.log_weight)
     association = Association.mixture([h.association for h in parts], weights)
+    if not cluster_size.allows(association):
+        association = replace(association, labels=heaviest.association.labels.copy())
     from_parent: dict[int, float] = {}
     for one, weight in zip(parts, weights, strict=True):
         for parent, share in zip(one.parents, one.parent_shares, strict=True):
             from_parent[parent] = from_parent.get(parent, 0.0) + float(weight) * share
     parents = tuple(sorted(from_parent))
     return replace(
-        max(parts, key=lambda h: h.log_weight),
+        heaviest,
         clusters=clusters,
         association=association,
         log_weight=0.0,

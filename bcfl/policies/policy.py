@@ -106,6 +106,11 @@ class Candidate:
     costs: Costs | None = None
     kind: str = ""
 
+    @property
+    def cluster_size(self) -> ClusterSize:
+        """Bounds on the number of clients per cluster."""
+        return FREE if self.costs is None else self.costs.cluster_size
+
 
 @dataclass(frozen=True, eq=False)
 class Ranking:

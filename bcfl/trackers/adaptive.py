@@ -83,7 +83,8 @@ class AdaptiveMultiHypothesis:
         held = float(np.logaddexp.reduce([h.log_weight for h in children]))
         best = replace(best, log_weight=best.log_weight - held)
         if self.near_copies is not None:
-            children = self.near_copies.merge(children, aggregation, context.model)
+            sizes = kept[0].candidate.cluster_size
+            children = self.near_copies.merge(children, aggregation, context.model, sizes)
         captured = log_captured_mass(children, log_total)
         after = HypothesisSet.weighted(children, context.round + 1, captured)
         proposed = self._proposed(competing, best, trained, aggregation, context)

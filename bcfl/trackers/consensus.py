@@ -48,5 +48,6 @@ class Consensus:
         trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
         captured = log_captured_mass(successors, log_total)
         weighted = HypothesisSet.weighted(trained.children, context.round + 1, captured)
-        merged = merge_hypotheses(aggregation, context.model, weighted.hypotheses)
+        sizes = successors[0].candidate.cluster_size
+        merged = merge_hypotheses(aggregation, context.model, weighted.hypotheses, sizes)
         return HypothesisSet((merged,), context.round + 1, captured), trained.info

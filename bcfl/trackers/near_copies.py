@@ -13,6 +13,7 @@ from bcfl.hypothesis import Hypothesis
 from bcfl.matching import best_matching
 from bcfl.merging import merge_hypotheses
 from bcfl.model import Model
+from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.posterior import Posterior
 
 
@@ -36,7 +37,11 @@ class NearCopies:
             raise ValueError(f"threshold must be at least 0, got {self.threshold}")
 
     def merge(
-        self, hypotheses: Sequence[Hypothesis], aggregation: Aggregation, model: Model
+        self,
+        hypotheses: Sequence[Hypothesis],
+        aggregation: Aggregation,
+        model: Model,
+        cluster_size: ClusterSize = FREE,
     ) -> list[Hypothesis]:
         """Collapse near copies, the heaviest of each giving the cluster numbers.
 
@@ -47,6 +52,7 @@ class NearCopies:
             hypotheses: in any order.
             aggregation: says what merged posteriors leave as prior.
             model: the architecture.
+            cluster_size: bounds on the number of clients per cluster.
         """
         groups: list[list[Hypothesis]] = []
         for one in sorted(hypotheses, key=lambda h: -h.log_weight):
@@ -57,7 +63,7 @@ class NearCopies:
                     break
             else:
                 groups.append([one])
-        return [_collapsed(group, aggregation, model) for group in groups]
+        return [_collapsed(group, aggregation, model, cluster_size) for group in groups]
 
     def _copy_names(
         self, heavier: Hypothesis, other: Hypothesis, model: Model
@@ -72,11 +78,14 @@ class NearCopies:
         return names if furthest <= self.threshold * spread else None
 
 
-def _collapsed(group: list[Hypothesis], aggregation: Aggregation, model: Model) -> Hypothesis:
+def _collapsed(
+    group: list[Hypothesis], aggregation: Aggregation, model: Model, cluster_size: ClusterSize
+) -> Hypothesis:
     if len(group) == 1:
         return group[0]
     log_weight = float(np.logaddexp.reduce([h.log_weight for h in group]))
-    return replace(merge_hypotheses(aggregation, model, group), log_weight=log_weight)
+    merged = merge_hypotheses(aggregation, model, group, cluster_size)
+    return replace(merged, log_weight=log_weight)
 
 
 def squared_distances(

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bcfl.policies.capacity import FREE
 from bcfl.policies.policy import Candidate, RoundContext
 from bcfl.requests import Train, Trained
 from bcfl.trackers.moves import price_of_freeing, split_into, splits, widened, without
@@ -136,9 +135,8 @@ def every_proposal(
     context: RoundContext,
 ) -> list[Candidate]:
     """What all kinds of proposals have to offer, within the bounds on cluster sizes."""
-    sizes = FREE if chosen.costs is None else chosen.costs.cluster_size
     every = (made for one in proposals for made in one.propose(chosen, answers, context))
-    return [made for made in every if sizes.allows(made.association)]
+    return [made for made in every if chosen.cluster_size.allows(made.association)]
 
 
 def check_least(proposal: Proposal, **least: int) -> None:

@@ -162,12 +162,21 @@ def test_no_hypothesis_breaks_its_bounds(federation, name, clusters, sizes):
                 assert one.sizes.min() >= limits.lower
 
 
-def test_soft_associations_have_expected_sizes_within_bounds(federation):
-    for seed in range(3):
-        run = federation("bcfl-c-4", ClusterSize(2, 4), seed=seed).run(3)
-        for snapshot in run.state.history:
-            sizes = snapshot.associations[0].serving.sum(axis=0)
-            assert 2 - 1e-9 <= sizes.min() <= sizes.max() <= 4 + 1e-9
+@pytest.mark.parametrize("name", ["bcfl-c-4", "bcfl-mht-4"])
+@pytest.mark.parametrize("bounds", [(2, 4), (3, 3)])
+def test_merged_associations_are_within_bounds(make_client, linear, name, bounds):
+    """Expected sizes and labels; the clients are alike, so most probable clusters often are not."""
+    clients = [make_client(f"c{i}", 6, tested=0) for i in range(9)]
+    settings = Settings(3, Objective(2, 4), cluster_size=bounds, temperature="mean")
+    (low, high), moved = bounds, 0
+    for seed in range(6):
+        run = Federation(clients, linear, build(name, settings), seed=seed).run(4)
+        for one in (a for snapshot in run.state.history for a in snapshot.associations):
+            expected = one.serving.sum(axis=0)
+            assert low - 1e-9 <= expected.min() <= expected.max() <= high + 1e-9
+            assert low <= one.sizes.min() <= one.sizes.max() <= high
+            moved += int((one.serving.argmax(axis=1) != one.labels).any())
+    assert moved > 0
 
 
 def test_bounds_that_do_not_fit_are_refused_in_words(federation):
