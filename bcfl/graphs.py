@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 import numpy as np
 
-from bcfl.association import UNSEEN, Association
+from bcfl.association import Association
 from bcfl.history import Snapshot, accumulated_co_association
 from bcfl.hypothesis import HypothesisSet
 
@@ -135,9 +135,3 @@ def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Seq
                 non_empty=0,
             )
         graph.add_edge(source, name)
-
-
-def unseen_clients(snapshot: Snapshot) -> list[str]:
-    """Clients that were never associated so far."""
-    leading = snapshot.associations[0]
-    return [c for c, label in zip(leading.clients, leading.labels, strict=True) if label == UNSEEN]

@@ -51,6 +51,12 @@ class Snapshot:
     proposals: tuple[Proposed, ...] = ()
     shares: tuple[tuple[float, ...], ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"Snapshot(round {self.round}, {len(self.associations)} hypotheses, "
+            f"{len(self.proposals)} proposals)"
+        )
+
     @classmethod
     def of(cls, hypotheses: HypothesisSet) -> Snapshot:
         """Take what is worth keeping."""

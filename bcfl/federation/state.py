@@ -36,6 +36,9 @@ class FederationState:
     directory: Mapping[str, ClientInfo] = field(default_factory=dict)
     scores: Mapping[Request, LossSum] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"FederationState({self.hypotheses!r})"
+
     @property
     def round(self) -> int:
         """Rounds done."""
@@ -62,6 +65,13 @@ class RoundRecord:
     evaluations: Mapping[str, PredictionSums]
     info: TrackerInfo
     ledger: Ledger
+
+    def __repr__(self) -> str:
+        return (
+            f"RoundRecord(round {self.round}, {len(self.participants)} participants, "
+            f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_done} of "
+            f"{self.ledger.trainings_asked} trainings, {len(self.ledger.failures)} failures)"
+        )
 
 
 def initial_state(

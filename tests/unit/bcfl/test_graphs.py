@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bcfl import Association, Federation, Objective
-from bcfl.graphs import association_graph, hypothesis_tree, unseen_clients
+from bcfl.graphs import association_graph, hypothesis_tree
 from bcfl.history import Snapshot, accumulated_co_association
 from bcfl.methods import Settings, build
 
@@ -82,11 +82,6 @@ def test_the_tree_joins_hypotheses_to_those_they_came_from():
     assert node["weight"] == pytest.approx(0.25)
     assert node["log_weight"] == pytest.approx(np.log(0.25))
     assert (node["round"], node["rank"], node["sizes"], node["non_empty"]) == (1, 1, "1 2", 2)
-
-
-def test_unseen_clients_are_named():
-    assert unseen_clients(HISTORY[0]) == ["d"]
-    assert unseen_clients(HISTORY[1]) == []
 
 
 @pytest.fixture(params=["bcfl-mh-3", "bcfl-c-3", "bcfl-mht-4", "fedavg"])

@@ -29,6 +29,9 @@ def test_every_object_says_what_it_is_in_one_line(run, linear, clients):
         run.predict("c0", np.zeros((2, 3))),
         linear,
         clients[0],
+        run.state,
+        run.state.history[-1],
+        run.records[-1],
     ):
         assert "\n" not in repr(value)
         assert len(repr(value)) < 200
