@@ -35,8 +35,8 @@ def test_a_file_gets_a_line_at_each_fifth_of_the_rounds():
     assert [line.split("round")[1].split()[0] for line in lines] == [
         *("5/25", "10/25", "15/25", "20/25", "25/25")
     ]
-    assert lines[0] == "ifca       round  5/25   acc  50.0   ARI  0.25   0:00:20 left"
-    assert lines[-1] == "ifca       round 25/25   acc  50.0   ARI  0.25   0:00:25"
+    assert lines[0] == "ifca        round  5/25   acc  50.0   ARI  0.25   0:00:20 left"
+    assert lines[-1] == "ifca        round 25/25   acc  50.0   ARI  0.25   0:00:25"
 
 
 def test_long_rounds_are_not_passed_over_in_silence():
@@ -46,7 +46,7 @@ def test_long_rounds_are_not_passed_over_in_silence():
 
 def test_a_resumed_run_says_where_it_stands_and_what_is_not_known_is_left_out():
     lines = said([], done=[row(accuracy=None, ari=None)] * 3)
-    assert lines == ["ifca       round  3/25   acc    –   0:00:22 left"]
+    assert lines == ["ifca        round  3/25   acc    –   0:00:22 left"]
 
 
 def test_the_last_round_is_always_said():
