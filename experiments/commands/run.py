@@ -210,6 +210,7 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.plan import read_description
 
     _, results = read_results(folder)
+    data = read_description(folder)["data"]
     screen.print()
     for line in aligned(results):
         screen.print(line, soft_wrap=True, markup=False)
@@ -218,15 +219,16 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     highest = max(known.values(), default=0.0)
     best = [name for name, ari in known.items() if round(ari, 2) == round(highest, 2)]
     if len(results) > 1:
-        groups = read_description(folder)["data"]["groups"]
-        agreement = [f"true groups: {groups}", f"best ARI: {', '.join(best)}"] if known else []
+        agreement = (
+            [f"true groups: {data['groups']}", f"best ARI: {', '.join(best)}"] if known else []
+        )
         summary = " · ".join([*agreement, "▲ best in column"])
         screen.print(summary, soft_wrap=True, markup=False)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
         "report": str(RunFiles(folder).report),
         "again": plan.command,
-        "story": f"bcfl explain {quoted} --client 7",
+        "story": f"bcfl explain {quoted} --client {min(7, data['clients'] - 1)}",
         "graph": f"bcfl graph {quoted} --method {method} --format gexf --out graph.gexf",
     }
     for name, text in steps.items():

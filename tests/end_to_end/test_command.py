@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import shlex
+import shutil
 import statistics
 import tomllib
 
@@ -29,6 +30,16 @@ def test_a_run_ends_with_a_table_and_what_to_do_next(whole):
     assert {path.name for path in folder.iterdir()} == {
         *("run.json", "summary.json", "rounds.csv", "report.html", "bcfl-mht-4", "bcfl-mh-3"),
     }
+
+
+@pytest.mark.parametrize(("clients", "client"), [(8, 7), (5, 4), (1, 0)])
+def test_the_story_that_is_offered_is_of_a_client_that_is_there(whole, tmp_path, clients, client):
+    folder = shutil.copytree(whole[0], tmp_path / "run")
+    description = json.loads((folder / "run.json").read_text())
+    description["data"]["clients"] = clients
+    (folder / "run.json").write_text(json.dumps(description))
+    lines = invoke("resume", folder).output.splitlines()
+    assert f"story    bcfl explain {folder} --client {client}" in lines
 
 
 def test_the_summary_follows_from_the_metrics(whole):
