@@ -68,13 +68,15 @@ def ifca(settings: Settings) -> Method:
 
 def wecfl(settings: Settings) -> Method:
     """WeCFL (Ma et al. 2022): sample-weighted K-means on local models."""
-    policy = KMeansAssociation(settings.known_clusters, settings.flat, "samples")
+    bounds = ClusterSize.of(settings.cluster_size)
+    policy = KMeansAssociation(settings.known_clusters, settings.flat, "samples", bounds)
     return Method(policy, name="wecfl", common_start=True)
 
 
 def fesem(settings: Settings) -> Method:
     """FeSEM (Long et al. 2022): K-means on local models."""
-    policy = KMeansAssociation(settings.known_clusters, settings.flat, "equal")
+    bounds = ClusterSize.of(settings.cluster_size)
+    policy = KMeansAssociation(settings.known_clusters, settings.flat, "equal", bounds)
     return Method(policy, name="fesem", common_start=True)
 
 
@@ -196,6 +198,7 @@ def with_warm_up(method: Method, settings: Settings) -> Method:
     """
     if method.num_clusters == 1:
         raise ValueError(f"method {method.name!r} has one cluster: there is no warm-up for it")
-    first = KMeansAssociation(method.num_clusters, method.policy.objective, "equal")
+    bounds = ClusterSize.of(settings.cluster_size)
+    first = KMeansAssociation(method.num_clusters, method.policy.objective, "equal", bounds)
     policy = WarmUp(first, method.policy, settings.warm_up_rounds)
     return replace(method, policy=policy, name=f"{method.name}-w")

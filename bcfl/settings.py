@@ -28,7 +28,7 @@ class Settings:
             held-out samples.
         score_samples: samples scored per client; None scores all.
         cluster_size: (lower, upper) bounds on the number of clients per cluster, None for no upper
-            one; for methods that associate by loss or weight.
+            one; for all clustered methods.
         solver: how associations are ranked in the methods with posteriors.
         aggregation: of the methods with posteriors.
         prior_precision: of the prior around the initial network.
@@ -49,6 +49,14 @@ class Settings:
     warm_up_rounds: int = 2
 
     def __post_init__(self) -> None:
+        if self.num_clusters != "auto" and not isinstance(self.num_clusters, int):
+            raise ValueError(
+                f"num_clusters must be a whole number or 'auto', got {self.num_clusters!r}"
+            )
+        if not 0 <= self.validation < 1:
+            raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
+        if self.warm_up_rounds < 0:
+            raise ValueError(f"warm_up_rounds must be at least 0, got {self.warm_up_rounds}")
         held_out = self.num_clusters == "auto" or self.temperature == "auto"
         if held_out and not self.validation > 0:
             raise ValueError(

@@ -27,7 +27,7 @@ from bcfl.federation.predictions import (
 )
 from bcfl.federation.state import FederationState, RoundRecord
 from bcfl.federation.tuning import GRID, tuned
-from bcfl.history import smoothed_associations
+from bcfl.history import ancestor_shares, smoothed_associations
 from bcfl.hypothesis import HypothesisSet
 from bcfl.model import Model
 from posteriors.predictive import TuningGrid
@@ -72,11 +72,23 @@ class Run:
         entropy: NDArray[np.float64] = entr(p).sum(axis=1)
         return np.where(p.any(axis=1), entropy, np.log(p.shape[1]))
 
+    def ancestor_shares(self, round: int) -> NDArray[np.float64]:
+        """How much of today's weight descends from each hypothesis of a past round.
+
+        Hypotheses come first, then proposals; see `history.ancestor_shares`.
+
+        Raises:
+            ValueError: there is no such round.
+        """
+        return ancestor_shares(self.state.history, round)
+
     def smoothed(self, round: int) -> NDArray[np.float64]:
         """(clients, clusters) associations in a past round, seen from today.
 
-        Weighs that round's hypotheses by `ancestor_shares`; clusters are named as in the
-        hypothesis of the largest share.
+        Weighs that round's hypotheses by `ancestor_shares`. Where weights accumulate over rounds
+        (memory `accumulate`) that is the posterior over the past associations given all rounds;
+        otherwise it tells what has survived. Clusters are named as in the hypothesis of the
+        largest share.
 
         Args:
             round: the past round, from 1.

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+import assignment
 from bcfl.association import UNSEEN, Association
 from bcfl.hypothesis import Hypothesis
 from bcfl.matching import best_matching
+from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.policy import Ranking, RoundContext, answered, candidate
 from bcfl.requests import Exchange, Objective, Steps, Train
 from bcfl.seeds import derive_seed
@@ -33,17 +35,25 @@ class KMeansAssociation:
         objective: local objective.
         weighting: `samples` weighs each client by its number of training samples (WeCFL),
             `equal` weighs all alike (FeSEM).
+        cluster_size: bounds on the number of clients per cluster. K-means finds the centroids;
+            the clients are then associated within the bounds at the least summed distance.
     """
 
     num_clusters: int
     objective: Objective
     weighting: Literal["samples", "equal"] = "samples"
+    cluster_size: ClusterSize = FREE
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
             raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
         if self.weighting not in ("samples", "equal"):
             raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Check that the bounds fit the clients; see `Demanding`."""
+        del num_asked
+        self.cluster_size.check(num_clusters, num_clients)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Train every participant from the model that serves it, then cluster."""
@@ -59,14 +69,18 @@ class KMeansAssociation:
             return Ranking.only(candidate(hypothesis, {}, self.objective))
         trained = {training.client: reply for training, reply in answers.items()}
         points = np.stack([trained[c].mean.double().cpu().numpy() for c in clients])
-        weights = np.array([float(trained[c].num_samples) for c in clients])
-        found = weighted_kmeans(
-            points,
-            weights if self.weighting == "samples" else np.ones(len(clients)),
-            self.num_clusters,
-            derive_seed(context.seed, context.round, "kmeans"),
-        )
+        weights = np.ones(len(clients))
+        if self.weighting == "samples":
+            weights = np.array([float(trained[c].num_samples) for c in clients])
+        seed = derive_seed(context.seed, context.round, "kmeans")
+        found = weighted_kmeans(points, weights, self.num_clusters, seed)
         labels = relabel(found, hypothesis.association, clients)
+        if not self.cluster_size.free:
+            cost = weights[:, None] * distances_to_centroids(
+                points, weights, labels, self.num_clusters
+            )
+            lower, upper = self.cluster_size.left_for(clients, hypothesis.association)
+            labels = assignment.best_assignment(cost, lower, upper).labels
         by_client = dict(zip(clients, map(int, labels), strict=True))
         return Ranking.only(
             candidate(hypothesis, by_client, self.objective, starts=starts, answers=answers)
@@ -89,6 +103,20 @@ def weighted_kmeans(
     with threadpool_limits(limits=1):
         labels: NDArray[np.int64] = kmeans.fit(points, sample_weight=weights).labels_
     return labels.astype(np.int64)
+
+
+def distances_to_centroids(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    num_clusters: int,
+) -> NDArray[np.float64]:
+    """(points, clusters) squared distances; an empty cluster's centroid is that of all points."""
+    centroids = np.tile(np.average(points, axis=0, weights=weights), (num_clusters, 1))
+    for label in np.unique(labels):
+        inside = labels == label
+        centroids[label] = np.average(points[inside], axis=0, weights=weights[inside])
+    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centroids], axis=1)
 
 
 def relabel(

@@ -122,8 +122,18 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
         "sizes",
         "Clients per cluster over rounds, one panel per method",
         "Look for the round after which the bands stay level: clients have stopped moving. "
-        "Clusters of the leading hypothesis, first seed; at the right, clients in the last round.",
+        "Clusters of the leading hypothesis, first seed; at the right, clients in the last round."
+        + _bounds(run),
     )
+
+
+def _bounds(run: RunFolder) -> str:
+    """Which sizes were allowed, in words; nothing where all were."""
+    rules = run.scenario.get("federation", {})
+    least, most = rules.get("min_cluster_size", 0), rules.get("max_cluster_size", "all")
+    if most == "all":
+        return f" Every cluster was given at least {least} clients." if least else ""
+    return f" Every cluster was given {least} to {most} clients."
 
 
 def _ribbons(descents: Mapping[str, Descent]) -> Picture | None:

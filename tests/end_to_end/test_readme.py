@@ -25,6 +25,25 @@ def test_there_are_three_examples():
     assert len(BLOCKS) == 3
 
 
+def test_nothing_is_left_to_fill_in():
+    assert "@@" not in README.read_text()
+
+
+def test_every_command_is_named():
+    text = README.read_text()
+    for command in (
+        "run",
+        "resume",
+        "compare",
+        "report",
+        "uncertainty",
+        "explain",
+        "graph",
+        "list",
+    ):
+        assert f"\nbcfl {command} " in text
+
+
 def test_the_session_gives_what_its_comments_say(names):
     run = names["first"]
     assert run.state.round == 25

@@ -201,3 +201,28 @@ def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
     with pytest.raises(TypeError, match=r"got 'bcfl-g'; by its name: bcfl.methods.build\('bcfl-g'"):
         Federation(clients, linear, "bcfl-g")
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_threads_are_at_least_one(linear, clients, threads):
+    with pytest.raises(ValueError, match=f"threads must be at least 1, got {threads}"):
+        Federation(clients, linear, ONE, threads=threads)
+
+
+@pytest.mark.parametrize("seed", ["a", -3, 1.5])
+def test_seeds_are_whole_numbers(linear, clients, seed):
+    with pytest.raises(ValueError, match="seed must be a whole number of at least 0"):
+        Federation(clients, linear, ONE, seed=seed)
+
+
+def test_threads_are_limited_while_it_runs(linear, clients):
+    seen, before = [], torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for threads in (1, None):
+            Federation(clients, linear, ONE, threads=threads).run(
+                1, on_round=lambda *_: seen.append(torch.get_num_threads())
+            )
+        assert (seen, torch.get_num_threads()) == ([1, 2], 2)
+    finally:
+        torch.set_num_threads(before)

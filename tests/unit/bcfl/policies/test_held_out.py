@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -96,8 +98,8 @@ def test_clients_that_do_not_answer_contribute_nothing(judged):
     assert next(iter(ranking)).log_weight == pytest.approx(3 * np.log(0.5))
 
 
-def test_losses_of_those_without_an_answer_are_zero(parent):
-    steps = held_out_losses(parent, NAMES)
+def test_losses_of_those_without_an_answer_are_zero(parent, context):
+    steps = held_out_losses(parent, NAMES, context(NAMES))
     keys = [posterior.key for posterior in parent.clusters]
     exchange = next(steps)
     replies = {
@@ -108,6 +110,16 @@ def test_losses_of_those_without_an_answer_are_zero(parent):
     with pytest.raises(StopIteration) as end:
         steps.send(replies)
     assert end.value.value.tolist() == [[3, 2], [0, 0], [7, 1]]
+
+
+def test_clients_known_to_have_no_validation_samples_are_not_asked(parent, context):
+    known = replace(context(NAMES), num_validation={"a": 3, "b": 0})
+    asked = next(held_out_losses(parent, NAMES, known)).requests
+    assert [request.client for request in asked] == ["a", "c"]
+    nobody = replace(known, num_validation=dict.fromkeys(NAMES, 0))
+    with pytest.raises(StopIteration) as end:
+        next(held_out_losses(parent, NAMES, nobody))
+    assert not end.value.value.any()
 
 
 def test_a_run_is_judged_by_samples_that_nobody_trained_on(linear, make_client):

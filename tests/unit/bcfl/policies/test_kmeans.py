@@ -1,9 +1,11 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.policies import KMeansAssociation
+from bcfl.policies import ClusterSize, KMeansAssociation
 from bcfl.policies.kmeans import relabel, weighted_kmeans
 from bcfl.requests import Train, Trained
 
@@ -91,3 +93,39 @@ def test_new_clusters_take_the_names_of_those_they_share_most_clients_with():
 def test_a_policy_names_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         KMeansAssociation(**{"num_clusters": 2, "objective": Objective(), **arguments})
+
+
+@pytest.mark.parametrize("weighting", ["samples", "equal"])
+def test_bounds_are_kept_at_the_least_summed_distance(parent, context, weighting):
+    """Against all associations of four clients to two clusters of two each."""
+    policy = KMeansAssociation(2, Objective(), weighting, ClusterSize(2, 2))
+    values = {"a": (0.0, 9), "b": (0.2, 1), "c": (0.3, 4), "d": (5.0, 2)}
+    steps = policy.associate(parent, context(NAMES))
+    replies = {
+        r: Trained(
+            torch.full((8,), values[r.client][0]),
+            torch.empty(0),
+            torch.ones(()),
+            values[r.client][1],
+        )
+        for r in next(steps).requests
+    }
+    with pytest.raises(StopIteration) as end:
+        steps.send(replies)
+    (chosen,) = end.value.value
+    places = np.array([values[name][0] for name in NAMES])
+    weights = np.array([values[name][1] if weighting == "samples" else 1 for name in NAMES])
+    near = np.average(places[:3], weights=weights[:3])
+    costs = {
+        pair: sum(weights[i] * (places[i] - (5.0 if i in pair else near)) ** 2 for i in range(4))
+        for pair in itertools.combinations(range(4), 2)
+    }
+    labels = chosen.association.labels
+    together = tuple(np.flatnonzero(labels == labels[3]))
+    assert chosen.association.sizes.tolist() == [2, 2]
+    assert together == min(costs, key=costs.get)
+
+
+def test_bounds_that_do_not_fit_the_clients_are_refused():
+    with pytest.raises(ValueError, match="does not fit 4 clients in 2 clusters"):
+        KMeansAssociation(2, Objective(), cluster_size=ClusterSize(3, 3)).check(2, 4, 4)
