@@ -1,5 +1,15 @@
-"""All tests run with one thread: their problems are too small for more."""
+"""All tests run with one thread, and with real data where there are any.
+
+A folder of data sets beside the checkout, `../shared/data`, is used if `BCFL_DATA` names no other.
+"""
+
+import os
+from pathlib import Path
 
 import torch
 
-torch.set_num_threads(1)
+torch.set_num_threads(1)  # their problems are too small for more
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+if BESIDE.is_dir():
+    os.environ.setdefault("BCFL_DATA", str(BESIDE))
