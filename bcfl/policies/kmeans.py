@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 import assignment
 from bcfl.association import UNSEEN, Association
@@ -88,21 +89,31 @@ class KMeansAssociation:
 
 
 def weighted_kmeans(
-    points: NDArray[np.float64], weights: NDArray[np.float64], num_clusters: int, seed: int
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    num_clusters: int,
+    seed: int,
+    starts: int = NUM_STARTS,
 ) -> NDArray[np.int64]:
-    """(points,) labels of Lloyd's algorithm, best of ten k-means++ starts.
+    """(points,) labels of Lloyd's algorithm, best of several k-means++ starts.
 
     Fewer distinct points than clusters leave clusters empty.
     """
     from sklearn.cluster import KMeans
 
-    distinct = len(np.unique(points, axis=0))
+    distinct = len({row.tobytes() for row in points + 0.0})  # -0.0 is 0.0
     kmeans = KMeans(
-        n_clusters=min(num_clusters, distinct), n_init=NUM_STARTS, random_state=seed % 2**32
+        n_clusters=min(num_clusters, distinct), n_init=starts, random_state=seed % 2**32
     )
-    with threadpool_limits(limits=1):
+    with thread_pools().limit(limits=1):
         labels: NDArray[np.int64] = kmeans.fit(points, sample_weight=weights).labels_
     return labels.astype(np.int64)
+
+
+@cache
+def thread_pools() -> ThreadpoolController:
+    """The thread pools of this process; looking for them takes longer than a small K-means."""
+    return ThreadpoolController()
 
 
 def distances_to_centroids(

@@ -14,6 +14,9 @@ from bcfl.policies.policy import Candidate, Continue
 from bcfl.requests import Train, Trained
 from bcfl.seeds import derive_seed
 
+SPLIT_STARTS = 3
+"""Starts of 2-means: a cluster that is worth splitting falls apart from any start."""
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -49,7 +52,7 @@ def splits(
         points = np.stack([answers[t].mean.double().cpu().numpy() for t in members])
         weights = np.array([float(answers[t].num_samples) for t in members])
         seed = derive_seed(*when, "split", cluster)
-        labels = weighted_kmeans(points, weights, 2, seed)
+        labels = weighted_kmeans(points, weights, 2, seed, SPLIT_STARTS)
         if 0 < labels.sum() < len(members):
             leaving = frozenset(
                 t.client for t, label in zip(members, labels, strict=True) if label == 1
