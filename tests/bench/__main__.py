@@ -1,7 +1,7 @@
 """All benchmarks: ratios measured side by side in one run.
 
-`python -m tests.bench [NAME...]` runs those whose name contains one of NAMEs. The table is printed
-and written to `tests/bench/results/`, with machine, versions and date.
+`python -m tests.bench [NAME...]` runs those whose name contains one of NAMEs, and prints a table. With
+no NAME all run, and the table is written to `tests/bench/results/`, with machine, versions and date.
 """
 
 import importlib
@@ -45,6 +45,8 @@ def main(names):
         table.add_row(*cells, row.limit)
         lines.append(f"| {' | '.join((*cells, row.limit))} |")
     Console().print(table)
+    if names:
+        return
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     target = folder / f"{datetime.now():%Y-%m-%d}.md"
