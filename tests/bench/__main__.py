@@ -1,7 +1,8 @@
 """All benchmarks: ratios measured side by side in one run.
 
-`python -m tests.bench [NAME...]` runs those whose name contains one of NAMEs, and prints a table. With
-no NAME all run, and the table is written to `tests/bench/results/`, with machine, versions and date.
+`python -m tests.bench [NAME...]` runs those whose name contains one of NAMEs, and prints a table.
+With no NAME all run, and the table is written to `tests/bench/results/`, with machine, versions
+and date.
 """
 
 import importlib
