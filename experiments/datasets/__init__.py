@@ -1,6 +1,6 @@
 """Data sets by name or path, as arrays."""
 
-from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.catalogue import DatasetInfo, available, load
+from experiments.datasets.dataset import DataError, Dataset
 
 __all__ = ["DataError", "Dataset", "DatasetInfo", "available", "load"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments import datasets
-from experiments.datasets import DataError, Dataset, library
+from experiments.datasets import DataError, Dataset, catalogue
 from experiments.datasets.idx import read_idx
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
@@ -19,7 +19,7 @@ DEBIAN = Path("/usr/share/datasets/fashion-mnist")
 @pytest.fixture(autouse=True)
 def only_given_places(monkeypatch, tmp_path):
     monkeypatch.delenv("BCFL_DATA", raising=False)
-    monkeypatch.setattr(library, "SYSTEM_FOLDER", tmp_path / "system")
+    monkeypatch.setattr(catalogue, "SYSTEM_FOLDER", tmp_path / "system")
 
 
 def idx_bytes(array):
