@@ -85,7 +85,7 @@ def test_heap_and_murty_rank_alike(digits_clients, assert_same_bits):
     clients = digits_clients(SIZES)
     heap = methods.build("bcfl-mh-6", replace(SETTINGS, temperature=7.0))
     murty = replace(heap, policy=replace(heap.policy, solver="murty"))
-    ours, theirs = (federation(clients, m).run(2).hypotheses for m in (heap, murty))
+    ours, theirs = (federation(clients, m).run(6).hypotheses for m in (heap, murty))
     np.testing.assert_allclose(ours.log_weights, theirs.log_weights, rtol=0, atol=1e-9)
     for one, other in zip(ours, theirs, strict=True):
         assert [c.key for c in one.clusters] == [c.key for c in other.clusters]
