@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bcfl.aggregation import Aggregation
 from bcfl.hypothesis import HypothesisSet
 from bcfl.merging import merge_hypotheses
 from bcfl.policies.policy import Policy, RoundContext
 from bcfl.requests import Steps
-from bcfl.trackers.tracker import TrackerInfo, expand, log_captured_mass, train
+from bcfl.trackers.tracker import TrackerInfo, follow
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,9 @@ class Consensus:
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank, train for the M best, merge."""
-        successors, log_total = yield from expand(
-            hypotheses.hypotheses, policy, aggregation, context, self.num_associations
+        weighted, info, successors = yield from follow(
+            hypotheses, policy, aggregation, context, self.num_associations
         )
-        trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
-        captured = log_captured_mass(successors, log_total)
-        weighted = HypothesisSet.weighted(trained.children, context.round + 1, captured)
         sizes = successors[0].candidate.cluster_size
         merged = merge_hypotheses(aggregation, context.model, weighted.hypotheses, sizes)
-        return HypothesisSet((merged,), context.round + 1, captured), trained.info
+        return replace(weighted, hypotheses=(merged,)), info

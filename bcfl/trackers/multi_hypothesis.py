@@ -8,7 +8,7 @@ from bcfl.aggregation import Aggregation
 from bcfl.hypothesis import HypothesisSet
 from bcfl.policies.policy import Policy, RoundContext
 from bcfl.requests import Steps
-from bcfl.trackers.tracker import TrackerInfo, expand, log_captured_mass, train
+from bcfl.trackers.tracker import TrackerInfo, follow
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,10 @@ class MultiHypothesis:
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank over all hypotheses, cap, then train the survivors alone."""
-        successors, log_total = yield from expand(
-            hypotheses.hypotheses, policy, aggregation, context, self.max_hypotheses
+        after, info, _ = yield from follow(
+            hypotheses, policy, aggregation, context, self.max_hypotheses
         )
-        trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
-        captured = log_captured_mass(successors, log_total)
-        return HypothesisSet.weighted(trained.children, context.round + 1, captured), trained.info
+        return after, info
 
 
 @dataclass(frozen=True)
@@ -116,12 +114,8 @@ class Exact:
         """
         count = len(hypotheses) * policy.num_clusters ** len(context.participants)
         self._refuse(count, context.round)
-        successors, log_total = yield from expand(
-            hypotheses.hypotheses, policy, aggregation, context, None
-        )
-        trained = yield from train(hypotheses.hypotheses, successors, aggregation, context)
-        captured = log_captured_mass(successors, log_total)
-        return HypothesisSet.weighted(trained.children, context.round + 1, captured), trained.info
+        after, info, _ = yield from follow(hypotheses, policy, aggregation, context, None)
+        return after, info
 
     def _refuse(self, count: int, round: int) -> None:
         if count > self.limit:

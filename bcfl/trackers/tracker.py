@@ -158,6 +158,33 @@ def train(
     return Trained(children, answers, known, TrackerInfo(len(children), report, facts))
 
 
+def follow(
+    hypotheses: HypothesisSet,
+    policy: Policy,
+    aggregation: Aggregation,
+    context: RoundContext,
+    keep: int | None,
+) -> Steps[tuple[HypothesisSet, TrackerInfo, Sequence[Successor]]]:
+    """Expand, train the most probable successors, and weigh what came of them.
+
+    Args:
+        hypotheses: those of before the round.
+        policy: ranks the associations that may follow each.
+        aggregation: how local models become cluster models.
+        context: the round.
+        keep: how many successors over all parents; None keeps all.
+
+    Returns:
+        The hypotheses after the round, what happened, and the successors that they came of.
+    """
+    parents = hypotheses.hypotheses
+    successors, log_total = yield from expand(parents, policy, aggregation, context, keep)
+    trained = yield from train(parents, successors, aggregation, context)
+    captured = log_captured_mass(successors, log_total)
+    after = HypothesisSet.weighted(trained.children, context.round + 1, captured)
+    return after, trained.info, successors
+
+
 def log_captured_mass(kept: Sequence[Successor | Hypothesis], log_total: float) -> float:
     """Log of the share of all weight that is kept, nats, at most 0; NaN where that is unknown."""
     held = float(np.logaddexp.reduce([one.log_weight for one in kept]))
