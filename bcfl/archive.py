@@ -105,6 +105,7 @@ class StateWriter:
             "kind": hypothesis.kind,
             "lineage": list(hypothesis.lineage),
             "state": _plain(hypothesis.state),
+            "kept": {name: self._posterior(p) for name, p in hypothesis.kept.items()},
         }
 
     def _snapshot(self, snapshot: Snapshot) -> Structure:
@@ -199,6 +200,7 @@ class StateReader:
             tuple(row["lineage"]),
             row["state"],
             tuple(row["shares"]),
+            {name: posteriors[p] for name, p in row["kept"].items()},
         )
 
     def _association(self, clients: tuple[str, ...], row: Structure) -> Association:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 Likelihood = Literal["categorical", "gaussian"]
 Scope = Literal["cluster", "global"]
+Layers = Literal["all", "classifier", "body"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,26 @@ class BlockSpec:
     def __post_init__(self) -> None:
         if self.scope not in get_args(Scope):
             raise ValueError(f"scope must be 'cluster' or 'global', got {self.scope!r}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some parameters of a model, by what they do.
+
+    Attributes:
+        block: name of a block; empty is all blocks.
+        layers: `all`; the `classifier`, which is all fully connected layers, or the last one where
+            there are no others; or the `body`, which is the rest.
+    """
+
+    block: str = ""
+    layers: Layers = "all"
+
+    def __post_init__(self) -> None:
+        if self.layers not in get_args(Layers):
+            raise ValueError(
+                f"layers must be one of {', '.join(get_args(Layers))}, got {self.layers!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -151,6 +172,48 @@ class Model:
         if len(owners) != 1:
             raise ValueError(f"tensor {slot.name!r} must lie in exactly one block, got {owners}")
         return owners[0]
+
+    def chosen(self, part: Part) -> Tensor:
+        """(parameters,) which parameters belong to a part, bool.
+
+        Raises:
+            ValueError: no block has the name.
+        """
+        if part.block and part.block not in self.block_slots:
+            raise ValueError(
+                f"block must be one of {', '.join(self.block_slots)}, got {part.block!r}"
+            )
+        return self._chosen[part]
+
+    @cached_property
+    def _chosen(self) -> Mapping[Part, Tensor]:
+        classifiers = {
+            name: self._classifier(slots) for name, (slots, _) in self.block_slots.items()
+        }
+        chosen = {}
+        for block in ("", *self.block_slots):
+            for layers in get_args(Layers):
+                mask = torch.zeros(self.layout.num_parameters, dtype=torch.bool)
+                for name, (slots, _) in self.block_slots.items():
+                    for slot in slots if block in ("", name) else ():
+                        inside = slot.name in classifiers[name]
+                        mask[slot.start : slot.stop] = layers == "all" or inside is (
+                            layers == "classifier"
+                        )
+                chosen[Part(block, layers)] = mask
+        return chosen
+
+    def _classifier(self, slots: Sequence[Slot]) -> set[str]:
+        """Names of the parameters of a block's fully connected layers, or of the last of them."""
+        layers = {
+            name: {f"{name}.{kind}" if name else kind for kind, _ in layer.named_parameters()}
+            for name, layer in self.module().named_modules()
+            if isinstance(layer, nn.Linear)
+        }
+        names = {slot.name for slot in slots}
+        inside = [parameters & names for parameters in layers.values() if parameters & names]
+        together = set().union(*inside)
+        return inside[-1] if inside and together == names else together
 
     def module(self, seed: int = 0) -> nn.Module:
         """A module initialised from a seed; the global random state is left as it was."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -110,4 +111,30 @@ def birth(model: Model, key: str, mean: Tensor, buffers: Tensor, precision: floa
     for name, (part, part_buffers) in model.split(mean, buffers).items():
         prior = DiagonalGaussian.isotropic(part, precision)
         blocks.append(Block(lineage_key(key, name), name, prior, prior, prior, part_buffers))
+    return Posterior(tuple(blocks))
+
+
+def weighted_mean(posteriors: Sequence[Posterior], weights: Sequence[float]) -> Posterior:
+    """The model whose parameters and running statistics are the weighted mean of several.
+
+    It is a point, not a posterior: its precision is that of the first model's base.
+
+    Args:
+        posteriors: at least one, of the same blocks.
+        weights: one for each, at least 0, not all 0; normalised here.
+    """
+    total = sum(weights)
+    shares = [weight / total for weight in weights]
+    blocks = []
+    for parts in zip(*(posterior.blocks for posterior in posteriors), strict=True):
+        if all(part is parts[0] for part in parts):
+            blocks.append(parts[0])
+            continue
+        pairs = list(zip(shares, parts, strict=True))
+        mean = torch.stack([share * part.gaussian.mean for share, part in pairs]).sum(dim=0)
+        buffers = torch.stack([share * part.buffers for share, part in pairs]).sum(dim=0)
+        precision = parts[0].base.precision
+        point = DiagonalGaussian(mean, precision)
+        key = lineage_key("mean", *((part.key, share) for share, part in pairs))
+        blocks.append(Block(key, parts[0].name, point, point, point, buffers))
     return Posterior(tuple(blocks))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 NUM_BINS = 15
+Pooling = Literal["probabilities", "logits"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,69 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bcfl.objective import Curvature as Curvature
+from bcfl.objective import Objective as Objective
 from bcfl.posterior import Posterior
-from bcfl.prediction import PredictionSums
+from bcfl.prediction import Pooling, PredictionSums
 
-Curvature = Literal["samples", "uniform", "ggn", "empirical_fisher"]
 Statistic = Literal["loss", "evidence", "prediction"]
-
-
-@dataclass(frozen=True)
-class Objective:
-    """How a client trains: SGD on its own samples, then the curvature of its likelihood.
-
-    Attributes:
-        local_steps: SGD steps per round.
-        batch_size: samples per step; a client with fewer samples uses all of them in each step.
-        learning_rate: step size.
-        momentum: classical momentum; the velocity starts at zero in each round.
-        weight_decay: added to the gradient as weight_decay x parameters.
-        prior_weight: strength of the prior that the client was sent, as a term of the training
-            loss; 0 leaves it out, 1 makes the optimum the mode of the local posterior.
-        curvature: precision that the client reports of its likelihood. `samples`: the number of
-            its samples for each parameter (a flat posterior; fusion is then the sample-weighted
-            mean); `uniform`: 1; `ggn`: exact diagonal Gauss-Newton; `empirical_fisher`.
-        curvature_samples: at most so many samples are used for `ggn` and `empirical_fisher`,
-            rescaled to all samples; None uses all.
-    """
-
-    local_steps: int = 10
-    batch_size: int = 32
-    learning_rate: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    prior_weight: float = 0.0
-    curvature: Curvature = "samples"
-    curvature_samples: int | None = 128
-
-    def __post_init__(self) -> None:
-        for name, least in (("local_steps", 1), ("batch_size", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
-        for name in ("learning_rate", "momentum", "weight_decay", "prior_weight"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be finite and at least 0, got {value}")
-        if self.curvature not in get_args(Curvature):
-            raise ValueError(
-                f"curvature must be one of {', '.join(get_args(Curvature))}, got {self.curvature!r}"
-            )
-        if self.curvature_samples is not None and self.curvature_samples < 1:
-            raise ValueError(
-                f"curvature_samples must be at least 1 or None, got {self.curvature_samples}"
-            )
-
-    @property
-    def reports_precision(self) -> bool:
-        """Whether the reply holds a precision vector, not just a number."""
-        return self.curvature in ("ggn", "empirical_fisher")
 
 
 @dataclass(frozen=True)
@@ -93,6 +42,7 @@ class Score:
         view: which of the client's samples.
         samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
         weights: for `prediction`: mixture weight of each model, summing to 1.
+        pooling: for `prediction`: whether the models' probabilities are averaged or their logits.
     """
 
     client: str
@@ -101,6 +51,7 @@ class Score:
     view: str = "train"
     samples: int | None = None
     weights: tuple[float, ...] = ()
+    pooling: Pooling = "probabilities"
 
     @property
     def elementwise(self) -> bool:
@@ -110,11 +61,25 @@ class Score:
 
 @dataclass(frozen=True)
 class Train:
-    """Ask a client to train from a model; answered by `Trained`."""
+    """Ask a client to train from a model; answered by `Trained`.
+
+    Attributes:
+        client: name of the client.
+        start: key of the model to start from.
+        objective: how to train.
+        references: for each term of the objective, the keys of the models that it needs.
+    """
 
     client: str
     start: str
     objective: Objective
+    references: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Keys of all models that the client must be sent."""
+        others = (key for keys in self.references for key in keys)
+        return tuple(dict.fromkeys((self.start, *others)))
 
 
 Request: TypeAlias = Describe | Score | Train

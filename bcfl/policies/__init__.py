@@ -6,6 +6,7 @@ from bcfl.policies.likelihood import LikelihoodAssociation
 from bcfl.policies.policy import (
     Candidate,
     Continue,
+    Given,
     Origin,
     Policy,
     Ranking,
@@ -19,6 +20,7 @@ __all__ = [
     "Candidate",
     "ClusterSize",
     "Continue",
+    "Given",
     "KMeansAssociation",
     "LikelihoodAssociation",
     "Origin",

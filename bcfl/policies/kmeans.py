@@ -19,9 +19,10 @@ import assignment
 from bcfl.association import UNSEEN, Association
 from bcfl.hypothesis import Hypothesis
 from bcfl.matching import best_matching
+from bcfl.model import Part
 from bcfl.policies.capacity import FREE, ClusterSize
-from bcfl.policies.policy import Ranking, RoundContext, answered, candidate
-from bcfl.requests import Exchange, Objective, Steps, Train
+from bcfl.policies.policy import Ranking, RoundContext, answered, candidate, trainings
+from bcfl.requests import Exchange, Objective, Steps
 from bcfl.seeds import derive_seed
 
 NUM_STARTS = 10
@@ -38,12 +39,15 @@ class KMeansAssociation:
             `equal` weighs all alike (FeSEM).
         cluster_size: bounds on the number of clients per cluster. K-means finds the centroids;
             the clients are then associated within the bounds at the least summed distance.
+        part: parameters whose distance counts; the WeCFL thesis clusters on the fully connected
+            layers.
     """
 
     num_clusters: int
     objective: Objective
     weighting: Literal["samples", "equal"] = "samples"
     cluster_size: ClusterSize = FREE
+    part: Part = Part()
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
@@ -62,14 +66,15 @@ class KMeansAssociation:
         newcomers = int(hypothesis.association.sizes.argmax())
         served = {c: hypothesis.association.label(c) for c in context.participants}
         starts = {c: keys[newcomers if i == UNSEEN else i] for c, i in served.items()}
-        asked = [Train(client, start, self.objective) for client, start in starts.items()]
-        replies = yield Exchange.of(asked, hypothesis.clusters)
-        answers = answered(asked, replies)
+        work = trainings(hypothesis, starts, self.objective, context.num_samples)
+        replies = yield Exchange.of(work.requests, (*hypothesis.clusters, *work.models))
+        answers = answered(work.requests, replies)
         clients = sorted(training.client for training in answers)
         if not clients:
             return Ranking.only(candidate(hypothesis, {}, self.objective))
         trained = {training.client: reply for training, reply in answers.items()}
-        points = np.stack([trained[c].mean.double().cpu().numpy() for c in clients])
+        seen = context.model.chosen(self.part)
+        points = np.stack([trained[c].mean.cpu()[seen].double().numpy() for c in clients])
         weights = np.ones(len(clients))
         if self.weighting == "samples":
             weights = np.array([float(trained[c].num_samples) for c in clients])
@@ -84,7 +89,14 @@ class KMeansAssociation:
             labels = assignment.best_assignment(cost, lower, upper).labels
         by_client = dict(zip(clients, map(int, labels), strict=True))
         return Ranking.only(
-            candidate(hypothesis, by_client, self.objective, starts=starts, answers=answers)
+            candidate(
+                hypothesis,
+                by_client,
+                self.objective,
+                starts=starts,
+                answers=answers,
+                num_samples=context.num_samples,
+            )
         )
 
 

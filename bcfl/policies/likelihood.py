@@ -121,7 +121,7 @@ class LikelihoodAssociation:
         log_prior = self.prior.log_probabilities(hypothesis.association, clients)
         cost = -log_association_weight(losses, counts, temperature) - log_prior
         costs = Costs(tuple(clients), cost, self.cluster_size)
-        ranking = ranked(hypothesis, costs, self.objective, self.solver)
+        ranking = ranked(hypothesis, costs, self.objective, self.solver, context.num_samples)
         if joint:
             wanted = context.candidates_per_parent
             limit = None if wanted is None else max(wanted, self.reweighed)

@@ -31,6 +31,8 @@ class RoundContext:
             hypothesis; None is all of them.
         num_validation: validation samples of each participant; one that is not listed may have
             some.
+        num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
+        prior_precision: of the prior around the network of a cluster that is new.
     """
 
     round: int
@@ -40,6 +42,17 @@ class RoundContext:
     model: Model
     candidates_per_parent: int | None = 1
     num_validation: Mapping[str, int] = field(default_factory=dict)
+    num_rounds: int | None = None
+    prior_precision: float = 1.0
+
+    def share_of_rounds(self, share: float) -> int:
+        """So many rounds as make up a share of the run, at least one if the share is above 0.
+
+        Args:
+            share: in [0, 1); of 100 rounds where nobody knows how many there are.
+        """
+        rounds = 100 if self.num_rounds is None else self.num_rounds
+        return max(int(share * rounds + 0.5), 1) if share > 0 else 0
 
     def validating(self, clients: Iterable[str]) -> list[str]:
         """Those of some clients that may have validation samples."""
@@ -63,6 +76,22 @@ class Continue:
     def posterior(self, parent: Hypothesis) -> Posterior:
         """The parent's posterior of that cluster."""
         return parent.clusters[self.index]
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The cluster goes on from a model that the policy made, such as a fresh or a merged one.
+
+    Attributes:
+        model: that model.
+    """
+
+    model: Posterior
+
+    def posterior(self, parent: Hypothesis) -> Posterior:
+        """The model itself."""
+        del parent
+        return self.model
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +123,9 @@ class Candidate:
         state: what the policy wants to find in the hypothesis next time.
         costs: the cost matrix that it was ranked by, where there is one.
         kind: how a proposal was made; empty for a ranked association.
+        models: models that the trainings name and that are no clusters of the parent.
+        kept: models that the policy wants to find in the hypothesis next time, by name.
+        partial: the clusters move only by the share of all answered samples that feeds them.
     """
 
     association: Association
@@ -105,6 +137,9 @@ class Candidate:
     state: Mapping[str, Any] = field(default_factory=dict)
     costs: Costs | None = None
     kind: str = ""
+    models: tuple[Posterior, ...] = ()
+    kept: Mapping[str, Posterior] = field(default_factory=dict)
+    partial: bool = False
 
     @property
     def cluster_size(self) -> ClusterSize:
@@ -161,6 +196,7 @@ def candidate(
     starts: Mapping[str, str] | None = None,
     log_weight: float = 0.0,
     answers: Mapping[Train, Trained] | None = None,
+    num_samples: Mapping[str, int] | None = None,
 ) -> Candidate:
     """The usual candidate: each client trains for, and is served by, one cluster.
 
@@ -171,6 +207,7 @@ def candidate(
         starts: key of the model that each client trains from; by default its cluster's.
         log_weight: log weight given the parent, nats.
         answers: trainings that were already answered.
+        num_samples: training samples of the clients, for objectives with terms.
 
     Raises:
         ValueError: a client or a cluster that is not there.
@@ -187,19 +224,75 @@ def candidate(
             )
     feeds = np.zeros((len(clients), len(keys)))
     feeds[np.arange(len(clients)), [labels[client] for client in clients]] = 1.0
-    trainings = tuple(
-        Train(client, starts[client] if starts else keys[labels[client]], objective)
-        for client in clients
-    )
+    begun = starts or {client: keys[labels[client]] for client in clients}
+    begun = {client: begun[client] for client in clients}
+    work = trainings(parent, begun, objective, num_samples)
     return Candidate(
         association=parent.association.updated(labels),
-        trainings=trainings,
+        trainings=work.requests,
         feeds=feeds,
         origins=tuple(Continue(index) for index in range(len(keys))),
         log_weight=log_weight,
         answers=answers or {},
         state=parent.state,
+        models=work.models,
+        kept=parent.kept,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Trainings to ask for.
+
+    Attributes:
+        requests: one for each client.
+        models: models that they name and that are no clusters of the hypothesis.
+    """
+
+    requests: tuple[Train, ...]
+    models: tuple[Posterior, ...] = ()
+
+
+def trainings(
+    hypothesis: Hypothesis,
+    starts: Mapping[str, str],
+    objective: Objective,
+    num_samples: Mapping[str, int] | None = None,
+) -> Work:
+    """Local trainings, with the models that the objective's terms refer to.
+
+    Args:
+        hypothesis: whose clusters the terms refer to.
+        starts: key of the model that each client trains from.
+        objective: local objective.
+        num_samples: training samples of the clients; one that is not listed counts as one sample.
+    """
+    if not objective.terms:
+        return Work(tuple(Train(client, start, objective) for client, start in starts.items()))
+    shares = cluster_shares(hypothesis.association, num_samples or {})
+    clusters = {posterior.key for posterior in hypothesis.clusters}
+    models: dict[str, Posterior] = {}
+    named: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for start in dict.fromkeys(starts.values()):
+        needed = [term.references(hypothesis.clusters, shares, start) for term in objective.terms]
+        models |= {p.key: p for posteriors in needed for p in posteriors if p.key not in clusters}
+        named[start] = tuple(tuple(p.key for p in posteriors) for posteriors in needed)
+    requests = (Train(client, start, objective, named[start]) for client, start in starts.items())
+    return Work(tuple(requests), tuple(models.values()))
+
+
+def cluster_shares(association: Association, num_samples: Mapping[str, int]) -> list[float]:
+    """Share of the samples that is served by each cluster; equal before anybody is.
+
+    Args:
+        association: who is served by which cluster.
+        num_samples: training samples; a client that is not listed counts as one sample.
+    """
+    counts = np.array([num_samples.get(client, 1) for client in association.clients], dtype=float)
+    mass = counts @ association.serving
+    if mass.sum() == 0:
+        mass = np.ones(association.num_clusters)
+    return [float(share) for share in mass / mass.sum()]
 
 
 def answered(requests: Sequence[Train], replies: Replies) -> dict[Train, Trained]:

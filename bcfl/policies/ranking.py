@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ def ranked(
     costs: Costs,
     objective: Objective,
     solver: assignment.SolverName,
+    num_samples: Mapping[str, int] | None = None,
 ) -> Ranking:
     """The associations of a cost matrix, best first, lazily.
 
@@ -27,13 +28,16 @@ def ranked(
         costs: negative log weight of each client in each cluster, nats, and bounds on sizes.
         objective: local objective of the trainings.
         solver: which algorithm ranks.
+        num_samples: training samples of the clients, for objectives with terms.
     """
     lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
 
     def candidates() -> Iterator[Candidate]:
         for one in assignment.iter_assignments(costs.values, lower, upper, solver=solver):
             labels = dict(zip(costs.clients, map(int, one.labels), strict=True))
-            made = candidate(parent, labels, objective, log_weight=-one.cost)
+            made = candidate(
+                parent, labels, objective, log_weight=-one.cost, num_samples=num_samples
+            )
             yield replace(made, costs=costs)
 
     return Ranking(candidates(), log_total(costs.values, lower, upper))

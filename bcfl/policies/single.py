@@ -28,4 +28,6 @@ class SingleCluster:
         """Associate without asking anything."""
         yield from ()
         labels = dict.fromkeys(context.participants, 0)
-        return Ranking.only(candidate(hypothesis, labels, self.objective))
+        return Ranking.only(
+            candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
+        )

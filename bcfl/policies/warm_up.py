@@ -19,16 +19,19 @@ class WarmUp:
     Attributes:
         first: policy of the first rounds.
         then: policy of the rounds after.
-        rounds: how many rounds `first` is followed.
+        rounds: how many rounds `first` is followed; a number below 1 that is no whole number is a
+            share of the run.
     """
 
     first: Policy
     then: Policy
-    rounds: int = 2
+    rounds: float = 2
 
     def __post_init__(self) -> None:
         if self.rounds < 0:
             raise ValueError(f"rounds must be at least 0, got {self.rounds}")
+        if self.rounds > 1 and not float(self.rounds).is_integer():
+            raise ValueError(f"rounds must be whole or a share below 1, got {self.rounds}")
         if self.first.num_clusters != self.then.num_clusters:
             raise ValueError(
                 f"both policies must have the same number of clusters, got "
@@ -62,5 +65,7 @@ class WarmUp:
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by whichever policy this round belongs to."""
-        policy = self.first if context.round < self.rounds else self.then
+        whole = float(self.rounds).is_integer()
+        rounds = self.rounds if whole else context.share_of_rounds(self.rounds)
+        policy = self.first if context.round < rounds else self.then
         return (yield from policy.associate(hypothesis, context))

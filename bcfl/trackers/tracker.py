@@ -134,7 +134,11 @@ def train(
     answers = {t: a for s in successors for t, a in s.candidate.answers.items()}
     trainings = [t for s in successors for t in s.candidate.trainings]
     asked = [t for t in trainings if t not in answers]
-    models = [posterior for s in successors for posterior in parents[s.parent].clusters]
+    models = [
+        posterior
+        for s in successors
+        for posterior in (*parents[s.parent].clusters, *s.candidate.models)
+    ]
     replies = (yield Exchange.of(asked, models)) if asked else {}
     answers |= answered(asked, replies)
     children, report = [], FusionReport()
@@ -152,6 +156,7 @@ def train(
                 (successor.parent,),
                 lineage=(*parent.lineage, successor.parent),
                 state=chosen.state,
+                kept=chosen.kept,
             )
         )
     facts = successors[0].facts if successors else {}

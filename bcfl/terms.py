@@ -1,0 +1,174 @@
+"""Terms that a client adds to its training loss, by name and numbers.
+
+Every term composes with every method: it says which models the client needs beside the one that it
+starts from, and what they add to the loss. Gradients flow into the client's own parameters alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, log_softmax
+
+from bcfl.model import Part
+from bcfl.posterior import Posterior, weighted_mean
+
+Sees = Literal["parameters", "outputs"]
+
+
+class Term(Protocol):
+    """One addend of the training loss.
+
+    Attributes:
+        weight: factor in front of the term.
+        part: parameters that it is about.
+        sees: what `penalty` is given, `parameters` or `outputs`.
+    """
+
+    @property
+    def weight(self) -> float: ...  # noqa: D102
+
+    @property
+    def part(self) -> Part: ...  # noqa: D102
+
+    @property
+    def sees(self) -> Sees: ...  # noqa: D102
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """Models that the client must be sent beside the one that it starts from.
+
+        Args:
+            clusters: of the hypothesis that the client trains for.
+            shares: of the samples that are in each cluster, summing to 1.
+            start: key of the model that the client starts from.
+        """
+        ...
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """The term without its weight, a scalar, differentiable in `live`.
+
+        Args:
+            live: parameters (chosen,) of the part, or outputs (batch, outputs), of the network
+                in training.
+            start: the same of the model that the client started from.
+            references: the same of the referenced models.
+        """
+        ...
+
+
+def _check_weight(name: str, weight: float) -> None:
+    if not 0 < weight < float("inf"):
+        raise ValueError(f"{name} must be positive and finite, got {weight}")
+
+
+@dataclass(frozen=True)
+class Proximal:
+    """weight / 2 ||parameters - start||^2: FedProx (Li et al. 2020).
+
+    Attributes:
+        weight: rho; 0.95 in the thesis of WeCFL (section 3.5).
+        part: parameters that are held back; running statistics never are.
+    """
+
+    weight: float = 0.95
+    part: Part = Part()
+    sees: ClassVar[Sees] = "parameters"
+
+    def __post_init__(self) -> None:
+        _check_weight("weight", self.weight)
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """None but the start."""
+        del clusters, shares, start
+        return ()
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Half the squared distance from the start."""
+        del references
+        return 0.5 * (live - start).square().sum()
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """-log softmax of the similarity to one's own cluster's model: CFL-CON (Ma 2024, chapter 4).
+
+    Own is the model that the client starts from; the others are those of the other clusters. With
+    `sees="parameters"` the similarity is the cosine of parameters (CON-para, equation 4.3); with
+    `"outputs"` it is the cosine of logits per sample, averaged over the batch (CON-rep, equation
+    4.4). The objective adds the negative logarithm of the ratio printed there.
+
+    Attributes:
+        weight: mu.
+        temperature: tau, which divides the cosines.
+        sees: what is compared.
+        part: parameters that are compared by `parameters`.
+    """
+
+    weight: float = 0.5
+    temperature: float = 1.0
+    sees: Sees = "parameters"
+    part: Part = Part(layers="classifier")
+
+    def __post_init__(self) -> None:
+        _check_weight("weight", self.weight)
+        _check_weight("temperature", self.temperature)
+        if self.sees not in ("parameters", "outputs"):
+            raise ValueError(f"sees must be 'parameters' or 'outputs', got {self.sees!r}")
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """The models of the other clusters."""
+        del shares
+        others = {posterior.key: posterior for posterior in clusters if posterior.key != start}
+        return tuple(others.values())
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Cross-entropy of picking one's own cluster by similarity, in [0, log K + 2 / tau]."""
+        rows = live if live.ndim > 1 else live[None]
+        models = [other if other.ndim > 1 else other[None] for other in (start, *references)]
+        cosines = torch.stack([cosine_similarity(rows, other, dim=1) for other in models], dim=1)
+        return -log_softmax(cosines / self.temperature, dim=1)[:, 0].mean()
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """weight / 2 ||parameters - mean model||^2: CFL-CKS (Ma 2024, chapter 5).
+
+    The mean model is that of all clusters, weighted by their samples (equation 5.6). Pulling
+    towards every other cluster (equation 5.5) has the same gradient: for cluster k,
+    sum_i w_i ||t_k - t_i||^2 = ||t_k - mean||^2 + sum_i w_i ||t_i - mean||^2.
+
+    Attributes:
+        weight: lambda.
+        part: parameters that are shared; the thesis shares all but the classifier.
+    """
+
+    weight: float = 0.1
+    part: Part = Part(layers="body")
+    sees: ClassVar[Sees] = "parameters"
+
+    def __post_init__(self) -> None:
+        _check_weight("weight", self.weight)
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """The mean model of all clusters."""
+        del start
+        return (weighted_mean(clusters, shares),) if len(clusters) > 1 else ()
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Half the squared distance from the mean model; 0 where there is one cluster."""
+        del start
+        if not references:
+            return live.sum() * 0
+        return 0.5 * (live - references[0]).square().sum()
