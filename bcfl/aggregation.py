@@ -124,7 +124,10 @@ class Aggregation:
             for index, origin in enumerate(origins):
                 if spec.scope == "cluster" or made is None:
                     feeding = _contributions(spec, candidate, replies, index, sent)
-                    made, seen = self._block(model, origin.blocks[position], feeding, known, round)
+                    share = _share(feeding, candidate, replies) if spec.scope == "cluster" else 1.0
+                    made, seen = self._block(
+                        model, origin.blocks[position], feeding, known, round, share
+                    )
                     report += seen
                 columns[index].append(made)
         clusters = []
@@ -140,6 +143,7 @@ class Aggregation:
         feeding: Sequence[Contribution],
         known: dict[str, tuple[Block, FusionReport]],
         round: int,
+        share: float,
     ) -> tuple[Block, FusionReport]:
         if not feeding:
             return self._emptied(origin, round), FusionReport()
@@ -147,10 +151,19 @@ class Aggregation:
             (c.training.client, c.training.start, repr(c.training.objective), c.weight)
             for c in feeding
         )
-        key = lineage_key(origin.key, self, round, *who)
+        how = (self, round) if share == 1 else (self, round, share)
+        key = lineage_key(origin.key, *how, *who)
         if key not in known:
-            known[key] = self._fuse(model, origin, feeding, key)
+            made, report = self._fuse(model, origin, feeding, key)
+            known[key] = (made if share == 1 else self._moved(origin, made, share), report)
         return known[key]
+
+    def _moved(self, origin: Block, made: Block, share: float) -> Block:
+        """The block that goes only a share of the way: CAM, equation 6."""
+        mean = origin.gaussian.mean + share * (made.gaussian.mean - origin.gaussian.mean)
+        buffers = origin.buffers + share * (made.buffers - origin.buffers)
+        gaussian = DiagonalGaussian(mean, made.gaussian.precision)
+        return self.made(made.key, origin, gaussian, buffers)
 
     def _fuse(
         self, model: Model, origin: Block, feeding: Sequence[Contribution], key: str
@@ -192,6 +205,16 @@ class Aggregation:
         return self.made(key, origin, origin.prior, origin.buffers)
 
 
+def _share(
+    feeding: Sequence[Contribution], candidate: Candidate, replies: Mapping[Train, Trained]
+) -> float:
+    """Share of all answered samples that feeds a block; 1 unless the candidate is partial."""
+    if not candidate.partial:
+        return 1.0
+    total = sum(replies[t].num_samples for t in candidate.trainings if t in replies)
+    return sum(c.reply.num_samples for c in feeding) / max(total, 1)
+
+
 def _contributions(
     spec: BlockSpec,
     candidate: Candidate,
@@ -204,6 +227,6 @@ def _contributions(
     feeding = [
         Contribution(training, replies[training], float(weight), sent.get(training.start))
         for training, weight in zip(candidate.trainings, feeds, strict=True)
-        if weight > 0 and training in replies
+        if weight > 0 and training in replies and training.objective.trains(spec.name)
     ]
     return sorted(feeding, key=lambda c: (c.training.client, c.training.start))

@@ -55,6 +55,11 @@ class Part:
             )
 
 
+ALL = Part()
+CLASSIFIER = Part(layers="classifier")
+BODY = Part(layers="body")
+
+
 @dataclass(frozen=True)
 class Slot:
     """Where one named tensor lies in a flat vector."""
@@ -184,6 +189,11 @@ class Model:
                 f"block must be one of {', '.join(self.block_slots)}, got {part.block!r}"
             )
         return self._chosen[part]
+
+    def outside(self, blocks: Sequence[str]) -> Tensor:
+        """(parameters,) which parameters belong to none of some blocks, bool."""
+        inside = [self.chosen(Part(block)) for block in blocks]
+        return ~torch.stack(inside).any(dim=0)
 
     @cached_property
     def _chosen(self) -> Mapping[Part, Tensor]:

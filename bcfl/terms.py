@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, log_softmax
 
-from bcfl.model import Part
+from bcfl.model import ALL, BODY, CLASSIFIER, Part
 from bcfl.posterior import Posterior, weighted_mean
 
 Sees = Literal["parameters", "outputs"]
@@ -77,7 +77,7 @@ class Proximal:
     """
 
     weight: float = 0.95
-    part: Part = Part()
+    part: Part = ALL
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class Contrast:
     weight: float = 0.5
     temperature: float = 1.0
     sees: Sees = "parameters"
-    part: Part = Part(layers="classifier")
+    part: Part = CLASSIFIER
 
     def __post_init__(self) -> None:
         _check_weight("weight", self.weight)
@@ -153,7 +153,7 @@ class Sharing:
     """
 
     weight: float = 0.1
-    part: Part = Part(layers="body")
+    part: Part = BODY
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:

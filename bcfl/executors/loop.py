@@ -82,7 +82,7 @@ class LoopExecutor:
                     outcomes[request] = train_locally(
                         self._workspace,
                         self.model,
-                        models[request.start],
+                        models,
                         self.clients[request.client].views[TRAIN],
                         request,
                         (self.seed, round),

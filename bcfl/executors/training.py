@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bcfl.clients import View
+from bcfl.executors.addends import Addends
 from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.flat_module import FlatModule
 from bcfl.model import Likelihood, Model
@@ -22,47 +23,67 @@ from posteriors import diagonal_curvature
 def train_locally(
     workspace: FlatModule,
     model: Model,
-    start: Posterior,
+    models: Mapping[str, Posterior],
     view: View,
     request: Train,
     when: tuple[int, int],
 ) -> Trained:
-    """Train from `start` on a client's samples.
+    """Train from a model on a client's samples.
 
-    The loss is the mean over the batch, plus the prior term where the objective asks for it:
-    prior_weight / (2 n) sum precision (parameters - prior mean)^2 with n the client's number of
-    samples, so that prior_weight 1 has its optimum at the mode of the local posterior. A client
-    whose batches hold one sample trains with frozen running statistics, since one has no variance.
-    Layers that draw at random, such as dropout, draw by (seed, round, client) alone.
+    The loss is the mean over the batch, plus the objective's terms, plus the prior term where the
+    objective asks for it: prior_weight / (2 n) sum precision (parameters - prior mean)^2 with n the
+    client's number of samples, so that prior_weight 1 has its optimum at the mode of the local
+    posterior. Phases use the same batches. A client whose batches hold one sample trains with
+    frozen running statistics, since one has no variance. Layers that draw at random, such as
+    dropout, draw by (seed, round, client) alone.
 
     Args:
         workspace: network to work in.
         model: its architecture.
-        start: model to start from, with the prior that the client was sent.
+        models: those that the request names, by key: the start with the prior that the client was
+            sent, and the references of the objective's terms.
         view: the client's training samples.
         request: client and objective.
         when: seed of the run and number of the round.
     """
-    objective = request.objective
+    objective, start = request.objective, models[request.start]
     mean, buffers = start.mean(model), start.buffers(model)
     batches = training_batches(
         len(view), objective.batch_size, objective.local_steps, *when, request.client
     ).to(view.inputs.device)
-    module = workspace.load(mean, buffers, training=batches.shape[1] > 1)
-    pull = (
-        objective.prior_weight / len(view) * start.prior_precision(model)
-        if objective.prior_weight > 0
-        else None
-    )
-    losses = (
-        mean_loss(model.likelihood, module(view.inputs[batch]), view.targets[batch])
-        for batch in batches
-    )
-    with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
-        _descend(workspace, losses, objective, pull, mean)
-    trained, statistics = workspace.read()
+    training = batches.shape[1] > 1
+    module = workspace.load(mean, buffers, training=training)
+    addends = Addends.of(request, model, models, len(view))
+    trained, statistics = mean, buffers
+    for phase in objective.phases or ((),):
+        losses = (
+            mean_loss(model.likelihood, outputs := module(view.inputs[batch]), view.targets[batch])
+            + addends.of_outputs(outputs, view.inputs[batch])
+            for batch in batches
+        )
+        frozen = model.outside(phase).to(mean.device) if phase else None
+        with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
+            _descend(workspace, losses, objective, addends, frozen)
+        if frozen is None:
+            trained, statistics = workspace.read()
+        else:
+            trained, statistics = _assembled(workspace, model, phase, trained, statistics)
+            again = (mean, buffers) if objective.against == "start" else (trained, statistics)
+            workspace.load(*again, training=training)
+    workspace.load(trained, statistics, training=training)
     curvature = _curvature(module, model.likelihood, view, request, when)
     return Trained(trained, statistics, curvature.to(trained), len(view))
+
+
+def _assembled(
+    workspace: FlatModule, model: Model, phase: tuple[str, ...], trained: Tensor, buffers: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What earlier phases made, with the blocks of this phase from the workspace."""
+    new, new_buffers = workspace.read()
+    old, fresh = model.split(trained, buffers), model.split(new, new_buffers)
+    parts = {name: fresh[name] if name in phase else old[name] for name in old}
+    means = {name: part[0] for name, part in parts.items()}
+    return model.join(means), model.join_buffers({name: part[1] for name, part in parts.items()})
 
 
 @contextmanager
@@ -79,8 +100,8 @@ def _descend(
     workspace: FlatModule,
     losses: Iterable[Tensor],
     objective: Objective,
-    pull: Tensor | None,
-    anchor: Tensor,
+    addends: Addends,
+    frozen: Tensor | None,
 ) -> None:
     """SGD with momentum; each loss is computed when it is asked for, at the parameters then."""
     parameters, gradients = workspace.parameters, workspace.gradients
@@ -89,10 +110,9 @@ def _descend(
     for loss in losses:
         loss.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            if objective.weight_decay:
-                gradients.add_(parameters, alpha=objective.weight_decay)
-            if pull is not None:
-                gradients.addcmul_(pull, parameters - anchor)
+            addends.add_gradients(parameters, gradients)
+            if frozen is not None:
+                gradients[frozen] = 0.0
             velocity.mul_(objective.momentum).add_(gradients)
             parameters.add_(velocity, alpha=-objective.learning_rate)
             gradients.zero_()

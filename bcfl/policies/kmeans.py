@@ -19,7 +19,7 @@ import assignment
 from bcfl.association import UNSEEN, Association
 from bcfl.hypothesis import Hypothesis
 from bcfl.matching import best_matching
-from bcfl.model import Part
+from bcfl.model import ALL, Part
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.policy import Ranking, RoundContext, answered, candidate, trainings
 from bcfl.requests import Exchange, Objective, Steps
@@ -47,7 +47,7 @@ class KMeansAssociation:
     objective: Objective
     weighting: Literal["samples", "equal"] = "samples"
     cluster_size: ClusterSize = FREE
-    part: Part = Part()
+    part: Part = ALL
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:

@@ -188,7 +188,7 @@ class Policy(Protocol):
         ...
 
 
-def candidate(
+def candidate(  # noqa: PLR0913 - keywords with defaults
     parent: Hypothesis,
     labels: Mapping[str, int],
     objective: Objective,

@@ -28,7 +28,7 @@ def train(newborn, make_client):
         view = data.views["train"]
         workspace = FlatModule(model, CPU, torch.float32)
         return train_locally(
-            workspace, model, start, view, Train(data.client, start.key, objective), WHEN
+            workspace, model, {start.key: start}, view, Train(data.client, start.key, objective), WHEN
         )
 
     return of
@@ -141,7 +141,7 @@ def test_curvature_of_a_subset_is_unbiased(linear, newborn, make_client):
     def curvature(objective, round):
         request = Train("c1", start.key, objective)
         return train_locally(
-            workspace, linear, start, data.views["train"], request, (0, round)
+            workspace, linear, {start.key: start}, data.views["train"], request, (0, round)
         ).curvature.double()
 
     few = replace(still, curvature_samples=4)
