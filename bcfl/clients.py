@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,8 @@ from torch import Tensor
 from bcfl.seeds import generator
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
+POOL = "(all samples)"
+"""Name of the place where a centralised method pools all training samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +130,17 @@ def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
 
 def _repeats(names: list[str]) -> bool:
     return len(set(names)) < len(names)
+
+
+def pooled(clients: Sequence[ClientData]) -> ClientData:
+    """All training samples in one place, under the name `POOL`.
+
+    Args:
+        clients: in the order in which their samples are put together.
+    """
+    views = [data.views[TRAIN] for data in clients]
+    inputs = torch.cat([view.inputs for view in views])
+    return ClientData(POOL, {TRAIN: View(inputs, torch.cat([view.targets for view in views]))})
 
 
 def with_validation(data: ClientData, share: float, seed: int) -> ClientData:

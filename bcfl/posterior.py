@@ -88,6 +88,24 @@ class Posterior:
         """(parameters,) flat precision of the prior that clients are sent."""
         return model.join({b.name: _full(b.prior) for b in self.blocks})
 
+    def moved(self, model: Model, key: str, mean: Tensor, buffers: Tensor) -> Posterior:
+        """A point at other parameters, such as those that a client has trained.
+
+        Args:
+            model: the architecture.
+            key: names where the parameters come from.
+            mean: (parameters,) flat.
+            buffers: (buffers,) flat.
+        """
+        parts = model.split(mean, buffers)
+        blocks = []
+        for block in self.blocks:
+            part, part_buffers = parts[block.name]
+            point = DiagonalGaussian(part, block.base.precision)
+            name = lineage_key(key, block.name)
+            blocks.append(Block(name, block.name, point, block.base, point, part_buffers))
+        return Posterior(tuple(blocks))
+
     def buffers(self, model: Model) -> Tensor:
         """(buffers,) flat running statistics in the model's layout."""
         return model.join_buffers({b.name: b.buffers for b in self.blocks})

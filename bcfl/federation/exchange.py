@@ -95,7 +95,7 @@ class RoundExchange:
         started = perf_counter()
         self.ledger.exchanges += 1
         for request in requests:
-            self.ledger.send(request, self._model)
+            self.ledger.send(request, self._models)
         outcomes = self._executor.answer(requests, self._models, self._round)
         for request in requests:
             outcome = outcomes.get(request, Failure("missing", "no answer"))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import torch
 
-from bcfl.clients import TRAIN, ClientData, sorted_clients, with_validation
+from bcfl.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.devices import device_named, limited_threads
 from bcfl.executors import Executor, LoopExecutor, Unreliable
 from bcfl.federation.method import Method
@@ -29,7 +29,7 @@ class Federation:
 
     Attributes:
         clients: the clients; their order never matters.
-        model: the architecture that all clusters use.
+        model: the architecture that all clusters use, or that the method makes its own of.
         method: a method, or a policy of one's own (then tracked greedily).
         seed: decides everything random.
         participation: share of the clients asked per round, in (0, 1].
@@ -67,6 +67,7 @@ class Federation:
             )
         if not isinstance(self.method, Method):
             object.__setattr__(self, "method", Method(self.method))
+        object.__setattr__(self, "model", self.recipe.adapted(self.model))
         share = self.recipe.validation
         split = (with_validation(data, share, self.seed) for data in self.clients)
         object.__setattr__(self, "clients", sorted_clients(split))
@@ -101,8 +102,9 @@ class Federation:
     @cached_property
     def executor(self) -> Executor:
         """Answers for the clients."""
+        pool = (pooled(self.data),) if self.recipe.centralised else ()
         local = LoopExecutor.on(
-            self.data, self.model, self.seed, device_named(self.device), self.dtype
+            (*self.data, *pool), self.model, self.seed, device_named(self.device), self.dtype
         )
         return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local
 
@@ -136,7 +138,7 @@ class Federation:
         if list(theirs) != ours:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
-        setting = Setting(self.seed, self.participation, self.evaluates, static=True)
+        setting = Setting(self.seed, self.participation, self.evaluates, True, rounds)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bcfl.model import Model
+from bcfl.model import Model, Slot
+from bcfl.posterior import Posterior
 from bcfl.requests import Describe, Request, Score, Train
 
 NUMBER_BYTES = 8
@@ -21,7 +23,7 @@ class Ledger:
         scores_done: distinct pairs among them.
         trainings_asked: trainings that hypotheses asked for.
         trainings_done: distinct trainings among them.
-        bytes_down: payload sent to clients: each distinct model once per client and round.
+        bytes_down: payload sent to clients: each distinct block once per client and round.
         bytes_up: payload of the clients' answers.
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
@@ -46,19 +48,23 @@ class Ledger:
             case Score():
                 self.scores_asked += len(request.models)
 
-    def send(self, request: Request, model: Model) -> None:
-        """Count a distinct request that goes out."""
+    def send(self, request: Request, models: Mapping[str, Posterior]) -> None:
+        """Count a distinct request that goes out.
+
+        Args:
+            request: the request.
+            models: posteriors by the keys that it names.
+        """
         match request:
             case Train():
                 self.trainings_done += 1
-                self._download(request.client, (request.start,), model)
+                self._download(request.client, request.models, models)
                 if request.objective.prior_weight > 0:
-                    self._send_once(
-                        request.client, request.start + ":prior", model.layout.num_parameters
-                    )
+                    start = models[request.start]
+                    self._send_once(request.client, request.start + ":prior", start.num_parameters)
             case Score():
                 self.scores_done += len(request.models)
-                self._download(request.client, request.models, model)
+                self._download(request.client, request.models, models)
 
     def receive(self, request: Request, model: Model) -> None:
         """Count the answer to a request."""
@@ -66,7 +72,10 @@ class Ledger:
         match request:
             case Train():
                 vectors = 2 if request.objective.reports_precision else 1
-                numbers = vectors * layout.num_parameters + layout.num_buffers
+                numbers = 0
+                for name, (parameters, buffers) in model.block_slots.items():
+                    if request.objective.trains(name):
+                        numbers += vectors * _size(parameters) + _size(buffers)
                 self.bytes_up += FLOAT_BYTES * numbers + NUMBER_BYTES
             case Score(statistic="evidence"):
                 per_model = NUMBER_BYTES + 2 * FLOAT_BYTES * layout.num_parameters
@@ -76,11 +85,18 @@ class Ledger:
             case Describe():
                 pass
 
-    def _download(self, client: str, keys: tuple[str, ...], model: Model) -> None:
+    def _download(self, client: str, keys: Sequence[str], models: Mapping[str, Posterior]) -> None:
+        """Send the blocks of some models; a block that the client has already is not sent again."""
         for key in keys:
-            self._send_once(client, key, model.layout.num_parameters + model.layout.num_buffers)
+            for block in models[key].blocks:
+                numbers = block.gaussian.mean.numel() + block.buffers.numel()
+                self._send_once(client, block.key, numbers)
 
     def _send_once(self, client: str, key: str, numbers: int) -> None:
         if (client, key) not in self._sent:
             self._sent.add((client, key))
             self.bytes_down += FLOAT_BYTES * numbers
+
+
+def _size(slots: Sequence[Slot]) -> int:
+    return sum(slot.stop - slot.start for slot in slots)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bcfl.aggregation import Aggregation
+from bcfl.model import Model
 from bcfl.policies import Policy
 from bcfl.policies.demands import Demanding
+from bcfl.prediction import Pooling
+from bcfl.requests import Objective
 from bcfl.trackers import Greedy, Tracker
 
 
@@ -25,6 +29,13 @@ class Method:
             judge or fit something on held-out samples.
         starts: how many hypotheses there are at the beginning, each with its own networks.
         prior_precision: precision of the prior around the initial network, per parameter.
+        architecture: makes the method's network of the one that the federation is given, such as
+            `additive`; None takes it as it is.
+        pooling: how the models that serve a client are put together.
+        finetuned: how clients train on from what serves them after the last round, for their test
+            alone; None leaves them as they are.
+        centralised: all samples are pooled in one place that takes part as a client; a bound, not
+            a federation.
     """
 
     policy: Policy
@@ -35,6 +46,10 @@ class Method:
     prior_precision: float = 1.0
     validation: float = 0.0
     starts: int = 1
+    architecture: Callable[[Model], Model] | None = None
+    pooling: Pooling = "probabilities"
+    finetuned: Objective | None = None
+    centralised: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.prior_precision < float("inf"):
@@ -50,6 +65,10 @@ class Method:
     def num_clusters(self) -> int:
         """Number of clusters that the method starts with."""
         return self.policy.num_clusters
+
+    def adapted(self, model: Model) -> Model:
+        """The method's network, made of the one that the federation is given."""
+        return model if self.architecture is None else self.architecture(model)
 
     def check(self, num_clients: int, num_asked: int) -> None:
         """Check that the method can serve a federation, as far as that shows before work starts.

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from bcfl.clients import TEST, TRAIN, VALIDATION
 from bcfl.executors import Executor
-from bcfl.federation.evaluation import evaluate
+from bcfl.federation.evaluation import evaluate, evaluate_finetuned
 from bcfl.federation.exchange import RoundExchange
 from bcfl.federation.method import Method
 from bcfl.federation.state import FederationState, RoundRecord
@@ -31,12 +31,14 @@ class Setting:
         evaluates: whether clients test the models that serve them after each round.
         static: the clients' data are the same in all rounds, so what they have said of a model
             that has not changed need not be asked again.
+        num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
     """
 
     seed: int
     participation: float = 1.0
     evaluates: bool = True
     static: bool = False
+    num_rounds: int | None = None
 
 
 def participants(clients: Sequence[str], share: float, seed: int, round: int) -> tuple[str, ...]:
@@ -80,15 +82,7 @@ def server_round(
     asked = participants(everyone, setting.participation, setting.seed, round)
     directory = {**state.directory, **talk.drive(_describe(asked, state.directory))}
     present = tuple(client for client in asked if client in directory)
-    context = RoundContext(
-        round,
-        present,
-        {client: directory[client].num_samples[TRAIN] for client in present},
-        setting.seed,
-        model,
-        method.tracker.candidates_per_parent,
-        {client: directory[client].num_samples.get(VALIDATION, 0) for client in present},
-    )
+    context = _context(method, model, setting, round, {c: directory[c] for c in present})
     hypotheses, info = talk.drive(
         method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)
     )
@@ -96,7 +90,8 @@ def server_round(
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()
     tested = _tested(directory, everyone) if setting.evaluates else ()
-    evaluations, failures = _evaluate(executor, model, hypotheses, tested, round)
+    testing_steps = _testing(method, model, hypotheses, tested, round + 1 == setting.num_rounds)
+    evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
     ledger.seconds["evaluate"] = perf_counter() - testing
     snapshot = Snapshot.of(hypotheses)
@@ -131,14 +126,42 @@ def _tested(directory: Mapping[str, ClientInfo], clients: Sequence[str]) -> tupl
     )
 
 
-def _evaluate(
-    executor: Executor,
+def _context(
+    method: Method,
     model: Model,
-    hypotheses: HypothesisSet,
-    clients: Sequence[str],
+    setting: Setting,
     round: int,
-) -> tuple[Mapping[str, PredictionSums], list[str]]:
+    present: Mapping[str, ClientInfo],
+) -> RoundContext:
+    return RoundContext(
+        round,
+        tuple(present),
+        {client: info.num_samples[TRAIN] for client, info in present.items()},
+        setting.seed,
+        model,
+        method.tracker.candidates_per_parent,
+        {client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()},
+        setting.num_rounds,
+        method.prior_precision,
+    )
+
+
+def _testing(
+    method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str], last: bool
+) -> Steps[Mapping[str, PredictionSums]]:
+    """How the clients are tested: fine-tuned after the last round where the method asks for it."""
     if model.likelihood != "categorical" or not clients:
-        return {}, []
+        return {}
+    if method.finetuned is not None and last:
+        steps = evaluate_finetuned(hypotheses, clients, method.finetuned, model)
+    else:
+        steps = evaluate(hypotheses, clients, method.pooling)
+    return (yield from steps)
+
+
+def _evaluate(
+    executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
+) -> tuple[Mapping[str, PredictionSums], list[str]]:
+    """Evaluations, and what failed; their exchange is not in the round's ledger."""
     talk = RoundExchange(executor, model, round)
-    return talk.drive(evaluate(hypotheses, clients)), talk.ledger.failures
+    return talk.drive(testing), talk.ledger.failures
