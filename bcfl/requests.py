@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bcfl.comparison import BestCounts
 from bcfl.objective import Curvature as Curvature
 from bcfl.objective import Objective as Objective
 from bcfl.posterior import Posterior
 from bcfl.prediction import Pooling, PredictionSums
 
-Statistic = Literal["loss", "evidence", "prediction"]
+Statistic = Literal["loss", "evidence", "prediction", "best_counts"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Score:
         client: name of the client.
         models: keys of the models.
         statistic: `loss` is answered by {key: LossSum}, `evidence` by {key: EvidenceSum},
-            `prediction` by the `PredictionSums` of the mixture of the models.
+            `prediction` by the `PredictionSums` of the mixture of the models, `best_counts` by the
+            `BestCounts` of the models.
         view: which of the client's samples.
         samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
         weights: for `prediction`: mixture weight of each model, summing to 1.
@@ -56,7 +58,7 @@ class Score:
     @property
     def elementwise(self) -> bool:
         """Whether each model is answered on its own, so that pairs can be shared."""
-        return self.statistic != "prediction"
+        return self.statistic in ("loss", "evidence")
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Trained:
 
 
 Scores: TypeAlias = Mapping[str, LossSum] | Mapping[str, EvidenceSum]
-Answer: TypeAlias = ClientInfo | Scores | PredictionSums | Trained
+Answer: TypeAlias = ClientInfo | Scores | PredictionSums | BestCounts | Trained
 
 
 @dataclass(frozen=True)

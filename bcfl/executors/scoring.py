@@ -7,18 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import scipy.special
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from bcfl.clients import ClientData, View
+from bcfl.comparison import BestCounts
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.flat_module import FlatModule
 from bcfl.model import Likelihood, Model
 from bcfl.posterior import Posterior
-from bcfl.prediction import PredictionSums
+from bcfl.prediction import Pooling, PredictionSums
 from bcfl.requests import EvidenceSum, Failure, LossSum, Score
 from posteriors import diagonal_curvature
 
@@ -87,15 +89,21 @@ def _one(
         case "evidence":
             return _evidence_sum(module, likelihood, view, full)
         case "prediction":
-            return _probabilities(module, view)
+            return _predictions(module, view, request.pooling)
+        case "best_counts":
+            return sample_losses(module, likelihood, view).cpu().numpy()
 
 
 def _answer(request: Score, parts: dict[str, object], views: Mapping[Score, View]) -> Outcome:
-    if request.statistic != "prediction":
+    if request.statistic == "best_counts":
+        return BestCounts.of(np.stack([np.asarray(parts[key]) for key in request.models]))
+    if request.elementwise:
         return {key: parts[key] for key in request.models}  # type: ignore[return-value]
     mixture = np.zeros(1)
     for key, weight in zip(request.models, request.weights, strict=True):
         mixture = mixture + weight * np.asarray(parts[key])
+    if request.pooling == "logits":
+        mixture = scipy.special.softmax(mixture, axis=1)
     if not np.isfinite(mixture).all():
         return Failure("invalid", f"client {request.client!r} predicted NaN")
     return PredictionSums.of(mixture, views[request].targets.cpu().numpy())
@@ -142,6 +150,8 @@ def _evidence_sum(module: nn.Module, likelihood: Likelihood, view: View, full: i
     return EvidenceSum(-scale * float(losses.sum()), -scale * gradient, scale * curvature, full)
 
 
-def _probabilities(module: nn.Module, view: View) -> NDArray[np.float64]:
-    parts = [outputs.double().softmax(1).cpu().numpy() for outputs, _ in _outputs(module, view)]
-    return np.concatenate(parts)
+def _predictions(module: nn.Module, view: View, pooling: Pooling) -> NDArray[np.float64]:
+    """(samples, classes) probabilities, or logits where those are averaged."""
+    logits = torch.cat([outputs.double() for outputs, _ in _outputs(module, view)])
+    values = logits if pooling == "logits" else logits.softmax(1)
+    return values.cpu().numpy()

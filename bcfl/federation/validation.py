@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bcfl.clients import TRAIN
+from bcfl.comparison import BestCounts
 from bcfl.executors import Outcome
 from bcfl.model import Model
 from bcfl.prediction import NUM_BINS, PredictionSums
@@ -38,6 +39,8 @@ def _trouble(request: Request, outcome: object, model: Model) -> str:
         return _description_trouble(outcome)
     if request.statistic == "prediction":
         return _prediction_trouble(outcome, model)
+    if request.statistic == "best_counts":
+        return _count_trouble(request, outcome)
     return _score_trouble(request, outcome, model)
 
 
@@ -65,6 +68,16 @@ def _prediction_trouble(outcome: object, model: Model) -> str:
             return f"prediction sums with unusable {name}"
     if not (math.isfinite(outcome.nll) and math.isfinite(outcome.brier)):
         return "prediction sums that are not finite"
+    return ""
+
+
+def _count_trouble(request: Score, outcome: object) -> str:
+    if not isinstance(outcome, BestCounts) or not _is_count(outcome.num_samples):
+        return "no counts"
+    counts = np.asarray(outcome.counts)
+    usable = counts.shape == (len(request.models),) and np.issubdtype(counts.dtype, np.integer)
+    if not usable or (counts < 0).any() or not 1 <= counts.sum() <= outcome.num_samples:
+        return "counts of the wrong shape or sum"
     return ""
 
 

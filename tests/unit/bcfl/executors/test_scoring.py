@@ -139,3 +139,18 @@ def test_a_view_that_is_not_there_is_refused(linear, make_client, ask, view):
 def test_a_regression_has_no_class_predictions(regression, make_client, ask):
     request = Score("a", ("m0",), "prediction", "train", weights=(1.0,))
     assert isinstance(ask(regression, [make_client("a", 5)], [request])[request], Failure)
+
+
+def test_best_counts_say_on_how_many_samples_each_model_is_best(linear, clients, ask, newborn):
+    request = Score("c3", ("m1", "m0", "m2"), "best_counts", "train")
+    answer = ask(linear, clients, [request], seeds=(0, 1, 2))[request]
+    view = clients[3].views["train"]
+    losses = [
+        functional.cross_entropy(
+            logits(newborn(linear, seed).mean(linear), view.inputs), view.targets, reduction="none"
+        )
+        for seed in (1, 0, 2)
+    ]
+    best = torch.stack(losses).argmin(0)
+    assert answer.counts.tolist() == [int((best == i).sum()) for i in range(3)]
+    assert answer.num_samples == 11

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from bcfl import Objective
+from bcfl.comparison import BestCounts
 from bcfl.federation.validation import checked
 from bcfl.prediction import PredictionSums
 from bcfl.requests import ClientInfo, Describe, EvidenceSum, Failure, LossSum, Score, Train, Trained
@@ -31,6 +32,10 @@ def trained(mean=0.0, buffers=None, curvature=1.0, samples=3):
         (
             Score("a", ("k",), "prediction", "test", weights=(1.0,)),
             PredictionSums.of(np.array([[0.2, 0.8]]), np.array([1])),
+        ),
+        (
+            Score("a", ("k", "m"), "best_counts"),
+            BestCounts(np.array([0, 3]), 4),
         ),
         (TRAIN, trained()),
         (TRAIN, trained(curvature=[0.0] * 34)),
@@ -59,3 +64,20 @@ def test_unusable_trainings_become_failures_that_say_why(batch_norm, answer, tex
     assert isinstance(failure, Failure)
     assert failure.kind == "invalid"
     assert re.search(text, failure.text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (BestCounts(np.array([1, 2, 0]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([1, 4]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([-1, 4]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([0.5, 0.5]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([1, 1]), 0), "no counts"),
+        ({"k": LossSum(1.0, 0.0, 3)}, "no counts"),
+    ],
+)
+def test_unusable_counts_become_failures(batch_norm, answer, text):
+    failure = checked(Score("a", ("k", "m"), "best_counts"), answer, batch_norm)
+    assert isinstance(failure, Failure)
+    assert text in failure.text
