@@ -7,6 +7,7 @@ from typing import Literal
 
 from assignment import SolverName
 from bcfl.aggregation import Aggregation
+from bcfl.model import Layers
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.temperature import Temperature
 from bcfl.requests import Curvature, Objective
@@ -33,6 +34,17 @@ class Settings:
         aggregation: of the methods with posteriors.
         prior_precision: of the prior around the initial network.
         warm_up_rounds: rounds of K-means on local models in `-w` methods.
+        proximal: rho of FedProx.
+        clustered_layers: layers on which FeSEM and WeCFL cluster; their thesis takes the
+            `classifier`.
+        clustering_rounds: rounds after which FeSEM and WeCFL keep their clusters; None never.
+        contrast: mu of `-con` methods.
+        contrast_temperature: tau of `-con` methods.
+        contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
+        sharing: lambda of `-cks` methods.
+        additive_pull: lambda of FeSEM-CAM and WeCFL-CAM.
+        additive_warm_up: rounds, or share of the run below 1, in which `-cam` methods train the
+            shared network alone.
     """
 
     num_clusters: int | Literal["auto"] = 4
@@ -47,6 +59,15 @@ class Settings:
     aggregation: Aggregation = field(default_factory=Aggregation)
     prior_precision: float = 1.0
     warm_up_rounds: int = 2
+    proximal: float = 0.95
+    clustered_layers: Layers = "all"
+    clustering_rounds: int | None = None
+    contrast: float = 0.5
+    contrast_temperature: float = 1.0
+    contrast_warm_up: float = 0.1
+    sharing: float = 0.1
+    additive_pull: float = 0.01
+    additive_warm_up: float = 0.3
 
     def __post_init__(self) -> None:
         if self.num_clusters != "auto" and not isinstance(self.num_clusters, int):

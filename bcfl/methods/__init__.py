@@ -1,0 +1,39 @@
+"""Methods by name. Each recipe is a choice of policy, tracker, aggregation and prediction.
+
+| name | association | hypotheses | posteriors |
+|---|---|---|---|
+| fedavg, fedprox | one cluster | 1 | flat |
+| local, centralised | one cluster per client; all samples in one place | 1 | flat |
+| fedavg-plus, fedprox-plus | everybody in all clusters | 1 | flat |
+| ifca | lowest loss | 1 | flat |
+| fesem, wecfl | K-means on local models | 1 | flat |
+| bcfl-g | log association weight | 1 | Laplace |
+| bcfl-c-M | M best, merged | 1 | Laplace |
+| bcfl-mh-M | M best of each hypothesis | M | Laplace |
+| bcfl-mht-M | M best of each hypothesis, and proposals | at most M that differ | Laplace |
+| bcfl-exact | all | all | Laplace |
+
+Suffixes change any of them: `-con-para`, `-con-rep`, `-cks`, `-con-cks`, `-cam`, `-w`, `-finetune`.
+"""
+
+from bcfl.methods.names import (
+    DESCRIPTIONS,
+    NUMBERED,
+    PLAIN,
+    SUFFIX_DESCRIPTIONS,
+    SUFFIXES,
+    UnknownMethodError,
+    build,
+)
+from bcfl.settings import Settings
+
+__all__ = [
+    "DESCRIPTIONS",
+    "NUMBERED",
+    "PLAIN",
+    "SUFFIXES",
+    "SUFFIX_DESCRIPTIONS",
+    "Settings",
+    "UnknownMethodError",
+    "build",
+]

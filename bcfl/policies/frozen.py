@@ -1,0 +1,55 @@
+"""Clustering for some rounds only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bcfl.association import UNSEEN
+from bcfl.hypothesis import Hypothesis
+from bcfl.policies.demands import Demanding
+from bcfl.policies.policy import Policy, Ranking, RoundContext, candidate
+from bcfl.requests import Objective, Steps
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Few-shot clustering: after some rounds the clients stay where they are.
+
+    The WeCFL thesis clusters in the first 10 rounds (chapters 4 to 6). Clients that were never
+    seen in them go on being associated by the policy.
+
+    Attributes:
+        policy: associates in the first rounds.
+        rounds: how many those are.
+    """
+
+    policy: Policy
+    rounds: int = 10
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters of the policy."""
+        return self.policy.num_clusters
+
+    @property
+    def objective(self) -> Objective:
+        """How the clients train."""
+        return self.policy.objective
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Refuse what the policy refuses; see `Demanding`."""
+        if isinstance(self.policy, Demanding):
+            self.policy.check(num_clusters, num_clients, num_asked)
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate by the policy, then keep what was found."""
+        labels = {client: hypothesis.association.label(client) for client in context.participants}
+        if context.round < self.rounds or UNSEEN in labels.values():
+            return (yield from self.policy.associate(hypothesis, context))
+        return Ranking.only(
+            candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
+        )
