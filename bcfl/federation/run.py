@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import networkx as nx
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from bcfl import graphs
+from bcfl import export, graphs
 from bcfl.clients import VALIDATION, ClientData, View
 from bcfl.executors.flat_module import FlatModule
 from bcfl.executors.scoring import sample_losses
@@ -31,6 +32,9 @@ from bcfl.history import ancestor_shares, smoothed_associations
 from bcfl.hypothesis import HypothesisSet
 from bcfl.model import Model
 from posteriors.predictive import TuningGrid
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +207,15 @@ class Run:
         if not held_out:
             raise ValueError(f"clients must have samples in the view {view!r}, none has")
         return tuned(rule, self.model, held_out, grid)
+
+    def to_xarray(self, *, co_association: bool = True) -> xarray.Dataset:
+        """Weights, associations and co-associations of all rounds; see `export.to_xarray`."""
+        return export.to_xarray(self.state.history, self.groups, co_association=co_association)
+
+    def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
+        """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read."""
+        found = self.to_xarray(co_association=co_association)
+        found.to_netcdf(path, engine="scipy")
 
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
         """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
