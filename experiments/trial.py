@@ -1,7 +1,8 @@
 """How far the predictions of a run can be trusted: on test samples, strange ones, and noise.
 
-A third of each client's test samples chooses prior precision and temperature (see `Run.tuned`);
-scores are those of the rest, whether or not anything was tuned.
+Prior precision and temperature are chosen (see `Run.tuned`) on the training samples that were set
+aside, if the run did that; otherwise a third of each client's test samples chooses, and scores are
+those of the rest, whether or not anything was tuned.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from bcfl import ClientData, Prediction, PredictionRule, Run
 from bcfl.association import UNSEEN
-from bcfl.clients import TEST
+from bcfl.clients import TEST, VALIDATION
+from bcfl.federation.evaluation import served_mixture
 from bcfl.seeds import generator
 from experiments import uncertainty
 
@@ -115,7 +117,9 @@ class Trial:
 
     @cached_property
     def divided(self) -> tuple[ClientData, ...]:
-        """The clients that have test samples, a third of which are in a view for tuning."""
+        """The clients that have test samples, with a view of samples for tuning."""
+        if any(len(data.views.get(VALIDATION, ())) for data in self.clients):
+            return tuple(_validated(data) for data in self.clients if data.views.get(TEST))
         return tuple(
             _divided(data, self.seed) for data in self.clients if len(data.views.get(TEST, ())) > 1
         )
@@ -125,8 +129,16 @@ class Trial:
         return self.run.tuned(self.divided, rule, view=TUNING)
 
     def outcomes(self, rule: PredictionRule) -> dict[str, Outcome]:
-        """What a rule predicts, by client."""
-        return {data.client: self._outcome(data, rule) for data in self.divided}
+        """What a rule predicts, by client; clients that the same models serve share a pass."""
+        found: dict[str, Outcome] = {}
+        for served in self._served_alike:
+            inputs = torch.cat([self._inputs[data.client] for data in served])
+            prediction = self.run.predict(served[0].client, inputs, rule)
+            end = 0
+            for data in served:
+                start, end = end, end + len(self._inputs[data.client])
+                found[data.client] = _outcome(prediction, data.views[TEST].targets, start, end)
+        return {data.client: found[data.client] for data in self.divided}
 
     def parts(self, by: By) -> dict[str, list[str]]:
         """Clients to be scored together, by name of the part."""
@@ -155,22 +167,27 @@ class Trial:
         groups = {data.client: data.group for data in self.divided if data.group is not None}
         return groups if len(groups) == len(self.divided) else self._clusters
 
-    def _outcome(self, data: ClientData, rule: PredictionRule) -> Outcome:
-        own = data.views[TEST]
-        random = generator(self.seed, data.client, "noise")
-        strange = self._strange(data, len(own))
-        low, high = (float(edge) for edge in own.inputs.aminmax())
-        noise = random.uniform(low, high, size=tuple(own.inputs.shape))
-        inputs = torch.cat([own.inputs, strange, torch.from_numpy(noise).to(own.inputs)])
-        prediction = self.run.predict(data.client, inputs, rule)
-        first, second = len(own), len(own) + len(strange)
-        return Outcome(
-            prediction.mean[:first],
-            own.targets.numpy(),
-            Doubt.of(prediction, slice(first)),
-            Doubt.of(prediction, slice(first, second)),
-            Doubt.of(prediction, slice(second, None)),
-        )
+    @cached_property
+    def _served_alike(self) -> list[list[ClientData]]:
+        """Clients that are served by the same models with the same probabilities, together."""
+        found: dict[frozenset[tuple[str, float]], list[ClientData]] = {}
+        for data in self.divided:
+            mixture = served_mixture(self.run.hypotheses, data.client)
+            signature = frozenset((posterior.key, share) for posterior, share in mixture.items())
+            found.setdefault(signature, []).append(data)
+        return list(found.values())
+
+    @cached_property
+    def _inputs(self) -> dict[str, torch.Tensor]:
+        """By client: its own samples, as many of other groups where there are any, and noise."""
+        found = {}
+        for data in self.divided:
+            own = data.views[TEST].inputs
+            low, high = (float(edge) for edge in own.aminmax())
+            random = generator(self.seed, data.client, "noise")
+            noise = torch.from_numpy(random.uniform(low, high, size=tuple(own.shape))).to(own)
+            found[data.client] = torch.cat([own, self._strange(data, len(own)), noise])
+        return found
 
     def _strange(self, data: ClientData, count: int) -> torch.Tensor:
         """Test inputs of clients of other true groups, of other clusters where none is known."""
@@ -200,6 +217,24 @@ def scores(
         name: Outcome.joined([outcomes[client] for client in clients]).scores()
         for name, clients in parts.items()
     }
+
+
+def _outcome(prediction: Prediction, targets: torch.Tensor, start: int, end: int) -> Outcome:
+    """Of the client whose samples are these rows of a prediction."""
+    own, noise = start + len(targets), end - len(targets)
+    return Outcome(
+        prediction.mean[start:own],
+        targets.numpy(),
+        Doubt.of(prediction, slice(start, own)),
+        Doubt.of(prediction, slice(own, noise)),
+        Doubt.of(prediction, slice(noise, end)),
+    )
+
+
+def _validated(data: ClientData) -> ClientData:
+    """The client, with its validation samples for tuning."""
+    held_out = data.views.get(VALIDATION, data.views[TEST].take(torch.arange(0)))
+    return ClientData(data.client, {**data.views, TUNING: held_out}, data.group)
 
 
 def _divided(data: ClientData, seed: int) -> ClientData:

@@ -23,9 +23,9 @@ from posteriors import (
     predict_mixture,
 )
 from posteriors.covariance import StructuredGaussian
-from posteriors.predictive import temper
+from posteriors.predictive import ClosedForm, temper
 
-PredictiveName = Literal["plug-in", "monte-carlo", "linearised"]
+PredictiveName = Literal["plug-in", "monte-carlo", "linearised", "probit", "bridge"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Prediction:
         entropy: (samples,) of the prediction, nats.
         data_uncertainty: (samples,) mean entropy of the single networks, nats.
         model_uncertainty: (samples,) mutual information between the label and the network, given
-            the cluster's posterior, nats; 0 for `plug-in`.
+            the cluster's posterior, nats; 0 for `plug-in`, `probit` and `bridge`.
         association_uncertainty: (samples,) mutual information between the label and which
             posterior serves the client, nats.
         association: (clusters,) probability that the client is in a cluster, over the kept
@@ -64,7 +64,9 @@ class PredictionRule:
     Attributes:
         predictive: `plug-in` takes the softmax at the posterior mean; `monte-carlo` draws networks
             from the posterior; `linearised` draws from the network made linear in its parameters
-            at the mean (Immer et al., 2021).
+            at the mean (Immer et al., 2021); `probit` and `bridge` average that network in closed
+            form (see `posteriors.predictive.apply_link`), and count model uncertainty as data
+            uncertainty.
         prior_precision: replaces the precision of the prior around the initial network, the
             curvature of the data kept; None leaves it. A precision of 1 makes predictions far too
             uncertain; see `Run.tuned`.
@@ -119,8 +121,13 @@ class PredictionRule:
             )
         gaussian = DiagonalGaussian(mean, self._precision(model, posterior))
         structured = StructuredGaussian.from_diagonal(gaussian)
-        chosen = MonteCarlo if self.predictive == "monte-carlo" else Linearised
-        return chosen(module, structured)
+        match self.predictive:
+            case "monte-carlo":
+                return MonteCarlo(module, structured)
+            case "probit" | "bridge" as link:
+                return ClosedForm(Linearised(module, structured, link))
+            case _:
+                return Linearised(module, structured)
 
     def _precision(self, model: Model, posterior: Posterior) -> Tensor:
         """(parameters,) precision with the prior's exchanged."""

@@ -13,7 +13,7 @@ from bcfl.federation.predictions import PredictionRule, fitting
 from bcfl.model import Model
 from bcfl.posterior import Posterior
 from posteriors import Linearised, Predictive
-from posteriors.predictive import HeldOutSums, TuningGrid, choose, temper
+from posteriors.predictive import ClosedForm, HeldOutSums, TuningGrid, apply_link, choose, temper
 from posteriors.predictive.predictive import outputs_of_all
 
 GRID = TuningGrid(prior_precisions=tuple(10.0**i for i in range(-1, 7)))
@@ -119,6 +119,10 @@ def _drawn(
         outputs = outputs_of_all(linear, inputs)
         pairs = zip(outputs, generators, strict=True)
         return [one.sample(rule.num_draws, generator).softmax(2) for one, generator in pairs]
+    closed = [one.linear for one in predictives if isinstance(one, ClosedForm)]
+    if len(closed) == len(predictives):
+        found = zip(outputs_of_all(closed, inputs), closed, strict=True)
+        return [apply_link(one.link, f.mean, f.covariance).unsqueeze(0) for f, one in found]
     pairs_of_any = zip(predictives, generators, strict=True)
     return [one.members(inputs, rule.num_draws, generator) for one, generator in pairs_of_any]
 

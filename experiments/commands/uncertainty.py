@@ -22,6 +22,8 @@ class Kind(StrEnum):
     PLUG_IN = "plug-in"
     MONTE_CARLO = "monte-carlo"
     LINEARISED = "linearised"
+    PROBIT = "probit"
+    BRIDGE = "bridge"
 
 
 class Part(StrEnum):

@@ -1,6 +1,7 @@
 """Predictions from posteriors over network parameters.
 
-predictive   `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`
+predictive   `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
+             `ClosedForm`
 links        `apply_link`: Gaussian logits -> class probabilities; `temper`
 mixture      `predict_mixture`: several posteriors, uncertainty split into three parts
 tuning       `held_out_sums`, `choose`: prior precision and softmax temperature
@@ -9,6 +10,7 @@ tuning       `held_out_sums`, `choose`: prior precision and softmax temperature
 from posteriors.predictive.links import Link, apply_link, temper
 from posteriors.predictive.mixture import MixturePrediction, predict_mixture
 from posteriors.predictive.predictive import (
+    ClosedForm,
     Draws,
     Linearised,
     MonteCarlo,
@@ -25,6 +27,7 @@ from posteriors.predictive.tuning import (
 )
 
 __all__ = [
+    "ClosedForm",
     "Draws",
     "HeldOutSums",
     "Linearised",

@@ -1,4 +1,4 @@
-"""What a posterior over network parameters says of new inputs: the protocol and its three kinds."""
+"""What a posterior over network parameters says of new inputs: the protocol and its kinds."""
 
 from __future__ import annotations
 
@@ -150,6 +150,28 @@ class Linearised:
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Class probabilities under draws of the linear model, (count, samples, classes)."""
         return self.outputs(inputs).sample(count, generator).softmax(2)
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedForm:
+    """A linearised network whose logits become probabilities by its link, without draws.
+
+    It has no members to tell apart, so it cannot say how much of its entropy is due to not knowing
+    the model.
+
+    Attributes:
+        linear: The linearised network.
+    """
+
+    linear: Linearised
+
+    def probabilities(self, inputs: Tensor) -> Tensor:
+        """Predicted class probabilities, (samples, classes), float64."""
+        return self.linear.probabilities(inputs)
+
+    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """The averaged probabilities as a single member, (1, samples, classes)."""
+        return self.probabilities(inputs).unsqueeze(0)
 
 
 def outputs_of_all(predictives: Sequence[Linearised], inputs: Tensor) -> list[OutputGaussian]:

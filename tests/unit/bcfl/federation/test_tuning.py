@@ -23,7 +23,10 @@ def log_loss(run, clients, rule):
     return total
 
 
-@pytest.mark.parametrize(("name", "count"), [("plug-in", 4), ("monte-carlo", 4), ("linearised", 1)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("plug-in", 4), ("monte-carlo", 4), ("linearised", 1), ("probit", 4), ("bridge", 4)],
+)
 def test_nothing_on_the_grid_predicts_better(run, clients, name, count):
     clients = clients[:count]
     found = run.tuned(clients, PredictionRule(name, num_draws=16), view="test", grid=GRID)
