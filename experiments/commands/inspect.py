@@ -53,12 +53,28 @@ def compare(
 
 
 @explained
-def report(folder: Folder, debug: Debug = False) -> None:
+def report(
+    folder: Folder,
+    *,
+    local_models: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METHOD",
+            help="Do the first rounds of a method again, and show how alike the clients' own "
+            "models were.",
+        ),
+    ] = None,
+    debug: Debug = False,
+) -> None:
     """Write the report of a run again."""
     del debug
     from experiments.plan import read_description
 
     read_description(folder)
+    if local_models is not None:
+        from experiments.local_models import record_into
+
+        record_into(folder, local_models)
     from experiments.report import write_report
 
     console().print(str(write_report(folder)), soft_wrap=True, markup=False)

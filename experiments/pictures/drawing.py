@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,24 @@ STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bcfl",
 }
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in a page.
+
+    Attributes:
+        svg: the picture as an element of the page, empty where one sentence says it all.
+        caption: what to look for.
+    """
+
+    svg: str
+    caption: str
+
+    @classmethod
+    def of(cls, draw: Callable[[], Figure], name: str, title: str, caption: str) -> Picture:
+        """Draw it; for `name` and `title` see `inline_svg`."""
+        return cls(inline_svg(draw, name, title), caption)
 
 
 def line_style(index: int) -> dict[str, Any]:

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.descent import Descent, several
 from experiments.pictures import client_graph, clusters, cost, curves, ribbons, tree, uncertainty
-from experiments.pictures.drawing import inline_svg
+from experiments.pictures.client_gallery import client_pictures
+from experiments.pictures.drawing import Picture
 from experiments.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture in the page.
-
-    Attributes:
-        svg: the picture as an element of the page, empty where one sentence says it all.
-        caption: what to look for.
-    """
-
-    svg: str
-    caption: str
 
 
 def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
@@ -44,11 +27,8 @@ def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
         "hypotheses": _hypotheses(run),
         "uncertainty": _uncertainty(run),
         "cost": _cost(run),
+        **client_pictures(run),
     }
-
-
-def _picture(draw: Callable[[], Figure], name: str, title: str, caption: str) -> Picture:
-    return Picture(inline_svg(draw, name, title), caption)
 
 
 def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
@@ -77,7 +57,7 @@ def _curves(run: RunFolder) -> Picture | None:
         else "Look for how early the methods part, and whether they still rise at the end. True "
         "groups are unknown, so there is no index of agreement with them."
     )
-    return _picture(
+    return Picture.of(
         lambda: curves.draw_curves(shown, run.methods),
         "curves",
         "Accuracy and adjusted Rand index over rounds, one line per method",
@@ -105,7 +85,7 @@ def _client_graph(run: RunFolder) -> Picture | None:
             f"Shown are {len(picture.groups)} of {picture.num_clients:,} clients, the same share "
             "of every group."
         )
-    return _picture(
+    return Picture.of(
         lambda: client_graph.draw_client_graphs(picture),
         "graph",
         f"{len(picture.groups)} clients joined by how often they shared a cluster, by method",
@@ -117,7 +97,7 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
     sizes = {m: [r.get("cluster_sizes") or [0] for r in run.first(m)] for m in run.methods}
     if not any(any(map(sum, rows)) for rows in sizes.values()):
         return None
-    return _picture(
+    return Picture.of(
         lambda: clusters.draw_cluster_sizes(sizes),
         "sizes",
         "Clients per cluster over rounds, one panel per method",
@@ -139,7 +119,7 @@ def _bounds(run: RunFolder) -> str:
 def _ribbons(descents: Mapping[str, Descent]) -> Picture | None:
     if not descents:
         return None
-    return _picture(
+    return Picture.of(
         lambda: ribbons.draw_ribbons(descents),
         "ribbons",
         "Weights of hypotheses over rounds, stacked, one panel per method",
@@ -165,7 +145,7 @@ def _tree(descents: Mapping[str, Descent]) -> Picture | None:
     left_out = {m: x.left_out for m, x in layouts.items() if x.left_out}
     counts = ", ".join(f"{number} ({method})" for method, number in left_out.items())
     notes.append(f"Short lines left out: {counts}." if left_out else "")
-    return _picture(
+    return Picture.of(
         lambda: tree.draw_trees(layouts),
         "tree",
         "Hypotheses over rounds, joined to those that they came from, one panel per method",
@@ -191,7 +171,7 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         notes.append(f"The {uncertainty.MOST_CLIENTS} most uncertain of up to {most:,} are shown.")
     if sure:
         notes.append(f"No client is uncertain for {', '.join(sure)}.")
-    return _picture(
+    return Picture.of(
         lambda: uncertainty.draw_uncertainty(shown),
         "uncertainty",
         "Uncertain clients and the probabilities of their clusters, by method",
@@ -220,7 +200,7 @@ def _hypotheses(run: RunFolder) -> Picture | None:
     shown = [panel for panel in wanted if panel.series]
     if not shown:
         return None
-    return _picture(
+    return Picture.of(
         lambda: curves.draw_curves(shown, run.methods),
         "hypotheses",
         "Captured mass and effective number of hypotheses over rounds",
@@ -231,7 +211,7 @@ def _hypotheses(run: RunFolder) -> Picture | None:
 
 
 def _cost(run: RunFolder) -> Picture:
-    return _picture(
+    return Picture.of(
         lambda: cost.draw_cost({method: _cost_of(run, method) for method in run.methods}),
         "cost",
         "Bytes per round, trainings asked and done, and seconds by phase, by method",
