@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bcfl.wilcoxon import signed_rank_p_value
+
+TestedLoss = Literal["raw", "capped"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,3 +39,68 @@ class BestCounts:
         best = numbers.argmin(axis=0)[decided]
         counts = np.bincount(best, minlength=len(losses)).astype(np.int64)
         return cls(counts, losses.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class SampleFit:
+    """How well one model fits each sample of a client, as the support test sees it.
+
+    Attributes:
+        losses: (samples,) negative log-likelihood, nats.
+        counted: (samples,) bool; on a sample that is not counted the model pays a fixed loss, to
+            which no margin is added.
+    """
+
+    losses: NDArray[np.float64]
+    counted: NDArray[np.bool_]
+
+    @classmethod
+    def raw(cls, losses: NDArray[np.float64]) -> SampleFit:
+        """The losses as they are."""
+        return cls(losses, np.ones(len(losses), dtype=bool))
+
+    @classmethod
+    def capped(
+        cls, losses: NDArray[np.float64], right: NDArray[np.bool_], num_classes: int
+    ) -> SampleFit:
+        """Wrongly classified samples all cost what guessing costs, log(classes).
+
+        Args:
+            losses: (samples,) negative log-likelihood, nats.
+            right: (samples,) whether the most probable class is the right one.
+            num_classes: number of classes.
+        """
+        numbers = np.where(np.isfinite(losses) & ~right, np.log(num_classes), losses)
+        return cls(numbers, right)
+
+
+@dataclass(frozen=True)
+class SupportTest:
+    """Whether a client would not be worse off with another model: FAACL's support test.
+
+    Attributes:
+        p_value: of the hypothesis that the other model's loss is above the own model's by more
+            than a margin; small values say that the other model supports the client.
+        num_pairs: samples on which the two differ, net of the margin.
+        num_samples: samples that were compared.
+    """
+
+    p_value: float
+    num_pairs: int
+    num_samples: int
+
+    @classmethod
+    def of(cls, own: SampleFit, other: SampleFit, margin: float) -> SupportTest:
+        """Test two models on the same samples.
+
+        The one-sided signed-rank test of own + margin - other > 0. A loss that is no number is no
+        support.
+
+        Args:
+            own: the model that the client has.
+            other: the model that is offered.
+            margin: how much worse the other model may be, nats per sample (FAACL's epsilon).
+        """
+        difference = own.losses + margin * own.counted - other.losses
+        p_value, pairs = signed_rank_p_value(difference)
+        return cls(p_value, pairs, len(difference))

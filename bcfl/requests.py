@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bcfl.comparison import BestCounts
+from bcfl.comparison import BestCounts, SupportTest, TestedLoss
 from bcfl.objective import Curvature as Curvature
 from bcfl.objective import Objective as Objective
 from bcfl.posterior import Posterior
 from bcfl.prediction import Pooling, PredictionSums
 
-Statistic = Literal["loss", "evidence", "prediction", "best_counts"]
+Statistic = Literal["loss", "evidence", "prediction", "best_counts", "support"]
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,14 @@ class Score:
         models: keys of the models.
         statistic: `loss` is answered by {key: LossSum}, `evidence` by {key: EvidenceSum},
             `prediction` by the `PredictionSums` of the mixture of the models, `best_counts` by the
-            `BestCounts` of the models.
+            `BestCounts` of the models, `support` by the `SupportTest` of two models: the one that
+            the client has, and the one that is offered.
         view: which of the client's samples.
         samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
         weights: for `prediction`: mixture weight of each model, summing to 1.
         pooling: for `prediction`: whether the models' probabilities are averaged or their logits.
+        epsilon: for `support`: by how much the offered model may be worse, nats per sample.
+        loss: for `support`: `raw`, or `capped` where wrongly classified samples cost log(classes).
     """
 
     client: str
@@ -54,6 +57,8 @@ class Score:
     samples: int | None = None
     weights: tuple[float, ...] = ()
     pooling: Pooling = "probabilities"
+    epsilon: float = 0.0
+    loss: TestedLoss = "raw"
 
     @property
     def elementwise(self) -> bool:
@@ -146,7 +151,7 @@ class Trained:
 
 
 Scores: TypeAlias = Mapping[str, LossSum] | Mapping[str, EvidenceSum]
-Answer: TypeAlias = ClientInfo | Scores | PredictionSums | BestCounts | Trained
+Answer: TypeAlias = ClientInfo | Scores | PredictionSums | BestCounts | SupportTest | Trained
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import scipy.special
@@ -14,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bcfl.clients import ClientData, View
-from bcfl.comparison import BestCounts
+from bcfl.comparison import BestCounts, SampleFit, SupportTest, TestedLoss
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.flat_module import FlatModule
@@ -64,14 +66,22 @@ def score_models(
     for key in sorted(asking):
         posterior = models[key]
         module = workspace.load(posterior.mean(model), posterior.buffers(model), training=False)
+        done: dict[Score, object] = {}
         for request in asking[key]:
-            full = len(clients[request.client].views[request.view])
-            parts[request][key] = _one(module, model.likelihood, views[request], request, full)
+            same = replace(request, models=(), weights=(), epsilon=0.0)
+            if same not in done:
+                full = len(clients[request.client].views[request.view])
+                done[same] = _one(module, model.likelihood, views[request], request, full)
+            parts[request][key] = done[same]
     return outcomes | {request: _answer(request, part, views) for request, part in parts.items()}
 
 
 def _fits(request: Score, model: Model) -> bool:
-    return request.statistic != "prediction" or model.likelihood == "categorical"
+    """Whether the model has what is asked for: classes to predict, two models to compare."""
+    if request.statistic == "support" and len(request.models) != 2:
+        return False
+    classes = request.statistic == "prediction" or request.loss == "capped"
+    return not classes or model.likelihood == "categorical"
 
 
 def _subset(view: View, request: Score, seed: int) -> View:
@@ -92,11 +102,16 @@ def _one(
             return _predictions(module, view, request.pooling)
         case "best_counts":
             return sample_losses(module, likelihood, view).cpu().numpy()
+        case "support":
+            return _sample_fit(module, likelihood, view, request.loss)
 
 
 def _answer(request: Score, parts: dict[str, object], views: Mapping[Score, View]) -> Outcome:
     if request.statistic == "best_counts":
         return BestCounts.of(np.stack([np.asarray(parts[key]) for key in request.models]))
+    if request.statistic == "support":
+        own, other = (cast(SampleFit, parts[key]) for key in request.models)
+        return SupportTest.of(own, other, request.epsilon)
     if request.elementwise:
         return {key: parts[key] for key in request.models}  # type: ignore[return-value]
     mixture = np.zeros(1)
@@ -134,6 +149,17 @@ def _loss_sum(losses: Tensor, full: int) -> LossSum:
     spread = float(losses.std()) if count > 1 else 0.0
     error = full * spread / math.sqrt(count) * math.sqrt(max(1.0 - count / full, 0.0))
     return LossSum(scale * float(losses.sum()), error, full)
+
+
+def _sample_fit(
+    module: nn.Module, likelihood: Likelihood, view: View, kind: TestedLoss
+) -> SampleFit:
+    losses = sample_losses(module, likelihood, view).cpu().numpy()
+    if kind == "raw":
+        return SampleFit.raw(losses)
+    pairs = list(_outputs(module, view))
+    right = torch.cat([outputs.argmax(1) == targets for outputs, targets in pairs])
+    return SampleFit.capped(losses, right.cpu().numpy(), pairs[0][0].shape[1])
 
 
 def _evidence_sum(module: nn.Module, likelihood: Likelihood, view: View, full: int) -> EvidenceSum:

@@ -77,6 +77,8 @@ class Ledger:
                     if request.objective.trains(name):
                         numbers += vectors * _size(parameters) + _size(buffers)
                 self.bytes_up += FLOAT_BYTES * numbers + NUMBER_BYTES
+            case Score(statistic="support"):
+                self.bytes_up += 2 * NUMBER_BYTES
             case Score(statistic="evidence"):
                 per_model = NUMBER_BYTES + 2 * FLOAT_BYTES * layout.num_parameters
                 self.bytes_up += per_model * len(request.models)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bcfl.clients import TRAIN
-from bcfl.comparison import BestCounts
+from bcfl.comparison import BestCounts, SupportTest
 from bcfl.executors import Outcome
 from bcfl.model import Model
 from bcfl.prediction import NUM_BINS, PredictionSums
@@ -41,6 +41,8 @@ def _trouble(request: Request, outcome: object, model: Model) -> str:
         return _prediction_trouble(outcome, model)
     if request.statistic == "best_counts":
         return _count_trouble(request, outcome)
+    if request.statistic == "support":
+        return _support_trouble(outcome)
     return _score_trouble(request, outcome, model)
 
 
@@ -78,6 +80,14 @@ def _count_trouble(request: Score, outcome: object) -> str:
     usable = counts.shape == (len(request.models),) and np.issubdtype(counts.dtype, np.integer)
     if not usable or (counts < 0).any() or not 1 <= counts.sum() <= outcome.num_samples:
         return "counts of the wrong shape or sum"
+    return ""
+
+
+def _support_trouble(outcome: object) -> str:
+    if not isinstance(outcome, SupportTest) or not _is_count(outcome.num_samples):
+        return "no support test"
+    if not 0 <= outcome.p_value <= 1 or not 0 <= outcome.num_pairs <= outcome.num_samples:
+        return "a support test whose numbers cannot be"
     return ""
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from sklearn.metrics import confusion_matrix
 from torch.nn import functional
 
@@ -154,3 +155,38 @@ def test_best_counts_say_on_how_many_samples_each_model_is_best(linear, clients,
     best = torch.stack(losses).argmin(0)
     assert answer.counts.tolist() == [int((best == i).sum()) for i in range(3)]
     assert answer.num_samples == 11
+
+
+@pytest.mark.parametrize("loss", ["raw", "capped"])
+def test_support_compares_the_own_model_with_the_offered_one(linear, clients, ask, newborn, loss):
+    asked = [
+        Score("c3", pair, "support", "train", epsilon=0.3, loss=loss)
+        for pair in (("m0", "m1"), ("m1", "m0"))
+    ]
+    answers = ask(linear, clients, asked)
+    view = clients[3].views["train"]
+    fits = {}
+    for key, seed in (("m0", 0), ("m1", 1)):
+        out = logits(newborn(linear, seed).mean(linear), view.inputs)
+        losses = functional.cross_entropy(out, view.targets, reduction="none").numpy()
+        right = (out.argmax(1) == view.targets).numpy()
+        margin = 0.3 if loss == "raw" else 0.3 * right
+        cost = losses if loss == "raw" else np.where(right, losses, math.log(2))
+        fits[key] = (cost, cost + margin)
+    for request in asked:
+        own, other = request.models
+        difference = np.round(fits[own][1] - fits[other][0], 6)
+        wanted = stats.wilcoxon(difference[difference != 0], alternative="greater").pvalue
+        assert answers[request].p_value == pytest.approx(wanted, abs=1e-6)
+        assert answers[request].num_pairs == (difference != 0).sum()
+    assert answers[asked[0]] != answers[asked[1]]
+
+
+def test_support_takes_two_models_and_capped_losses_take_classes(
+    linear, regression, make_client, ask
+):
+    data = make_client("a", 5)
+    three = Score("a", ("m0",), "support", "train")
+    assert isinstance(ask(linear, [data], [three])[three], Failure)
+    capped = Score("a", ("m0", "m1"), "support", "train", loss="capped")
+    assert isinstance(ask(regression, [data], [capped])[capped], Failure)

@@ -6,14 +6,15 @@ from bcfl.requests import Describe, Score, Train
 
 
 @pytest.fixture
-def sent(batch_norm):
+def sent(batch_norm, newborn):
     """34 parameters and 8 running statistics: 168 bytes a model."""
+    models = {key: newborn(batch_norm, seed) for seed, key in enumerate("km")}
 
     def of(*requests):
         ledger = Ledger()
         for request in requests:
             ledger.ask(request)
-            ledger.send(request, batch_norm)
+            ledger.send(request, models)
             ledger.receive(request, batch_norm)
         return ledger
 
@@ -45,6 +46,11 @@ def test_the_prior_of_a_penalised_training_goes_down_too(sent):
 def test_scores_come_up_as_numbers_and_evidence_as_vectors(sent):
     assert sent(Score("a", ("k", "m"))).bytes_up == 2 * 8
     assert sent(Score("a", ("k",), "evidence")).bytes_up == 8 + 2 * 4 * 34
+
+
+def test_a_support_test_sends_two_models_down_and_two_numbers_up(sent):
+    ledger = sent(Score("a", ("k", "m"), "support"), Score("a", ("m", "k"), "support"))
+    assert (ledger.bytes_down, ledger.bytes_up) == (2 * 168, 2 * 2 * 8)
 
 
 def test_descriptions_cost_nothing(sent):

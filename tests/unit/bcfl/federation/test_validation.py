@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bcfl import Objective
-from bcfl.comparison import BestCounts
+from bcfl.comparison import BestCounts, SupportTest
 from bcfl.federation.validation import checked
 from bcfl.prediction import PredictionSums
 from bcfl.requests import ClientInfo, Describe, EvidenceSum, Failure, LossSum, Score, Train, Trained
@@ -37,6 +37,7 @@ def trained(mean=0.0, buffers=None, curvature=1.0, samples=3):
             Score("a", ("k", "m"), "best_counts"),
             BestCounts(np.array([0, 3]), 4),
         ),
+        (Score("a", ("k", "m"), "support"), SupportTest(0.25, 3, 4)),
         (TRAIN, trained()),
         (TRAIN, trained(curvature=[0.0] * 34)),
         (TRAIN, Failure("crashed", "out of memory")),
@@ -79,5 +80,21 @@ def test_unusable_trainings_become_failures_that_say_why(batch_norm, answer, tex
 )
 def test_unusable_counts_become_failures(batch_norm, answer, text):
     failure = checked(Score("a", ("k", "m"), "best_counts"), answer, batch_norm)
+    assert isinstance(failure, Failure)
+    assert text in failure.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (SupportTest(float("nan"), 3, 4), "a support test whose numbers cannot be"),
+        (SupportTest(1.1, 3, 4), "a support test whose numbers cannot be"),
+        (SupportTest(0.5, 5, 4), "a support test whose numbers cannot be"),
+        (SupportTest(0.5, 0, 0), "no support test"),
+        (LossSum(1.0, 0.0, 3), "no support test"),
+    ],
+)
+def test_unusable_support_tests_become_failures(batch_norm, answer, text):
+    failure = checked(Score("a", ("k", "m"), "support"), answer, batch_norm)
     assert isinstance(failure, Failure)
     assert text in failure.text
