@@ -114,7 +114,7 @@ def group(
 ) -> NDArray[np.int64]:
     """(updates,) group of each update, from the inner products of the updates.
 
-    Fewer distinct updates than groups leave groups out.
+    Fewer distinct updates than groups leave groups out; updates that are all zero are one group.
 
     Args:
         products: (updates, updates) inner products.
@@ -122,7 +122,7 @@ def group(
         dissimilarity: `edc` or `madc`, see `ColdStartGroups`.
         seed: decides the starts of K-means.
     """
-    if len(products) == 1:
+    if len(products) == 1 or not products.any():
         return np.zeros(1, dtype=np.int64)
     if dissimilarity == "edc":
         cosines = decomposed_cosines(products, groups)

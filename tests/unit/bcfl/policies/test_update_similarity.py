@@ -23,7 +23,9 @@ def test_slices_of_parameters_change_nothing(monkeypatch):
     random = torch.Generator().manual_seed(0)
     starts = [torch.randn(50, generator=random) for _ in range(4)]
     ends = [torch.randn(50, generator=random) for _ in range(4)]
-    updates = np.stack([(e.double() - s.double()).numpy() for s, e in zip(starts, ends)])
+    updates = np.stack(
+        [(e.double() - s.double()).numpy() for s, e in zip(starts, ends, strict=True)]
+    )
     wanted = updates @ updates.T
     np.testing.assert_allclose(inner_products(starts, ends), wanted, rtol=1e-12)
     monkeypatch.setattr(update_similarity, "SLICE", 7)
