@@ -123,7 +123,7 @@ def group(
         seed: decides the starts of K-means.
     """
     if len(products) == 1 or not products.any():
-        return np.zeros(1, dtype=np.int64)
+        return np.zeros(len(products), dtype=np.int64)
     if dissimilarity == "edc":
         cosines = decomposed_cosines(products, groups)
         return weighted_kmeans(cosines, np.ones(len(cosines)), groups, seed)
