@@ -1,4 +1,4 @@
-"""All that a server can ask of a client, what clients answer, and how questions are put together.
+"""All that a server can ask of a client, and how questions are put together.
 
 Requests name models by key and objectives by numbers, so that they could travel over a network as
 they are. Policies and trackers are generators: they yield an `Exchange` and are sent the
@@ -7,28 +7,67 @@ they are. Policies and trackers are generators: they yield an `Exchange` and are
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from bcfl.comparison import BestCounts, SupportTest, TestedLoss
+from bcfl.answers import Answer as Answer
+from bcfl.answers import ClientInfo as ClientInfo
+from bcfl.answers import EvidenceSum as EvidenceSum
+from bcfl.answers import Failure as Failure
+from bcfl.answers import LossSum as LossSum
+from bcfl.answers import Scores as Scores
+from bcfl.answers import Trained as Trained
+from bcfl.comparison import BestCounts as BestCounts
+from bcfl.comparison import SupportTest as SupportTest
+from bcfl.comparison import TestedLoss
 from bcfl.objective import Curvature as Curvature
 from bcfl.objective import Objective as Objective
 from bcfl.posterior import Posterior
-from bcfl.prediction import Pooling, PredictionSums
+from bcfl.prediction import Pooling
 
 Statistic = Literal["loss", "evidence", "prediction", "best_counts", "support"]
 
 
+class Undivided:
+    """A request with one part: itself."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """What it is made of, each of which needs to be answered only once."""
+        return (self,)
+
+    @property
+    def topic(self) -> Any:  # noqa: ANN401 - the request
+        """Parts of the same topic can be asked in one request."""
+        return self
+
+    def joined(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401 - a request
+        """One request for parts of this topic."""
+        return parts[0]
+
+    def split(self, answer: Any) -> Sequence[Any]:  # noqa: ANN401 - any answer
+        """The answers to its parts, from the answer to the request."""
+        return (answer,)
+
+    def whole(self, answers: Sequence[Any]) -> Any:  # noqa: ANN401 - any answer
+        """The answer to the request, from the answers to its parts."""
+        return answers[0]
+
+    def holds_for(self, keys: Collection[str]) -> bool:
+        """Whether the answer holds in later rounds, in which the models of some keys live on."""
+        del keys
+        return False
+
+
 @dataclass(frozen=True)
-class Describe:
+class Describe(Undivided):
     """Ask a client who it is; answered by `ClientInfo`."""
 
     client: str
+    phase: ClassVar[str] = "score"
 
 
 @dataclass(frozen=True)
@@ -59,15 +98,44 @@ class Score:
     pooling: Pooling = "probabilities"
     epsilon: float = 0.0
     loss: TestedLoss = "raw"
+    phase: ClassVar[str] = "score"
 
     @property
     def elementwise(self) -> bool:
         """Whether each model is answered on its own, so that pairs can be shared."""
         return self.statistic in ("loss", "evidence")
 
+    def parts(self) -> tuple[Request, ...]:
+        """The (client, model) pairs of an elementwise score; any other as it is."""
+        if not self.elementwise:
+            return (self,)
+        return tuple(replace(self, models=(key,)) for key in self.models)
+
+    def whole(self, answers: Sequence[Any]) -> Any:  # noqa: ANN401 - any answer
+        """The answer to the request, from the answers to its parts."""
+        return dict(zip(self.models, answers, strict=True)) if self.elementwise else answers[0]
+
+    def split(self, answer: Any) -> Sequence[Any]:  # noqa: ANN401 - any answer
+        """The answers to its parts, from the answer to the request."""
+        return [answer[key] for key in self.models] if self.elementwise else (answer,)
+
+    @property
+    def topic(self) -> Request:
+        """Pairs with one client in the same respect can be asked in one request."""
+        return replace(self, models=()) if self.elementwise else self
+
+    def joined(self, parts: Sequence[Any]) -> Request:
+        """One request for parts of this topic."""
+        keys = dict.fromkeys(key for part in parts for key in part.models)
+        return replace(self, models=tuple(keys)) if self.elementwise else parts[0]
+
+    def holds_for(self, keys: Collection[str]) -> bool:
+        """Whether the answer holds in later rounds, in which the models of some keys live on."""
+        return self.statistic == "loss" and all(key in keys for key in self.models)
+
 
 @dataclass(frozen=True)
-class Train:
+class Train(Undivided):
     """Ask a client to train from a model; answered by `Trained`.
 
     Attributes:
@@ -81,6 +149,7 @@ class Train:
     start: str
     objective: Objective
     references: tuple[tuple[str, ...], ...] = ()
+    phase: ClassVar[str] = "train"
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -90,81 +159,6 @@ class Train:
 
 
 Request: TypeAlias = Describe | Score | Train
-
-
-@dataclass(frozen=True)
-class ClientInfo:
-    """Answer to `Describe`: samples per view, and shape of one input sample."""
-
-    num_samples: Mapping[str, int]
-    input_shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class LossSum:
-    """Loss of one model on one client.
-
-    Attributes:
-        total: negative log-likelihood summed over all samples of the view, nats; estimated where
-            a subset was scored.
-        standard_error: of that estimate, nats; 0 where all samples were scored.
-        num_samples: samples in the view.
-    """
-
-    total: float
-    standard_error: float
-    num_samples: int
-
-
-@dataclass(frozen=True, eq=False)
-class EvidenceSum:
-    """Quadratic expansion of one client's log-likelihood at a model.
-
-    Attributes:
-        log_likelihood: summed over the view's samples, nats.
-        gradient: (parameters,) of the log-likelihood.
-        curvature: (parameters,) diagonal Gauss-Newton, summed.
-        num_samples: samples in the view.
-    """
-
-    log_likelihood: float
-    gradient: Tensor
-    curvature: Tensor
-    num_samples: int
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """A client's model after local training.
-
-    Attributes:
-        mean: (parameters,) trained parameters.
-        buffers: (buffers,) running statistics.
-        curvature: (parameters,) precision of the likelihood, or one number for all parameters.
-        num_samples: training samples of the client.
-    """
-
-    mean: Tensor
-    buffers: Tensor
-    curvature: Tensor
-    num_samples: int
-
-
-Scores: TypeAlias = Mapping[str, LossSum] | Mapping[str, EvidenceSum]
-Answer: TypeAlias = ClientInfo | Scores | PredictionSums | BestCounts | SupportTest | Trained
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a client gave no usable answer.
-
-    Attributes:
-        kind: `missing` (no answer), `refused`, `crashed`, or `invalid` (NaN, inf, wrong shape).
-        text: one sentence for people.
-    """
-
-    kind: Literal["missing", "refused", "crashed", "invalid"]
-    text: str
 
 
 Replies: TypeAlias = Mapping[Request, Any]

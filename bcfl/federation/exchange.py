@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any, TypeVar
 
-from bcfl.executors import Executor
+from bcfl.executors import Executor, Outcome
 from bcfl.federation.ledger import Ledger
 from bcfl.federation.validation import checked
 from bcfl.model import Model
 from bcfl.posterior import Posterior
-from bcfl.requests import Exchange, Failure, LossSum, Replies, Request, Score, Steps, Train
+from bcfl.requests import Exchange, Failure, LossSum, Replies, Request, Steps
 
 Result = TypeVar("Result")
 
@@ -57,13 +56,7 @@ class RoundExchange:
         Args:
             keys: of the models that live on.
         """
-        return {
-            request: answer
-            for request, answer in self._answers.items()
-            if isinstance(request, Score)
-            and request.statistic == "loss"
-            and request.models[0] in keys
-        }
+        return {r: answer for r, answer in self._answers.items() if r.holds_for(keys)}
 
     def _answer(self, exchange: Exchange) -> Replies:
         self._models.update(exchange.models)
@@ -77,19 +70,14 @@ class RoundExchange:
         return {request: reply for request, reply in replies if reply is not None}
 
     def _missing(self, requests: Sequence[Request]) -> list[Request]:
-        """Distinct requests that nobody has answered yet, the models of a score put together."""
-        whole: dict[Request, None] = {}
-        pairs: dict[Score, dict[str, None]] = {}
+        """Distinct parts that nobody has answered yet, those of one topic put together."""
+        topics: dict[Request, dict[Request, None]] = {}
         for request in requests:
-            for part in _parts(request):
-                if part in self._answers or part in self._failures:
-                    continue
-                if isinstance(part, Score) and part.elementwise:
-                    pairs.setdefault(replace(part, models=()), {})[part.models[0]] = None
-                else:
-                    whole[part] = None
-        scores = [replace(empty, models=tuple(keys)) for empty, keys in pairs.items()]
-        return sorted([*scores, *whole], key=lambda request: request.client)
+            for part in request.parts():
+                if part not in self._answers and part not in self._failures:
+                    topics.setdefault(part.topic, {})[part] = None
+        joined = (topic.joined(list(parts)) for topic, parts in topics.items())
+        return sorted(joined, key=lambda request: (request.client, request.phase))
 
     def _fetch(self, requests: list[Request]) -> None:
         started = perf_counter()
@@ -99,37 +87,24 @@ class RoundExchange:
         outcomes = self._executor.answer(requests, self._models, self._round)
         for request in requests:
             outcome = outcomes.get(request, Failure("missing", "no answer"))
-            outcome = checked(request, outcome, self._model)
-            if isinstance(outcome, Failure):
-                self.ledger.failures.append(f"{request.client}: {outcome.text} ({outcome.kind})")
-                self._failures.update(dict.fromkeys(_parts(request), outcome))
-                continue
-            self.ledger.receive(request, self._model)
-            for part in _parts(request):
-                self._answers[part] = (
-                    outcome[part.models[0]]  # type: ignore[index]
-                    if isinstance(part, Score) and part.elementwise
-                    else outcome
-                )
-        phase = "train" if any(isinstance(r, Train) for r in requests) else "score"
+            self._take(request, checked(request, outcome, self._model))
+        trains = any(request.phase == "train" for request in requests)
+        phase = "train" if trains else "score"
         spent = perf_counter() - started
         self.ledger.seconds[phase] = self.ledger.seconds.get(phase, 0.0) + spent
 
+    def _take(self, request: Request, outcome: Outcome) -> None:
+        """Remember an answer part by part, or that there is none."""
+        parts = request.parts()
+        if isinstance(outcome, Failure):
+            self.ledger.failures.append(f"{request.client}: {outcome.text} ({outcome.kind})")
+            self._failures.update(dict.fromkeys(parts, outcome))
+        else:
+            self.ledger.receive(request, self._model)
+            self._answers.update(zip(parts, request.split(outcome), strict=True))
+
     def _reply(self, request: Request) -> Any | None:  # noqa: ANN401 - any answer
-        parts = list(_parts(request))
+        parts = request.parts()
         if not all(part in self._answers for part in parts):
             return None
-        if isinstance(request, Score) and request.elementwise:
-            return {
-                key: self._answers[part] for key, part in zip(request.models, parts, strict=True)
-            }
-        return self._answers[request]
-
-
-def _parts(request: Request) -> Iterator[Request]:
-    """The (client, model) pairs of an elementwise score; any other request as it is."""
-    if isinstance(request, Score) and request.elementwise:
-        for key in request.models:
-            yield replace(request, models=(key,))
-    else:
-        yield request
+        return request.whole([self._answers[part] for part in parts])

@@ -31,19 +31,22 @@ class Recording:
         return {key: LossSum(float(len(key)), 0.0, 3) for key in request.models}
 
 
-def conversation(*batches):
+def conversation(models, *batches):
     """A generator that asks batch after batch and returns all replies."""
     got = []
     for batch in batches:
-        got.append((yield Exchange.of(batch, ())))
+        got.append((yield Exchange(tuple(batch), models)))
     return got
 
 
 @pytest.fixture
-def talk(linear):
+def talk(linear, newborn):
+    names = ("k", "longer", "other", "m")
+    models = {name: newborn(linear, seed) for seed, name in enumerate(names)}
+
     def of(executor, *batches):
         exchange = RoundExchange(executor, linear, 0)
-        return exchange.drive(conversation(*batches)), exchange.ledger
+        return exchange.drive(conversation(models, *batches)), exchange.ledger
 
     return of
 
