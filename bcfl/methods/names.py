@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from bcfl.federation import Method
-from bcfl.methods import bayesian, decorators, point
+from bcfl.methods import bayesian, decorators, point, updates
 from bcfl.settings import Settings
 
 Recipe = Callable[[Settings], Method]
@@ -30,6 +30,13 @@ PLAIN: Mapping[str, Recipe] = {
     "ifca": point.ifca,
     "fesem": point.fesem,
     "wecfl": point.wecfl,
+    "ocfl-hdbscan": updates.ocfl_hdbscan,
+    "ocfl-meanshift": updates.ocfl_meanshift,
+    "ocfl-affinity": updates.ocfl_affinity,
+    "ocfl-kmeans": updates.ocfl_kmeans,
+    "scl": updates.scl,
+    "bcl": updates.bcl,
+    "fedgroup": updates.fedgroup,
     "bcfl-g": bayesian.bcfl_g,
     "bcfl-exact": bayesian.bcfl_exact,
 }
@@ -68,6 +75,13 @@ DESCRIPTIONS: Mapping[str, str] = {
     "ifca": "each client joins the cluster of lowest loss",
     "fesem": "K-means on local models",
     "wecfl": "K-means on local models, weighted by samples",
+    "ocfl-hdbscan": "HDBSCAN on updates at the first rise of the temperature",
+    "ocfl-meanshift": "the same with mean shift",
+    "ocfl-affinity": "the same with affinity propagation",
+    "ocfl-kmeans": "the same with K-means",
+    "scl": "clusters whose mean update is short are split in two",
+    "bcl": "agglomerative clustering of updates at a fixed round",
+    "fedgroup": "K-means on decomposed cosines of a cold start",
     "bcfl-g": "best association by weight, Laplace posteriors",
     "bcfl-c-M": "the M best associations, merged after each round",
     "bcfl-mh-M": "the M most probable histories of associations",

@@ -7,8 +7,8 @@
 | scl | from 40 % of the rounds on | recursive bipartition |
 | fedgroup | first round, a cold start | K-means on decomposed cosines |
 
-All start from one model. OCFL, SCL and BCL take the unweighted mean of a cluster's updates, as their
-papers do; FedGroup weighs by samples after its cold start.
+All start from one model. OCFL, SCL and BCL take the unweighted mean of a cluster's updates, as in
+their papers; FedGroup weighs by samples after its cold start.
 """
 
 from __future__ import annotations
