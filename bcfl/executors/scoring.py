@@ -95,7 +95,7 @@ def _one(
 ) -> object:
     match request.statistic:
         case "loss":
-            return _loss_sum(sample_losses(module, likelihood, view), full)
+            return loss_sum(sample_losses(module, likelihood, view).cpu().numpy(), full)
         case "evidence":
             return _evidence_sum(module, likelihood, view, full)
         case "prediction":
@@ -107,21 +107,34 @@ def _one(
 
 
 def _answer(request: Score, parts: dict[str, object], views: Mapping[Score, View]) -> Outcome:
-    if request.statistic == "best_counts":
-        return BestCounts.of(np.stack([np.asarray(parts[key]) for key in request.models]))
     if request.statistic == "support":
         own, other = (cast(SampleFit, parts[key]) for key in request.models)
         return SupportTest.of(own, other, request.epsilon)
     if request.elementwise:
         return {key: parts[key] for key in request.models}  # type: ignore[return-value]
+    arrays = {key: np.asarray(part) for key, part in parts.items()}
+    return together(request, arrays, views[request].targets)
+
+
+def together(request: Score, parts: Mapping[str, NDArray[np.float64]], targets: Tensor) -> Outcome:
+    """The answer to a score of several models together.
+
+    Args:
+        request: of statistic `best_counts` or `prediction`.
+        parts: by model, losses (samples,), or probabilities (samples, classes), or logits where
+            those are averaged.
+        targets: (samples,) true classes.
+    """
+    if request.statistic == "best_counts":
+        return BestCounts.of(np.stack([parts[key] for key in request.models]))
     mixture = np.zeros(1)
     for key, weight in zip(request.models, request.weights, strict=True):
-        mixture = mixture + weight * np.asarray(parts[key])
+        mixture = mixture + weight * parts[key]
     if request.pooling == "logits":
         mixture = scipy.special.softmax(mixture, axis=1)
     if not np.isfinite(mixture).all():
         return Failure("invalid", f"client {request.client!r} predicted NaN")
-    return PredictionSums.of(mixture, views[request].targets.cpu().numpy())
+    return PredictionSums.of(mixture, targets.cpu().numpy())
 
 
 def _outputs(module: nn.Module, view: View) -> Iterable[tuple[Tensor, Tensor]]:
@@ -132,21 +145,28 @@ def _outputs(module: nn.Module, view: View) -> Iterable[tuple[Tensor, Tensor]]:
 
 def sample_losses(module: nn.Module, likelihood: Likelihood, view: View) -> Tensor:
     """(samples,) float64 negative log-likelihood of each sample, nats."""
-    losses = []
-    for outputs, targets in _outputs(module, view):
-        if likelihood == "categorical":
-            losses.append(functional.cross_entropy(outputs.double(), targets, reduction="none"))
-        else:
-            error = (outputs - targets.reshape(outputs.shape)).double()
-            losses.append(0.5 * (error.square() + LOG_TWO_PI).flatten(1).sum(1))
-    return torch.cat(losses)
+    pairs = _outputs(module, view)
+    return torch.cat([losses_of(likelihood, outputs, targets) for outputs, targets in pairs])
 
 
-def _loss_sum(losses: Tensor, full: int) -> LossSum:
-    """The total over all samples, estimated from a subset drawn without replacement."""
+def losses_of(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs."""
+    if likelihood == "categorical":
+        return functional.cross_entropy(outputs.double(), targets, reduction="none")
+    error = (outputs - targets.reshape(outputs.shape)).double()
+    return 0.5 * (error.square() + LOG_TWO_PI).flatten(1).sum(1)
+
+
+def loss_sum(losses: NDArray[np.float64], full: int) -> LossSum:
+    """The total over all samples, estimated from a subset drawn without replacement.
+
+    Args:
+        losses: (samples,) of those that were scored, nats.
+        full: number of all samples.
+    """
     count = len(losses)
     scale = full / count
-    spread = float(losses.std()) if count > 1 else 0.0
+    spread = float(losses.std(ddof=1)) if 1 < count < full else 0.0
     error = full * spread / math.sqrt(count) * math.sqrt(max(1.0 - count / full, 0.0))
     return LossSum(scale * float(losses.sum()), error, full)
 
