@@ -1,0 +1,152 @@
+"""An executor that works on the problems of many clients side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from bcfl.clients import TRAIN, ClientData
+from bcfl.executors.batched_scoring import BATCHED, BatchedScoring
+from bcfl.executors.batched_training import BatchedTraining, Descent, descend
+from bcfl.executors.dense import DenseNetwork
+from bcfl.executors.executor import Outcomes
+from bcfl.executors.grouped import GroupedNetwork
+from bcfl.executors.loop import LoopExecutor
+from bcfl.executors.memory import budget, checked_memory
+from bcfl.executors.network import Network
+from bcfl.executors.samples import Samples
+from bcfl.model import Model
+from bcfl.posterior import Posterior
+from bcfl.requests import Request, Score, Train
+
+
+def network_of(model: Model) -> Network | None:
+    """How a model is evaluated for many parameters at one time, or None where it cannot be."""
+    return DenseNetwork.of(model) or GroupedNetwork.of(model)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedExecutor:
+    """Answers for clients whose data are in this process, many problems at one time.
+
+    Batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding. An
+    answer does not depend on what else is asked or on the memory allowed, up to rounding; on a
+    CPU not even that. What cannot be done side by side (see `supports`) goes to the loop.
+
+    Attributes:
+        loop: answers the rest.
+        samples: of all clients, by view.
+        network: the architecture for many models; None leaves all to the loop.
+        memory: bytes for the work beside data and models; None takes what suits the device.
+        descent: does the SGD steps of many problems.
+    """
+
+    loop: LoopExecutor
+    samples: Mapping[str, Samples]
+    network: Network | None
+    memory: int | None = None
+    descent: Descent = descend
+
+    def __post_init__(self) -> None:
+        checked_memory(self.memory)
+
+    @classmethod
+    def on(
+        cls,
+        clients: Sequence[ClientData],
+        model: Model,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        memory: int | None = None,
+    ) -> BatchedExecutor:
+        """Put the clients' data on a device, once."""
+        names = sorted({name for data in clients for name in data.views})
+        laid_out = {name: Samples.of(clients, name, device, dtype) for name in names}
+        samples = {name: one for name, one in laid_out.items() if one is not None}
+        placed = [
+            ClientData(
+                data.client,
+                {
+                    name: samples[name].view(data.client) if len(view) else view
+                    for name, view in data.views.items()
+                },
+                data.group,
+            )
+            for data in clients
+        ]
+        loop = LoopExecutor.on(placed, model, seed, device, dtype)
+        return cls(loop, samples, network_of(model), memory)
+
+    def supports(self, request: Request) -> bool:
+        """Whether a request is answered side by side with others.
+
+        Trainings are unless their objective has terms or phases; scores are but for `evidence`.
+        """
+        if self.network is None or request.client not in self.loop.clients:
+            return False
+        match request:
+            case Train(objective=objective, references=references):
+                return not (objective.terms or objective.phases or any(references))
+            case Score(statistic=statistic, view=view):
+                held = view in self.samples and request.client in self.samples[view].count
+                fits = statistic != "prediction" or self.loop.model.likelihood == "categorical"
+                return held and fits and statistic in BATCHED
+        return False
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer what the clients here are asked; see `Executor`."""
+        here = [request for request in requests if self.supports(request)]
+        trains = [request for request in here if isinstance(request, Train)]
+        scores = [request for request in here if isinstance(request, Score)]
+        rest = [request for request in requests if not self.supports(request)]
+        outcomes = self.loop.answer(rest, models, round)
+        if trains:
+            outcomes |= self._training.answer(trains, models, (self.loop.seed, round))
+        if scores:
+            outcomes |= self._scoring.answer(scores, models)
+        return outcomes
+
+    @property
+    def _work(self) -> tuple[Network, Model, int]:
+        """Network, architecture and bytes that side-by-side work may take now."""
+        assert self.network is not None
+        return self.network, self.loop.model, budget(self.memory, self.loop.device)
+
+    @property
+    def _training(self) -> BatchedTraining:
+        network, model, memory = self._work
+        samples = self.samples[TRAIN]
+        return BatchedTraining(
+            network, model, samples, memory, self._bytes_per_sample, self.descent
+        )
+
+    @property
+    def _scoring(self) -> BatchedScoring:
+        network, model, memory = self._work
+        return BatchedScoring(
+            network, model, self.samples, self.loop.seed, memory, self._bytes_per_sample
+        )
+
+    @cached_property
+    def _bytes_per_sample(self) -> int:
+        """Of inputs and activations while a network trains on one sample."""
+        numbers = 0
+
+        def count(module: torch.nn.Module, inputs: object, outputs: torch.Tensor) -> None:
+            nonlocal numbers
+            numbers += outputs.numel()
+
+        module = self.loop.model.module().eval()
+        for part in module.modules():
+            part.register_forward_hook(count)
+        sample = self.samples[TRAIN].inputs[:1].cpu().float()
+        with torch.no_grad():
+            module(sample)
+        return self.samples[TRAIN].inputs.element_size() * (sample.numel() + 3 * numbers)

@@ -1,0 +1,214 @@
+"""Local training of many models at one time; the same steps as `train_locally`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bcfl.executors.batched_curvature import Curvatures
+from bcfl.executors.batches import subset, training_batches
+from bcfl.executors.executor import Outcomes
+from bcfl.executors.memory import chunks
+from bcfl.executors.network import Network, weights_of
+from bcfl.executors.samples import Samples, padded, padded_length
+from bcfl.model import Likelihood, Model
+from bcfl.posterior import Posterior
+from bcfl.requests import Objective, Train, Trained
+from posteriors.output_factors import CurvatureKind
+
+Descent = Callable[["Problems", Objective], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Trainings of one objective with batches of one padded length.
+
+    Attributes:
+        network: evaluated for all of them at one time.
+        model: its architecture.
+        samples: the clients' training samples.
+        parameters: (problems, parameters) to start from.
+        pull: (problems, parameters) precision of the prior per sample, or None without prior term.
+        rows: (steps, problems, batch) which samples each step uses.
+        shares: (problems, batch) weight of each of them: 1 / batch size, or 0 for padding.
+    """
+
+    network: Network
+    model: Model
+    samples: Samples
+    parameters: Tensor
+    pull: Tensor | None
+    rows: Tensor
+    shares: Tensor
+
+    def slope(self, targets: Tensor) -> Callable[[Tensor], Tensor]:
+        """From outputs to the gradient of the mean loss of each problem."""
+        return lambda outputs: loss_slope(self.model.likelihood, outputs, targets, self.shares)
+
+
+def loss_slope(likelihood: Likelihood, outputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
+    """Gradient in the outputs of the weighted negative log-likelihood.
+
+    Args:
+        likelihood: what the outputs are parameters of.
+        outputs: (problems, batch, outputs).
+        targets: (problems, batch), or (problems, batch, outputs) for `gaussian`.
+        shares: (problems, batch) weight of each sample.
+    """
+    if likelihood == "gaussian":
+        return (outputs - targets.reshape(outputs.shape)) * shares.unsqueeze(2)
+    slope = outputs.softmax(dim=2) * shares.unsqueeze(2)
+    return slope.scatter_add_(2, targets.unsqueeze(2), -shares.unsqueeze(2))
+
+
+def descend(problems: Problems, objective: Objective) -> Tensor:
+    """SGD with momentum for all problems; (problems, parameters) where they end."""
+    anchor, layout = problems.parameters, problems.model.layout
+    parameters, velocity = anchor.clone(), torch.zeros_like(anchor)
+    gradients = torch.empty_like(anchor)
+    weights, into = weights_of(layout, parameters), weights_of(layout, gradients)
+    for rows in problems.rows:
+        slope = problems.slope(problems.samples.targets[rows])
+        problems.network.gradients(weights, problems.samples.inputs[rows], slope, into)
+        if objective.weight_decay:
+            gradients.add_(parameters, alpha=objective.weight_decay)
+        if problems.pull is not None:
+            gradients.addcmul_(problems.pull, parameters - anchor)
+        velocity.mul_(objective.momentum).add_(gradients)
+        parameters.add_(velocity, alpha=-objective.learning_rate)
+    return parameters
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedTraining:
+    """Trains from many models on many clients' samples, side by side.
+
+    Attributes:
+        network: evaluated for many models at one time.
+        model: its architecture.
+        samples: all clients' training samples.
+        memory: bytes that the work may take.
+        bytes_per_sample: of activations, for one sample.
+        descent: does the steps of all problems.
+    """
+
+    network: Network
+    model: Model
+    samples: Samples
+    memory: int
+    bytes_per_sample: int
+    descent: Descent = descend
+
+    def answer(
+        self, requests: Sequence[Train], models: Mapping[str, Posterior], when: tuple[int, int]
+    ) -> Outcomes:
+        """Answer trainings; which are asked together changes nothing but the time it takes.
+
+        Args:
+            requests: without terms or phases, of clients that are here.
+            models: posteriors by key.
+            when: seed of the run and number of the round.
+        """
+        answers: Outcomes = {}
+        for objective, length, group in self._groups(requests):
+            each = self._bytes(length)
+            with torch.no_grad():
+                for part in chunks(group, each, self.memory):
+                    problems = self._problems(part, models, objective, length, when)
+                    means = self.descent(problems, objective)
+                    answers |= self._answers(part, models, means, when)
+        return answers
+
+    def _groups(
+        self, requests: Sequence[Train]
+    ) -> Iterator[tuple[Objective, int, Sequence[Train]]]:
+        """Trainings of one objective and padded length, in an order that depends on them alone."""
+        groups: dict[tuple[Objective, int], list[Train]] = defaultdict(list)
+        for request in sorted(requests, key=lambda one: (one.client, one.start)):
+            size = min(request.objective.batch_size, self.samples.count[request.client])
+            groups[request.objective, padded_length(size)].append(request)
+        for (objective, length), group in groups.items():
+            yield objective, length, group
+
+    def _bytes(self, length: int) -> int:
+        number = self.samples.inputs.element_size()
+        return 6 * number * self.model.layout.num_parameters + length * self.bytes_per_sample
+
+    def _problems(
+        self,
+        requests: Sequence[Train],
+        models: Mapping[str, Posterior],
+        objective: Objective,
+        length: int,
+        when: tuple[int, int],
+    ) -> Problems:
+        device = self.samples.inputs.device
+        counts = [self.samples.count[request.client] for request in requests]
+        sizes = torch.tensor([min(objective.batch_size, count) for count in counts])
+        drawn: dict[str, Tensor] = {}
+        for request, count in zip(requests, counts, strict=True):
+            if request.client not in drawn:
+                rows = training_batches(
+                    count, objective.batch_size, objective.local_steps, *when, request.client
+                )
+                drawn[request.client] = padded(rows + self.samples.first[request.client], length)
+        starts = [models[request.start] for request in requests]
+        parameters = torch.stack([start.mean(self.model) for start in starts])
+        pull = None
+        if objective.prior_weight > 0:
+            scales = objective.prior_weight / torch.tensor(counts, dtype=torch.float64)
+            precisions = torch.stack([start.prior_precision(self.model) for start in starts])
+            pull = scales.to(precisions).unsqueeze(1) * precisions
+        real = torch.arange(length) < sizes.unsqueeze(1)
+        return Problems(
+            self.network,
+            self.model,
+            self.samples,
+            parameters,
+            pull,
+            torch.stack([drawn[request.client] for request in requests], dim=1).to(device),
+            (real / sizes.unsqueeze(1)).to(device, parameters.dtype),
+        )
+
+    def _answers(
+        self,
+        requests: Sequence[Train],
+        models: Mapping[str, Posterior],
+        means: Tensor,
+        when: tuple[int, int],
+    ) -> Outcomes:
+        counts = [self.samples.count[request.client] for request in requests]
+        curvatures = self._curvatures(requests, means, when)
+        return {
+            request: Trained(
+                mean.clone(), models[request.start].buffers(self.model), curvature.to(mean), count
+            )
+            for request, mean, curvature, count in zip(
+                requests, means, curvatures, counts, strict=True
+            )
+        }
+
+    def _curvatures(
+        self, requests: Sequence[Train], means: Tensor, when: tuple[int, int]
+    ) -> Sequence[Tensor]:
+        """What each client reports of its likelihood, by the objective that all share."""
+        objective = requests[0].objective
+        counts = [self.samples.count[request.client] for request in requests]
+        if not objective.reports_precision:
+            same = objective.curvature == "uniform"
+            return [torch.tensor(1.0 if same else float(count)) for count in counts]
+        chosen = []
+        for request, count in zip(requests, counts, strict=True):
+            name, limit = request.client, objective.curvature_samples
+            some = subset(count, limit, *when, name, "curvature")
+            rows = torch.arange(count) if some is None else some
+            chosen.append(rows + self.samples.first[name])
+        kind: CurvatureKind = "ggn" if objective.curvature == "ggn" else "empirical_fisher"
+        work = Curvatures(self.network, self.model, self.samples, kind, self.memory)
+        scales = [count / len(rows) for count, rows in zip(counts, chosen, strict=True)]
+        found = work.of(means, chosen)
+        return [curvature * scale for curvature, scale in zip(found, scales, strict=True)]

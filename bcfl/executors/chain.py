@@ -1,0 +1,40 @@
+"""A model as a chain of layers, where it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import nn
+
+from bcfl.model import Model
+
+
+def chain_of(model: Model) -> list[tuple[nn.Module, tuple[int | None, int | None]]] | None:
+    """The layers of a model in order, each with the places of its weight and its bias.
+
+    Places count the tensors of `model.layout.parameters`. None where the model is no chain that
+    trains all its parameters: `Sequential`s may be nested, anything else with parts may not.
+    Nor may parameters be shared, or layers carry running statistics.
+    """
+    module = model.module()
+    slots = model.layout.parameters
+    if model.layout.buffers or not all(p.requires_grad for p in module.parameters()):
+        return None
+    leaves = list(_leaves(module, ""))
+    if any(list(leaf.children()) for _, leaf in leaves):
+        return None
+    places = {slot.name: index for index, slot in enumerate(slots)}
+    chain = [
+        (leaf, (places.get(f"{name}weight"), places.get(f"{name}bias"))) for name, leaf in leaves
+    ]
+    claimed = [place for _, own in chain for place in own if place is not None]
+    return chain if sorted(claimed) == list(range(len(slots))) and claimed else None
+
+
+def _leaves(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
+    """What is left when nested `Sequential`s are opened, with the prefix of its parameters."""
+    if type(module) is nn.Sequential:
+        for child_name, child in module.named_children():
+            yield from _leaves(child, f"{name}{child_name}.")
+    else:
+        yield name, module
