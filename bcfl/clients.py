@@ -144,18 +144,21 @@ def pooled(clients: Sequence[ClientData]) -> ClientData:
 
 
 def with_validation(data: ClientData, share: float, seed: int) -> ClientData:
-    """Set some of a client's training samples aside for validation.
+    """Set some of a client's training samples aside for validation, at every time step.
 
     Args:
         data: the client.
         share: of its training samples, rounded down, but at least one of four or more.
-        seed: which samples; depends on the client's name too, and on nothing else.
+        seed: which samples; depends on the client's name and the step too, and on nothing else.
     """
-    train = data.views[TRAIN]
-    count = max(int(share * len(train)), 1 if share > 0 and len(train) >= 4 else 0)
-    if count == 0 or VALIDATION in data.views:
-        return data
-    order = torch.from_numpy(generator(seed, data.client, "validation").permutation(len(train)))
-    held_out, kept = order[:count].sort().values, order[count:].sort().values
-    views = {**data.views, TRAIN: train.take(kept), VALIDATION: train.take(held_out)}
+    views = dict(data.views)
+    if share > 0 and VALIDATION not in views:
+        for name, train in data.views.items():
+            kind, colon, step = name.partition(":")
+            count = max(int(share * len(train)), 1 if len(train) >= 4 else 0)
+            if kind == TRAIN and count:
+                parts = (seed, data.client, "validation", *([step] if step else []))
+                order = torch.from_numpy(generator(*parts).permutation(len(train)))
+                views[name] = train.take(order[count:].sort().values)
+                views[VALIDATION + colon + step] = train.take(order[:count].sort().values)
     return ClientData(data.client, views, data.group)

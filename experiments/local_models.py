@@ -144,7 +144,7 @@ def record(setup: Setup, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
         rounds: how many, at most those of the experiment.
     """
     federation = setup.federation(pair)
-    setting = Setting(pair.seed, federation.participation, evaluates=False, static=True)
+    setting = Setting(pair.seed, federation.participation, evaluates=False)
     state = federation.initial_state()
     found = []
     for _ in range(min(rounds, setup.scenario.federation.rounds)):

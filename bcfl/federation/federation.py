@@ -11,14 +11,15 @@ import torch
 from bcfl.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.devices import device_named, limited_threads
 from bcfl.executors import Executor, LoopExecutor, Unreliable
+from bcfl.executors.stepwise import Stepwise
+from bcfl.federation.checks import check_fit, check_model
 from bcfl.federation.method import Method
 from bcfl.federation.round import Setting, participants, server_round
 from bcfl.federation.run import Run
 from bcfl.federation.state import FederationState, RoundRecord, initial_state
 from bcfl.model import Model
 from bcfl.policies import Policy
-from bcfl.requests import Objective
-from posteriors import diagonal_curvature
+from bcfl.streams import Schedule, at_step
 
 OnRound = Callable[[FederationState, RoundRecord], None]
 
@@ -101,10 +102,14 @@ class Federation:
 
     @cached_property
     def executor(self) -> Executor:
-        """Answers for the clients."""
-        pool = (pooled(self.data),) if self.recipe.centralised else ()
+        """Answers for the clients, with their data of the first time step."""
+        return self._executor(0)
+
+    def _executor(self, step: int) -> Executor:
+        present = [at_step(data, step) for data in self.data]
+        pool = (pooled(present),) if self.recipe.centralised else ()
         local = LoopExecutor.on(
-            (*self.data, *pool), self.model, self.seed, device_named(self.device), self.dtype
+            (*present, *pool), self.model, self.seed, device_named(self.device), self.dtype
         )
         return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local
 
@@ -138,78 +143,17 @@ class Federation:
         if list(theirs) != ours:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
-        setting = Setting(self.seed, self.participation, self.evaluates, True, rounds)
+        schedule = Schedule.of(self.data, rounds)
+        executor = self.executor
+        if schedule.num_steps > 1:
+            executor = Stepwise([self._executor(t) for t in range(schedule.num_steps)], schedule)
+        setting = Setting(self.seed, self.participation, self.evaluates, schedule)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
-                state, record = server_round(self.recipe, self.model, self.executor, state, setting)
+                state, record = server_round(self.recipe, self.model, executor, state, setting)
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)
-        return Run(self.model, state, tuple(records), {d.client: d.group for d in self.data})
-
-
-def check_model(model: Model, objective: Objective, shape: tuple[int, ...]) -> None:
-    """Run a model on one sample of zeros, and its curvature where the objective asks for it.
-
-    Args:
-        model: the architecture.
-        objective: what the clients will do.
-        shape: of one sample.
-
-    Raises:
-        ValueError: the model does not take such samples, gives another number of outputs, or has a
-            layer whose curvature is not known.
-    """
-    module, sample = model.module().eval(), torch.zeros(1, *shape)
-    try:
-        with torch.no_grad():
-            outputs = module(sample)
-    except RuntimeError as error:
-        raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
-    if tuple(outputs.shape) != (1, model.num_outputs):
-        raise ValueError(
-            f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
-            f"{tuple(outputs.shape)} for one sample"
-        )
-    if objective.reports_precision:
-        targets = torch.zeros(1, model.num_outputs)
-        if model.likelihood == "categorical":
-            targets = torch.zeros(1, dtype=torch.int64)
-        diagonal_curvature(module, sample, targets, likelihood=model.likelihood)
-
-
-def check_fit(data: ClientData, model: Model) -> None:
-    """Check that a client's samples fit the model.
-
-    Raises:
-        ValueError: a shape or a label does not fit.
-    """
-    for name, view in data.views.items():
-        shape = tuple(view.inputs.shape[1:])
-        trouble = (
-            ""
-            if model.reads(shape)
-            else f"inputs of shape {shape} do not fit the model's {tuple(model.input_shape)}"
-        )
-        if len(view) and not trouble:
-            trouble = _target_trouble(view.targets, model)
-        if trouble:
-            raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
-
-
-def _target_trouble(targets: torch.Tensor, model: Model) -> str:
-    """What is wrong with the targets of a view, or nothing."""
-    outputs, shape = model.num_outputs, tuple(targets.shape)
-    if model.likelihood == "gaussian":
-        fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
-        return "" if fits else f"targets must be {outputs} finite numbers per sample, got {shape}"
-    if targets.ndim != 1:
-        return f"targets must be one class per sample, got shape {shape}"
-    lowest, highest = targets.min().item(), targets.max().item()
-    if targets.is_floating_point() or lowest < 0 or highest >= outputs:
-        return (
-            f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
-            f"({targets.dtype})"
-        )
-    return ""
+        groups = {data.client: data.group for data in self.data}
+        return Run(self.model, state, tuple(records), groups, self.data)

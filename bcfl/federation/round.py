@@ -19,6 +19,7 @@ from bcfl.policies import RoundContext
 from bcfl.prediction import PredictionSums
 from bcfl.requests import ClientInfo, Describe, Exchange, Steps
 from bcfl.seeds import generator
+from bcfl.streams import Schedule
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,28 @@ class Setting:
         seed: decides everything random.
         participation: share of the clients that is asked in a round, in (0, 1].
         evaluates: whether clients test the models that serve them after each round.
-        static: the clients' data are the same in all rounds, so what they have said of a model
-            that has not changed need not be asked again.
-        num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
+        schedule: time steps of the clients' data, and rounds of the whole run. What clients have
+            said of a model that has not changed is not asked again within a time step. None where
+            nobody knows how long the run is; everything is asked again then.
     """
 
     seed: int
     participation: float = 1.0
     evaluates: bool = True
-    static: bool = False
-    num_rounds: int | None = None
+    schedule: Schedule | None = None
+
+    @property
+    def num_rounds(self) -> int | None:
+        """Rounds of the whole run, if known."""
+        return None if self.schedule is None else self.schedule.num_rounds
+
+    def step(self, round: int) -> int:
+        """Time step of a round."""
+        return 0 if self.schedule is None else self.schedule.step(round)
+
+    def begins(self, round: int) -> bool:
+        """Whether the clients' data may have changed since the round before."""
+        return self.schedule is None or self.schedule.begins(round)
 
 
 def participants(clients: Sequence[str], share: float, seed: int, round: int) -> tuple[str, ...]:
@@ -78,9 +91,11 @@ def server_round(
     started = perf_counter()
     round = state.round
     everyone = state.hypotheses.best.association.clients
+    renewed = setting.schedule is not None and setting.begins(round)
     talk = RoundExchange(executor, model, round, state.scores)
     asked = participants(everyone, setting.participation, setting.seed, round)
-    directory = {**state.directory, **talk.drive(_describe(asked, state.directory))}
+    known = {} if renewed else state.directory
+    directory = {**known, **talk.drive(_describe(asked, known))}
     present = tuple(client for client in asked if client in directory)
     context = _context(method, model, setting, round, {c: directory[c] for c in present})
     hypotheses, info = talk.drive(
@@ -97,7 +112,7 @@ def server_round(
     snapshot = Snapshot.of(hypotheses)
     record = RoundRecord(round + 1, present, snapshot, evaluations, info, ledger)
     alive = {p.key for h in hypotheses.competing for p in h.clusters}
-    lasting = talk.lasting(alive) if setting.static else {}
+    lasting = {} if setting.begins(round + 1) else talk.lasting(alive)
     after = replace(
         state,
         hypotheses=hypotheses,
@@ -143,6 +158,7 @@ def _context(
         {client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()},
         setting.num_rounds,
         method.prior_precision,
+        setting.step(round),
     )
 
 

@@ -33,6 +33,7 @@ class RoundContext:
             some.
         num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
         prior_precision: of the prior around the network of a cluster that is new.
+        step: time step that the clients' data belong to, from 0.
     """
 
     round: int
@@ -44,6 +45,7 @@ class RoundContext:
     num_validation: Mapping[str, int] = field(default_factory=dict)
     num_rounds: int | None = None
     prior_precision: float = 1.0
+    step: int = 0
 
     def share_of_rounds(self, share: float) -> int:
         """So many rounds as make up a share of the run, at least one if the share is above 0.
