@@ -64,6 +64,11 @@ class Posterior:
         """Number of parameters over all blocks."""
         return sum(block.gaussian.mean.shape[-1] for block in self.blocks)
 
+    @property
+    def curved(self) -> bool:
+        """Whether some block has a precision for each parameter, as curvature gives."""
+        return any(block.gaussian.precision.numel() > 1 for block in self.blocks)
+
     def mean(self, model: Model) -> Tensor:
         """(parameters,) flat mean in the model's layout."""
         return model.join({b.name: b.gaussian.mean for b in self.blocks})

@@ -27,6 +27,8 @@ class Settings:
         staying: prior probability that a client stays in its cluster; None is uniform.
         validation: share of the clients' training samples that methods set aside if they need
             held-out samples.
+        calibration: share of the clients' training samples that every method sets aside so that
+            predictions can be tuned on sums over them, see `Run.rule`.
         score_samples: samples scored per client; None scores all.
         cluster_size: (lower, upper) bounds on the number of clients per cluster, None for no upper
             one; for all clustered methods.
@@ -53,6 +55,7 @@ class Settings:
     temperature: Temperature | None = None
     staying: float | None = None
     validation: float = 0.25
+    calibration: float = 0.0
     score_samples: int | None = None
     cluster_size: ClusterSize | tuple[int, int | None] = FREE
     solver: SolverName = "auto"
@@ -74,8 +77,9 @@ class Settings:
             raise ValueError(
                 f"num_clusters must be a whole number or 'auto', got {self.num_clusters!r}"
             )
-        if not 0 <= self.validation < 1:
-            raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
+        for name in ("validation", "calibration"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
         if self.warm_up_rounds < 0:
             raise ValueError(f"warm_up_rounds must be at least 0, got {self.warm_up_rounds}")
         held_out = self.num_clusters == "auto" or self.temperature == "auto"

@@ -12,7 +12,7 @@ from experiments.plan import read_plan
 from experiments.runner import Setup
 
 if TYPE_CHECKING:
-    from bcfl import ClientData, FederationState
+    from bcfl import ClientData, FederationState, Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,12 +20,14 @@ class Restored:
     """What a run had learned when it last wrote a checkpoint.
 
     Attributes:
-        setup: the scenario with its data set and network, on the CPU.
+        setup: the scenario with its data set, on the CPU.
+        model: the method's network.
         state: the newest checkpoint.
-        clients: the clients' data, sorted by name.
+        clients: the clients' data, sorted by name, divided as the method divides them.
     """
 
     setup: Setup
+    model: Model
     state: FederationState
     clients: tuple[ClientData, ...]
 
@@ -33,7 +35,7 @@ class Restored:
     def run(self) -> Run:
         """The run, without its records."""
         groups = {data.client: data.group for data in self.clients}
-        return Run(self.setup.model, self.state, (), groups)
+        return Run(self.model, self.state, (), groups, self.clients)
 
 
 def restore(folder: Path, pair: Pair, setup: Setup | None = None) -> Restored:
@@ -51,10 +53,11 @@ def restore(folder: Path, pair: Pair, setup: Setup | None = None) -> Restored:
     state = newest_state(folder, pair)
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")
-    clients = tuple(sorted(setup.partition(pair.seed), key=lambda one: one.client))
+    federation = setup.federation(pair)
+    clients = federation.data
     if state.hypotheses.best.association.clients != tuple(one.client for one in clients):
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
-    return Restored(setup, state, clients)
+    return Restored(setup, federation.model, state, clients)
 
 
 def newest_state(folder: Path, pair: Pair) -> FederationState | None:

@@ -93,6 +93,7 @@ class Scenario:
             temperature=None if rules.temperature == "default" else rules.temperature,
             staying=None if rules.staying == "uniform" else rules.staying,
             validation=rules.validation,
+            calibration=rules.calibration,
             score_samples=_limit(rules.score_samples),
             cluster_size=ClusterSize(rules.min_cluster_size, _limit(rules.max_cluster_size)),
             solver=rules.solver,

@@ -62,6 +62,7 @@ class Rules:
             that of each method.
         staying: prior probability that a client stays in its cluster, or `uniform`.
         validation: share of training samples set aside by methods that need held-out samples.
+        calibration: share of training samples that every method sets aside to tune predictions on.
         min_cluster_size: fewest clients of a cluster, where association is by loss or weight.
         max_cluster_size: most clients of a cluster there, or `all`.
         solver: how methods with posteriors rank associations.
@@ -83,6 +84,7 @@ class Rules:
     temperature: float | Literal["default", "mean", "auto"] = "default"
     staying: float | Literal["uniform"] = "uniform"
     validation: float = 0.25
+    calibration: float = 0.0
     min_cluster_size: int = 0
     max_cluster_size: int | Literal["all"] = "all"
     solver: Literal["auto", "argmin", "heap", "murty", "hungarian"] = "auto"

@@ -100,12 +100,7 @@ def study(folder: Path, question: Question) -> Iterator[Finding]:
 
 def _findings(trial: Trial, pair: Pair, question: Question) -> Iterator[Finding]:
     yield _finding(trial, pair, PLAIN, question.by, tuned=False)
-    curved = any(
-        block.gaussian.precision.numel() > 1
-        for hypothesis in trial.run.hypotheses
-        for posterior in hypothesis.clusters
-        for block in posterior.blocks
-    )
+    curved = any(p.curved for hypothesis in trial.run.hypotheses for p in hypothesis.clusters)
     for rule in question.rules:
         if curved or rule.predictive == "plug-in":
             best = trial.tuned(rule) if question.tunes else rule

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from bcfl.clients import View
 from bcfl.executors.flat_module import FlatModule
 from bcfl.model import Model
 from bcfl.posterior import Posterior
@@ -114,7 +115,7 @@ class PredictionRule:
         module = _network(model, posterior, mean)
         if self.predictive == "plug-in":
             return PlugIn(module, mean)
-        if all(block.gaussian.precision.numel() == 1 for block in posterior.blocks):
+        if not posterior.curved:
             raise ValueError(
                 f"predictive {self.predictive!r} needs curvature, which has not entered the "
                 "models of this run: use a bcfl method with its default curvature, or 'plug-in'"
@@ -176,6 +177,26 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
         wanted = ", ".join(map(str, model.input_shape))
         raise ValueError(f"inputs must have shape (samples, {wanted}), got {tuple(x.shape)}")
     return x
+
+
+def labelled(
+    model: Model, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor, like: Tensor
+) -> View:
+    """Samples with their classes as tensors on the models' device.
+
+    Raises:
+        ValueError: inputs or classes do not fit the model, or there are none.
+    """
+    x = fitting(model, inputs, like)
+    y = torch.as_tensor(targets)
+    whole = not y.is_floating_point() and y.shape == x.shape[:1] and len(y) > 0
+    if not whole or y.min() < 0 or y.max() >= model.num_outputs:
+        raise ValueError(
+            f"adaptation must hold one class from 0 to {model.num_outputs - 1} per "
+            f"sample, and at least one sample, got {len(x)} samples and classes of shape "
+            f"{tuple(y.shape)} ({y.dtype})"
+        )
+    return View(x, y.to(x.device).long())
 
 
 def predict(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -24,6 +25,7 @@ from bcfl.federation.predictions import (
     PredictionRule,
     PredictiveName,
     fitting,
+    labelled,
     predict,
 )
 from bcfl.federation.state import FederationState, RoundRecord
@@ -46,12 +48,14 @@ class Run:
         state: what the next round would go on from.
         records: what happened in each round that this call did.
         groups: true group of each client where known; for analysis only.
+        data: clients with held-out samples, sums over which tune the predictions.
     """
 
     model: Model
     state: FederationState
     records: tuple[RoundRecord, ...]
     groups: Mapping[str, int | None]
+    data: tuple[ClientData, ...] = ()
 
     def __repr__(self) -> str:
         return f"Run({self.state.round} rounds, {self.hypotheses!r})"
@@ -77,13 +81,7 @@ class Run:
         return np.where(p.any(axis=1), entropy, np.log(p.shape[1]))
 
     def ancestor_shares(self, round: int) -> NDArray[np.float64]:
-        """How much of today's weight descends from each hypothesis of a past round.
-
-        Hypotheses come first, then proposals; see `history.ancestor_shares`.
-
-        Raises:
-            ValueError: there is no such round.
-        """
+        """Today's weight by ancestor in a past round; see `history.ancestor_shares`."""
         return ancestor_shares(self.state.history, round)
 
     def smoothed(self, round: int) -> NDArray[np.float64]:
@@ -114,11 +112,24 @@ class Run:
         """Hypotheses of all rounds; see `graphs.hypothesis_tree`."""
         return graphs.hypothesis_tree(self.state.history)
 
+    @cached_property
+    def rule(self) -> PredictionRule:
+        """How this run predicts unless told otherwise.
+
+        Where clients set training samples aside (`Settings.calibration`), prior precision and
+        temperature are tuned on sums over those: of `linearised` if the models have curvature, of
+        `plug-in` (temperature scaling) if not. Otherwise it is `plug-in` as it is.
+        """
+        if not any(len(data.views.get(VALIDATION, ())) for data in self.data):
+            return PredictionRule()
+        curved = any(p.curved for hypothesis in self.hypotheses for p in hypothesis.clusters)
+        return self.tuned(self.data, "linearised" if curved else "plug-in")
+
     def predict(
         self,
         client: str,
         inputs: ArrayLike | torch.Tensor,
-        predictive: PredictiveName | PredictionRule = "plug-in",
+        predictive: PredictiveName | PredictionRule | None = None,
     ) -> Prediction:
         """Predict with the mixture of models that serves a client.
 
@@ -126,7 +137,7 @@ class Run:
             client: name of the client.
             inputs: (samples, *input_shape).
             predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
-                all its numbers, such as `tuned` gives.
+                all its numbers, such as `tuned` gives; by default `rule`.
 
         Raises:
             ValueError: the client is unknown, the inputs do not fit, the model is not a
@@ -142,7 +153,7 @@ class Run:
         self,
         inputs: ArrayLike | torch.Tensor,
         adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
-        predictive: PredictiveName | PredictionRule = "plug-in",
+        predictive: PredictiveName | PredictionRule | None = None,
         *,
         temperature: float | Literal["mean"] = 1.0,
     ) -> Prediction:
@@ -164,7 +175,7 @@ class Run:
         """
         rule = self._rule(predictive)
         x, y = adaptation
-        view = self._labelled(x, y)
+        view = labelled(self.model, x, y, self._mean)
         models = {p.key: p for h in self.hypotheses for p in h.clusters}
         workspace = FlatModule(self.model, view.inputs.device, view.inputs.dtype)
         losses = {}
@@ -214,19 +225,18 @@ class Run:
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
         """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read."""
-        found = self.to_xarray(co_association=co_association)
-        found.to_netcdf(path, engine="scipy")
+        self.to_xarray(co_association=co_association).to_netcdf(path, engine="scipy")
 
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
         """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
         return self.hypotheses.to_pyro(self.model)
 
-    def _rule(self, predictive: PredictiveName | PredictionRule) -> PredictionRule:
+    def _rule(self, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
         if self.model.likelihood != "categorical":
             raise ValueError("predict needs a classifier, got a model with Gaussian likelihood")
-        if isinstance(predictive, PredictionRule):
-            return predictive
-        return PredictionRule(predictive)
+        if predictive is None:
+            return self.rule
+        return predictive if isinstance(predictive, PredictionRule) else PredictionRule(predictive)
 
     def _predicted(
         self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
@@ -237,17 +247,3 @@ class Run:
     @property
     def _mean(self) -> torch.Tensor:
         return self.hypotheses.best.clusters[0].mean(self.model)
-
-    def _labelled(
-        self, inputs: ArrayLike | torch.Tensor, targets: ArrayLike | torch.Tensor
-    ) -> View:
-        x = fitting(self.model, inputs, self._mean)
-        y = torch.as_tensor(targets)
-        whole = not y.is_floating_point() and y.shape == x.shape[:1] and len(y) > 0
-        if not whole or y.min() < 0 or y.max() >= self.model.num_outputs:
-            raise ValueError(
-                f"adaptation must hold one class from 0 to {self.model.num_outputs - 1} per "
-                f"sample, and at least one sample, got {len(x)} samples and classes of shape "
-                f"{tuple(y.shape)} ({y.dtype})"
-            )
-        return View(x, y.to(x.device).long())

@@ -112,7 +112,8 @@ def build(name: str, settings: Settings | None = None) -> Method:
     for suffix, decorate in SUFFIXES.items():
         if suffix in suffixes:
             method = decorate(method, chosen)
-    return replace(method, name=name)
+    held_out = max(method.validation, chosen.calibration)
+    return replace(method, name=name, validation=held_out)
 
 
 def parsed(name: str) -> tuple[str, tuple[str, ...]]:

@@ -74,6 +74,7 @@ def test_numbers_reach_the_settings_of_methods():
         "temperature": 2,
         "staying": 0.9,
         "validation": 0.125,
+        "calibration": 0.0625,
         "fusion": "exact",
         "memory": "forget",
         "decay": 0.5,
@@ -93,6 +94,7 @@ def test_numbers_reach_the_settings_of_methods():
     assert settings.aggregation.decay == 0.5
     assert settings.prior_precision == 4.0
     assert settings.warm_up_rounds == 5
+    assert settings.calibration == 0.0625
     assert (settings.staying, settings.validation) == (0.9, 0.125)
     assert (settings.cluster_size.lower, settings.cluster_size.upper) == (2, 9)
     assert settings.solver == "murty"

@@ -42,6 +42,34 @@ def test_nothing_on_the_grid_predicts_better(run, clients, name, count):
     assert (found.prior_precision is None) == (name == "plug-in")
 
 
+@pytest.mark.parametrize(("name", "kind"), [("bcfl-g", "linearised"), ("wecfl", "plug-in")])
+def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name, kind):
+    settings = Settings(2, Objective(3, 4), calibration=0.4)
+    federation = Federation(clients, linear, build(name, settings))
+    assert [len(data.views["validation"]) for data in federation.data] == [3, 3, 4, 4]
+    run = federation.run(2)
+    assert run.rule.predictive == kind
+    assert run.rule == run.tuned(federation.data, kind)
+    x = clients[0].views["test"].inputs
+    expected = run.predict("c0", x, run.rule).mean
+    np.testing.assert_array_equal(run.predict("c0", x).mean, expected)
+
+
+def test_temperature_is_tuned_from_over_confidence(linear, clients):
+    settings = Settings(2, Objective(60, 8, learning_rate=3.0), calibration=0.4)
+    run = Federation(clients, linear, build("wecfl", settings)).run(2)
+    assert run.rule.temperature > 1.5
+
+
+def test_without_held_out_samples_nothing_is_tuned(run):
+    assert run.rule == PredictionRule()
+
+
+def test_calibration_is_a_share():
+    with pytest.raises(ValueError, match=r"calibration must lie in \[0, 1\), got 1"):
+        Settings(calibration=1.0)
+
+
 def test_order_of_clients_does_not_matter(run, clients):
     one = run.tuned(clients, "monte-carlo", view="test", grid=GRID)
     assert run.tuned(clients[::-1], "monte-carlo", view="test", grid=GRID) == one
