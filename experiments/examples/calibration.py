@@ -27,7 +27,7 @@ from experiments.trial import Trial, scores
 
 METHODS = ("wecfl", "ifca-w", "bcfl-g-w", "bcfl-c-3-w", "bcfl-mh-3-w")
 ROUNDS = (5, 40)
-SHARE = 0.2
+SHARE, DRAWS = 0.2, 32
 POSTERIOR: tuple[PredictiveName, ...] = ("monte-carlo", "probit", "bridge", "linearised")
 SHOWN = {
     "accuracy": "accuracy",
@@ -73,7 +73,7 @@ def trials(name: str, clients: Partition, seed: int, rounds: Sequence[int]) -> I
 def rules(trial: Trial, *, curved: bool) -> Iterator[tuple[str, PredictionRule]]:
     """Each kind of prediction, as it is and tuned; the plain softmax comes first."""
     for kind in ("plug-in", *(POSTERIOR if curved else ())):
-        rule = PredictionRule(kind)
+        rule = PredictionRule(kind, num_draws=DRAWS)
         if kind != "linearised":  # `probit` says the same without draws
             yield kind, rule
         yield f"{kind}, tuned", trial.tuned(rule)

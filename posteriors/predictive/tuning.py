@@ -31,7 +31,7 @@ class TuningGrid:
     """
 
     prior_precisions: tuple[float, ...] = tuple(10 ** (i / 2) for i in range(-2, 15))
-    temperatures: tuple[float, ...] = tuple(2 ** (i / 4) for i in range(-4, 9))
+    temperatures: tuple[float, ...] = tuple(2 ** (i / 4) for i in range(-8, 9))
 
     def __post_init__(self) -> None:
         """Check the axes."""
