@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from bcfl.federation import Method
-from bcfl.methods import bayesian, decorators, point, updates
+from bcfl.methods import bayesian, decorators, point, support, updates
 from bcfl.settings import Settings
 
 Recipe = Callable[[Settings], Method]
@@ -37,6 +37,8 @@ PLAIN: Mapping[str, Recipe] = {
     "scl": updates.scl,
     "bcl": updates.bcl,
     "fedgroup": updates.fedgroup,
+    "faacl": support.faacl,
+    "faacl-h": support.faacl_hierarchical,
     "bcfl-g": bayesian.bcfl_g,
     "bcfl-exact": bayesian.bcfl_exact,
 }
@@ -82,6 +84,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "scl": "clusters whose mean update is short are split in two",
     "bcl": "agglomerative clustering of updates at a fixed round",
     "fedgroup": "K-means on decomposed cosines of a cold start",
+    "faacl": "clusters that support each other merge; supporters train along",
+    "faacl-h": "FAACL whose clusters meet level by level",
     "bcfl-g": "best association by weight, Laplace posteriors",
     "bcfl-c-M": "the M best associations, merged after each round",
     "bcfl-mh-M": "the M most probable histories of associations",
