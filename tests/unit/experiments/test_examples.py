@@ -7,7 +7,12 @@ import pytest
 from PIL import Image
 
 from bcfl import Run
-from experiments.examples import association_graph, calibration, posterior_over_associations
+from experiments.examples import (
+    association_graph,
+    calibration,
+    misspecified_clusters,
+    posterior_over_associations,
+)
 
 
 def test_exact_and_kept_associations(capsys):
@@ -44,3 +49,22 @@ def test_communities_of_a_run_are_those_of_its_groups():
     found = association_graph.communities(run.association_graph(0.05))
     groups = [{client for client, one in run.groups.items() if one == g} for g in range(4)]
     assert sorted(map(sorted, found)) == sorted(map(sorted, groups))
+
+
+def test_every_number_of_clusters_has_a_column(capsys):
+    misspecified_clusters.main([0], "rotated", ["fedavg", "ifca"], [2, 3], rounds=2)
+    text = capsys.readouterr().out
+    assert "K = 2" in text
+    assert "K = 3" in text
+    rows = {
+        name: re.findall(r"(\d+\.\d) / (\d+\.\d) / (-?\d\.\d+)", text.split(name)[1])[:2]
+        for name in ("fedavg", "ifca")
+    }
+    assert rows["fedavg"][0] == rows["fedavg"][1]
+    assert rows["fedavg"][0][2] == "0.00"
+    assert rows["ifca"][0] != rows["ifca"][1]
+
+
+def test_scores_are_averaged_one_by_one():
+    parts = [misspecified_clusters.Scores(0.5, 0.1, 0.0), misspecified_clusters.Scores(1, 0.3, 1)]
+    assert str(misspecified_clusters.Scores.mean(parts)) == "75.0 / 20.0 / 0.50"
