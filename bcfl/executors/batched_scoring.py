@@ -28,10 +28,9 @@ BATCHED = ("loss", "prediction", "best_counts")
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """At most `CHUNK` samples of one client, for one model."""
+    """At most `CHUNK` samples of one client."""
 
     request: Score
-    model: str
     rows: Tensor
 
 
@@ -64,15 +63,14 @@ class BatchedScoring:
         """
         chosen = {request: self._rows(request) for request in requests}
         pieces = [
-            _Piece(request, key, rows[part])
+            _Piece(request, rows[part])
             for request, rows in sorted(chosen.items(), key=lambda item: item[0].client)
-            for key in dict.fromkeys(request.models)
             for part in slices(len(rows), CHUNK)
         ]
         found: dict[Score, dict[str, list[Array]]] = {request: {} for request in requests}
         with torch.no_grad():
-            for piece, values in self._values(pieces, models):
-                found[piece.request].setdefault(piece.model, []).append(values)
+            for piece, key, values in self._values(pieces, models):
+                found[piece.request].setdefault(key, []).append(values)
         return {
             request: self._answer(request, rows, found[request]) for request, rows in chosen.items()
         }
@@ -96,44 +94,47 @@ class BatchedScoring:
 
     def _values(
         self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
-    ) -> Iterator[tuple[_Piece, Array]]:
-        """What each piece needs: losses (samples,), probabilities or logits (samples, classes)."""
+    ) -> Iterator[tuple[_Piece, str, Array]]:
+        """Each piece for each model: losses (samples,), or (samples, classes) of a prediction."""
         groups: dict[tuple[str, bool, str, int], list[_Piece]] = defaultdict(list)
         for piece in pieces:
             asked, length = piece.request, padded_length(len(piece.rows))
             predicts = asked.statistic == "prediction"
             groups[asked.view, predicts, asked.pooling, length].append(piece)
         for (view, _, _, length), group in groups.items():
-            for part in chunks(group, self._bytes(length), self.memory):
-                outputs, targets = self._outputs(part, models, self.samples[view], length)
-                values = self._needed(part[0].request, outputs.flatten(0, 1), targets.flatten(0, 1))
-                arrays = values.view(len(part), length, *values.shape[1:]).cpu().numpy()
-                for piece, array in zip(part, arrays, strict=True):
-                    yield piece, array[: len(piece.rows)]
+            for part in chunks(group, length * self.bytes_per_sample, self.memory):
+                rows = torch.stack([padded(piece.rows, length) for piece in part])
+                yield from self._shared(part, rows, self.samples[view], models)
+
+    def _shared(
+        self,
+        pieces: Sequence[_Piece],
+        rows: Tensor,
+        samples: Samples,
+        models: Mapping[str, Posterior],
+    ) -> Iterator[tuple[_Piece, str, Array]]:
+        """The values of pieces of one length: their samples are gathered once for all models."""
+        rows = rows.to(samples.inputs.device)
+        inputs, targets = samples.inputs[rows], samples.targets[rows]
+        asking: dict[str, list[int]] = defaultdict(list)
+        for index, piece in enumerate(pieces):
+            for key in dict.fromkeys(piece.request.models):
+                asking[key].append(index)
+        outputs = []
+        for key, which in asking.items():
+            weights = weights_of(self.model.layout, models[key].mean(self.model).unsqueeze(0))
+            some = inputs if len(which) == len(pieces) else inputs[which]
+            outputs.append(self.network.outputs_of_one(weights, some))
+        every = torch.cat([one.flatten(0, 1) for one in outputs])
+        owners = [(index, key) for key, which in asking.items() for index in which]
+        wanted = targets[[index for index, _ in owners]].flatten(0, 1)
+        values = self._needed(pieces[0].request, every, wanted)
+        arrays = values.view(len(owners), -1, *values.shape[1:]).cpu().numpy()
+        for (index, key), array in zip(owners, arrays, strict=True):
+            yield pieces[index], key, array[: len(pieces[index].rows)]
 
     def _needed(self, request: Score, outputs: Tensor, targets: Tensor) -> Tensor:
         if request.statistic != "prediction":
             return losses_of(self.model.likelihood, outputs, targets)
         logits = outputs.double()
         return logits if request.pooling == "logits" else logits.softmax(1)
-
-    def _outputs(
-        self,
-        pieces: Sequence[_Piece],
-        models: Mapping[str, Posterior],
-        samples: Samples,
-        length: int,
-    ) -> tuple[Tensor, Tensor]:
-        """Outputs (pieces, length, outputs) and their targets (pieces, length, ...)."""
-        keys = list(dict.fromkeys(piece.model for piece in pieces))
-        places = {key: index for index, key in enumerate(keys)}
-        means = torch.stack([models[key].mean(self.model) for key in keys])
-        device = samples.inputs.device
-        which = torch.tensor([places[piece.model] for piece in pieces], device=device)
-        rows = torch.stack([padded(piece.rows, length) for piece in pieces]).to(device)
-        weights = weights_of(self.model.layout, means[which])
-        return self.network.outputs(weights, samples.inputs[rows]), samples.targets[rows]
-
-    def _bytes(self, length: int) -> int:
-        number = 8  # what is summed up is float64
-        return number * self.model.layout.num_parameters + length * self.bytes_per_sample

@@ -85,6 +85,11 @@ class DenseNetwork:
         """See `Network`."""
         return self._values(weights, inputs)[-1]
 
+    def outputs_of_one(self, weights: Weights, inputs: Tensor) -> Tensor:
+        """See `Network`; a product for each client, so that no bit depends on the others."""
+        many = [weight.expand(len(inputs), *weight.shape[1:]) for weight in weights]
+        return self.outputs(many, inputs)
+
     def gradients(
         self, weights: Weights, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
     ) -> None:

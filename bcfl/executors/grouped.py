@@ -67,6 +67,11 @@ class GroupedNetwork:
             values = layer(weights, values)
         return values
 
+    def outputs_of_one(self, weights: Weights, inputs: Tensor) -> Tensor:
+        """See `Network`."""
+        together = self.outputs(weights, inputs.flatten(0, 1).unsqueeze(0))
+        return together.view(*inputs.shape[:2], -1)
+
     def gradients(
         self, weights: Weights, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
     ) -> None:

@@ -23,6 +23,10 @@ class Network(Protocol):
         """(problems, batch, outputs) for inputs (problems, batch, *shape)."""
         ...
 
+    def outputs_of_one(self, weights: Weights, inputs: Tensor) -> Tensor:
+        """The outputs of one model, whose weights are (1, *shape), on the samples of many."""
+        ...
+
     def gradients(
         self,
         weights: Weights,

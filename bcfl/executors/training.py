@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from bcfl.clients import View
 from bcfl.executors.addends import Addends
-from bcfl.executors.batches import subset, training_batches
+from bcfl.executors.batches import training_batches
+from bcfl.executors.curvature import reported_curvature
 from bcfl.executors.flat_module import FlatModule
 from bcfl.model import Likelihood, Model
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Train, Trained
 from bcfl.seeds import derive_seed
-from posteriors import diagonal_curvature
 
 
 def train_locally(
@@ -71,7 +71,7 @@ def train_locally(
             again = (mean, buffers) if objective.against == "start" else (trained, statistics)
             workspace.load(*again, training=training)
     workspace.load(trained, statistics, training=training)
-    curvature = _curvature(module, model.likelihood, view, request, when)
+    curvature = reported_curvature(module, model.likelihood, view, request, when)
     return Trained(trained, statistics, curvature.to(trained), len(view))
 
 
@@ -123,23 +123,3 @@ def mean_loss(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tenso
     if likelihood == "categorical":
         return functional.cross_entropy(outputs, targets)
     return 0.5 * (outputs - targets.reshape(outputs.shape)).square().sum() / len(outputs)
-
-
-def _curvature(
-    module: nn.Module, likelihood: Likelihood, view: View, request: Train, when: tuple[int, int]
-) -> Tensor:
-    objective = request.objective
-    match objective.curvature:
-        case "samples":
-            return torch.tensor(float(len(view)))
-        case "uniform":
-            return torch.tensor(1.0)
-        case kind:
-            chosen = subset(
-                len(view), objective.curvature_samples, *when, request.client, "curvature"
-            )
-            used = view if chosen is None else view.take(chosen.to(view.inputs.device))
-            curvature = diagonal_curvature(
-                module, used.inputs, used.targets, kind=kind, likelihood=likelihood
-            )
-            return curvature * (len(view) / len(used))
