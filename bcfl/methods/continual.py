@@ -1,11 +1,22 @@
-"""The baselines of FAACL: soft clusters, clusters that follow drift, continual learning."""
+"""Baselines of FAACL: soft clusters, clusters that follow drift, continual learning."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
+from bcfl.dropout import with_dropout
 from bcfl.federation import Method
 from bcfl.policies.drift import DriftAssociation
+from bcfl.policies.elastic import ElasticCluster
 from bcfl.policies.soft import SoftAssociation
+from bcfl.policies.stable import StableCluster
+from bcfl.requests import Objective
 from bcfl.settings import Settings
+from bcfl.terms import Proximal
+
+DROPOUT = 0.25
+SMALL_BATCH = 10
 
 
 def fedsoft(settings: Settings) -> Method:
@@ -17,3 +28,24 @@ def fedsoft(settings: Settings) -> Method:
 def feddrift(settings: Settings) -> Method:
     """FedDrift (Jothimurugesan et al. 2023): one cluster per client, merged where alike."""
     return Method(DriftAssociation(settings.flat), name="feddrift", common_start=True)
+
+
+def ewc(settings: Settings) -> Method:
+    """FedProx + EWC: elastic weight consolidation (Kirkpatrick et al. 2017)."""
+    return Method(ElasticCluster(_held_back(settings)), name="ewc", common_start=True)
+
+
+def ssgd(settings: Settings) -> Method:
+    """FedProx + Stable SGD (Mirzadeh et al. 2020): dropout, small batches, a falling rate."""
+    objective = _held_back(settings)
+    small = replace(objective, batch_size=min(objective.batch_size, SMALL_BATCH))
+    return Method(
+        StableCluster(small),
+        name="ssgd",
+        common_start=True,
+        architecture=partial(with_dropout, rate=DROPOUT),
+    )
+
+
+def _held_back(settings: Settings) -> Objective:
+    return replace(settings.flat, terms=(Proximal(settings.proximal),))
