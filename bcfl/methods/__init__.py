@@ -7,6 +7,9 @@
 | fedavg-plus, fedprox-plus | everybody in all clusters | 1 | flat |
 | ifca | lowest loss | 1 | flat |
 | fesem, wecfl | K-means on local models | 1 | flat |
+| fedsoft | all clusters, by how often each is best | 1 | flat |
+| feddrift | lowest loss; clusters merge and open | 1 | flat |
+| ewc, ssgd | one cluster | 1 | flat |
 | bcfl-g | log association weight | 1 | Laplace |
 | bcfl-c-M | M best, merged | 1 | Laplace |
 | bcfl-mh-M | M best of each hypothesis | M | Laplace |

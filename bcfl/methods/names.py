@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from bcfl.federation import Method
-from bcfl.methods import bayesian, decorators, point, support, updates
+from bcfl.methods import bayesian, continual, decorators, point, support, updates
 from bcfl.settings import Settings
 
 Recipe = Callable[[Settings], Method]
@@ -39,6 +39,10 @@ PLAIN: Mapping[str, Recipe] = {
     "fedgroup": updates.fedgroup,
     "faacl": support.faacl,
     "faacl-h": support.faacl_hierarchical,
+    "fedsoft": continual.fedsoft,
+    "feddrift": continual.feddrift,
+    "ewc": continual.ewc,
+    "ssgd": continual.ssgd,
     "bcfl-g": bayesian.bcfl_g,
     "bcfl-exact": bayesian.bcfl_exact,
 }
@@ -86,6 +90,10 @@ DESCRIPTIONS: Mapping[str, str] = {
     "fedgroup": "K-means on decomposed cosines of a cold start",
     "faacl": "clusters that support each other merge; supporters train along",
     "faacl-h": "FAACL whose clusters meet level by level",
+    "fedsoft": "each client feeds all clusters, by how often they are best",
+    "feddrift": "one cluster per client at first, merged where alike",
+    "ewc": "FedProx that holds on to what earlier time steps needed",
+    "ssgd": "FedProx with dropout, small batches and a falling learning rate",
     "bcfl-g": "best association by weight, Laplace posteriors",
     "bcfl-c-M": "the M best associations, merged after each round",
     "bcfl-mh-M": "the M most probable histories of associations",
