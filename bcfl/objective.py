@@ -9,7 +9,7 @@ import numpy as np
 
 from bcfl.terms import Term
 
-Curvature = Literal["samples", "uniform", "ggn", "empirical_fisher"]
+Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,11 @@ class Objective:
             loss; 0 leaves it out, 1 makes the optimum the mode of the local posterior.
         curvature: precision that the client reports of its likelihood. `samples`: the number of
             its samples for each parameter (a flat posterior; fusion is then the sample-weighted
-            mean); `uniform`: 1; `ggn`: exact diagonal Gauss-Newton; `empirical_fisher`.
-        curvature_samples: at most so many samples are used for `ggn` and `empirical_fisher`,
-            rescaled to all samples; None uses all.
+            mean); `uniform`: 1; `ggn`: exact diagonal Gauss-Newton; `mc_ggn`: the same with one
+            target drawn per sample, cheaper the more classes there are; `empirical_fisher`.
+            Laplace posteriors of other shapes have the diagonal of `ggn`, or an estimate of it.
+        curvature_samples: at most so many samples are used for the last three, rescaled
+            to all samples; None uses all.
         terms: further terms of the training loss.
         phases: names of the blocks that are trained together, phase after phase; empty trains
             all blocks together. Blocks in no phase stay as they were sent.
@@ -71,7 +73,7 @@ class Objective:
     @property
     def reports_precision(self) -> bool:
         """Whether the reply holds a precision vector, not just a number."""
-        return self.curvature in ("ggn", "empirical_fisher")
+        return self.curvature not in ("samples", "uniform")
 
     def trains(self, block: str) -> bool:
         """Whether the parameters of a block are trained."""

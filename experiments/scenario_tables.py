@@ -79,7 +79,7 @@ class Rules:
     participation: float = 1.0
     drop_out: float = 0.0
     score_samples: int | Literal["all"] = "all"
-    curvature: Literal["ggn", "empirical_fisher", "samples", "uniform"] = "ggn"
+    curvature: Literal["ggn", "mc_ggn", "empirical_fisher", "samples", "uniform"] = "ggn"
     curvature_samples: int | Literal["all"] = 128
     temperature: float | Literal["default", "mean", "auto"] = "default"
     staying: float | Literal["uniform"] = "uniform"

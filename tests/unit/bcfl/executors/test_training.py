@@ -28,7 +28,12 @@ def train(newborn, make_client):
         view = data.views["train"]
         workspace = FlatModule(model, CPU, torch.float32)
         return train_locally(
-            workspace, model, {start.key: start}, view, Train(data.client, start.key, objective), WHEN
+            workspace,
+            model,
+            {start.key: start},
+            view,
+            Train(data.client, start.key, objective),
+            WHEN,
         )
 
     return of
@@ -132,8 +137,11 @@ def test_the_generalised_gauss_newton_of_logistic_regression(linear, train, make
     torch.testing.assert_close(trained.curvature.double(), wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_curvature_of_a_subset_is_unbiased(linear, newborn, make_client):
-    """Over many rounds the rescaled subsets average to the curvature of all samples."""
+@pytest.mark.parametrize(
+    "drawing", [{"curvature_samples": 4}, {"curvature": "mc_ggn"}], ids=["subset", "targets"]
+)
+def test_curvature_with_draws_is_unbiased(linear, newborn, make_client, drawing):
+    """Over many rounds it averages to the curvature of all samples; a round draws once."""
     data, start = make_client("c1", 12), newborn(linear)
     workspace = FlatModule(linear, CPU, torch.float32)
     still = Objective(1, 4, 0.0, curvature="ggn", curvature_samples=None)
@@ -144,8 +152,10 @@ def test_curvature_of_a_subset_is_unbiased(linear, newborn, make_client):
             workspace, linear, {start.key: start}, data.views["train"], request, (0, round)
         ).curvature.double()
 
-    few = replace(still, curvature_samples=4)
+    few = replace(still, **drawing)
     drawn = torch.stack([curvature(few, round) for round in range(400)])
+    assert torch.equal(drawn[0], curvature(few, 0))
+    assert not torch.equal(drawn[0], drawn[1])
     error = drawn.std(0) / 400**0.5
     assert ((drawn.mean(0) - curvature(still, 0)).abs() < 5 * error).all()
 
