@@ -24,6 +24,7 @@ class Dataset:
         num_classes: number of classes; a class may have no sample.
         num_native_test: samples at the end that were the source's own test set.
         source: where the data came from, in words, for reports.
+        writers: (samples,) int64 who wrote each sample, None if unknown.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Dataset:
     num_classes: int
     num_native_test: int = 0
     source: str = ""
+    writers: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         if self.inputs.dtype != np.float32 or self.targets.dtype != np.int64:
@@ -51,6 +53,12 @@ class Dataset:
             raise DataError(
                 f"dataset {self.name!r}: num_native_test must be 0 to {len(self.targets)}, got "
                 f"{self.num_native_test}"
+            )
+
+        if self.writers is not None and self.writers.shape != self.targets.shape:
+            raise DataError(
+                f"dataset {self.name!r}: writers must be one per sample, "
+                f"{self.targets.shape}, got {self.writers.shape}"
             )
 
     def __len__(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +26,10 @@ def holds_samples(path: Path) -> bool:
 
 
 def load_npz(name: str, path: Path) -> Dataset:
-    """Read an archive.
+    """Read an archive, and who wrote its samples if NAME_train_writers.npz lies beside it.
+
+    That file, and NAME_test_writers.npz if there is a test set, hold one array `writer`, as those
+    made from QMNIST do.
 
     Args:
         name: name of the data set.
@@ -43,13 +48,27 @@ def load_npz(name: str, path: Path) -> Dataset:
             f"it lacks {', '.join(missing)}"
         )
     test = (arrays["x_test"], arrays["y_test"]) if "x_test" in arrays else None
-    return Dataset.from_arrays(name, (arrays["x_train"], arrays["y_train"]), test, str(path))
+    train = arrays["x_train"], arrays["y_train"]
+    found = Dataset.from_arrays(name, train, test, str(path))
+    return replace(found, writers=_writers(path, has_test=test is not None))
 
 
-def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
+def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:
+    parts = []
+    for part in ("train", "test") if has_test else ("train",):
+        beside = path.with_name(f"{path.stem}_{part}_writers.npz")
+        if not beside.is_file():
+            return None
+        parts.append(_arrays(beside, ("writer",)).get("writer", np.zeros(0)).astype(np.int64))
+    return np.concatenate(parts)
+
+
+def _arrays(
+    path: Path, names: Sequence[str] = (*TRAIN_KEYS, *TEST_KEYS)
+) -> dict[str, NDArray[np.generic]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {key: archive[key] for key in (*TRAIN_KEYS, *TEST_KEYS) if key in archive}
+            return {key: archive[key] for key in names if key in archive}
     except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"{path} can't be read as an .npz archive of plain arrays: {error}"

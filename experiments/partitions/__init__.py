@@ -4,7 +4,16 @@ from experiments.partitions.catalogue import PARTITIONS, build
 from experiments.partitions.class_sets import cluster_n_class, n_class
 from experiments.partitions.feature_skew import iid, rotated
 from experiments.partitions.label_skew import dirichlet, two_stage_dirichlet
+from experiments.partitions.ocfl import ocfl, shared_ocfl
 from experiments.partitions.partition import Partition, Split, SplitOptions
+from experiments.partitions.stream import stream
+from experiments.partitions.two_concepts import (
+    label_halves,
+    merged_classes,
+    noisy,
+    shifted_labels,
+)
+from experiments.partitions.writers import writers
 
 __all__ = [
     "PARTITIONS",
@@ -15,7 +24,15 @@ __all__ = [
     "cluster_n_class",
     "dirichlet",
     "iid",
+    "label_halves",
+    "merged_classes",
     "n_class",
+    "noisy",
+    "ocfl",
     "rotated",
+    "shared_ocfl",
+    "shifted_labels",
+    "stream",
     "two_stage_dirichlet",
+    "writers",
 ]

@@ -12,7 +12,16 @@ from experiments.options import check_keys, chosen
 from experiments.partitions.class_sets import cluster_n_class, n_class
 from experiments.partitions.feature_skew import iid, rotated
 from experiments.partitions.label_skew import dirichlet, two_stage_dirichlet
+from experiments.partitions.ocfl import ocfl, shared_ocfl
 from experiments.partitions.partition import Partition, Split
+from experiments.partitions.stream import stream
+from experiments.partitions.two_concepts import (
+    label_halves,
+    merged_classes,
+    noisy,
+    shifted_labels,
+)
+from experiments.partitions.writers import writers
 
 PARTITIONS: Mapping[str, Callable[..., Partition]] = {
     "two-stage-dirichlet": two_stage_dirichlet,
@@ -21,6 +30,14 @@ PARTITIONS: Mapping[str, Callable[..., Partition]] = {
     "cluster-n-class": cluster_n_class,
     "rotated": rotated,
     "iid": iid,
+    "ocfl": ocfl,
+    "shared-ocfl": shared_ocfl,
+    "label-halves": label_halves,
+    "shifted-labels": shifted_labels,
+    "noisy": noisy,
+    "merged-classes": merged_classes,
+    "writers": writers,
+    "stream": stream,
 }
 
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from bcfl.seeds import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly, raise_to_minimum
+from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
-    Assembly,
     Partition,
     Split,
     SplitOptions,
     check_clients,
-    deal,
+    members,
 )
 
 Holds = NDArray[np.bool_]
@@ -44,7 +44,7 @@ def n_class(
         classes_per_client: classes of each client, among those that have samples.
         seed: fixes the partition.
         drop_unused: leave out the classes that no client draws where there are too few clients.
-        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, some class can't be drawn and `drop_unused` is
@@ -64,7 +64,9 @@ def n_class(
         clients, classes_per_client, sizes > 0, generator(seed, "partition", "classes")
     )
     counts = raise_to_minimum(_shared(sizes, holds), split.min_samples, holds)
-    return Assembly("n-class", seed, split).build(dataset, deal(dataset, counts, seed))
+    return Assembly("n-class", seed, split).build(
+        dataset, deal(dataset, counts, seed, split.native_test)
+    )
 
 
 def cluster_n_class(
@@ -89,7 +91,7 @@ def cluster_n_class(
             of its group.
         seed: fixes the partition.
         drop_unused: leave out the classes that no group or client draws where there are too few.
-        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, some class can't be drawn and `drop_unused` is
@@ -107,19 +109,19 @@ def cluster_n_class(
     _check_classes("classes[1]", of_client, of_group)
     what = f"groups={groups} with classes={of_group, of_client}"
     _check_used(what, groups * of_group, int((sizes > 0).sum()), drop_unused)
-    members = evenly(clients, groups)
-    what = f"{members.min()} clients of a group with classes={of_group, of_client}"
-    _check_used(what, int(members.min()) * of_client, of_group, drop_unused)
+    in_group = members(clients, groups)
+    what = f"{in_group.min()} clients of a group with classes={of_group, of_client}"
+    _check_used(what, int(in_group.min()) * of_client, of_group, drop_unused)
     group_holds = _distinct_sets(
         groups, of_group, sizes > 0, generator(seed, "partition", "groups")
     )
     counts = []
     for group, share in enumerate(_shared(sizes, group_holds)):
         random = generator(seed, "partition", "group", str(group))
-        holds = draw_class_sets(int(members[group]), of_client, group_holds[group], random)
+        holds = draw_class_sets(int(in_group[group]), of_client, group_holds[group], random)
         counts.append(raise_to_minimum(_shared(share, holds), split.min_samples, holds))
-    shares = deal(dataset, np.concatenate(counts), seed)
-    labels = np.repeat(np.arange(groups), members).tolist()
+    shares = deal(dataset, np.concatenate(counts), seed, split.native_test)
+    labels = np.repeat(np.arange(groups), in_group).tolist()
     return Assembly("cluster-n-class", seed, split).build(dataset, shares, labels)
 
 

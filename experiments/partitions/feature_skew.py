@@ -6,13 +6,12 @@ from functools import partial
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bcfl.seeds import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
+from experiments.partitions.assembly import Assembly, Place, Samples
 from experiments.partitions.partition import (
-    Assembly,
     Indices,
     Partition,
     Split,
@@ -30,14 +29,14 @@ def iid(
         dataset: samples to divide; every one is used once.
         clients: number of clients.
         seed: fixes the partition.
-        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
     """
     split = Split(**options)
     check_clients(dataset, clients, split)
-    return Assembly("iid", seed, split).build(dataset, _equal_parts(dataset, clients, seed))
+    return Assembly("iid", seed, split).build(dataset, equal_parts(dataset, clients, seed))
 
 
 def rotated(
@@ -57,7 +56,7 @@ def rotated(
         groups: 1, 2 or 4, so that turns are exact.
         clients: number of clients.
         seed: fixes the partition.
-        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, or the inputs aren't images that can be turned.
@@ -71,11 +70,12 @@ def rotated(
     _check_turns(dataset, groups)
     labels = np.repeat(np.arange(groups), evenly(clients, groups)).tolist()
     turn = partial(_turned, quarter_turns=4 // groups)
-    shares = _equal_parts(dataset, clients, seed)
+    shares = equal_parts(dataset, clients, seed)
     return Assembly("rotated", seed, split, turn).build(dataset, shares, labels)
 
 
-def _equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:
+def equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:
+    """All rows in random order, divided into parts that differ by one row at most."""
     rows = generator(seed, "partition", "rows").permutation(len(dataset))
     return np.split(rows, np.cumsum(evenly(len(dataset), clients))[:-1])
 
@@ -94,5 +94,7 @@ def _check_turns(dataset: Dataset, groups: int) -> None:
         )
 
 
-def _turned(inputs: NDArray[np.float32], group: int, quarter_turns: int) -> NDArray[np.float32]:
-    return np.ascontiguousarray(np.rot90(inputs, group * quarter_turns, axes=(-2, -1)))
+def _turned(samples: Samples, place: Place, quarter_turns: int) -> Samples:
+    inputs, targets = samples
+    turned = np.rot90(inputs, place.group * quarter_turns, axes=(-2, -1))
+    return np.ascontiguousarray(turned), targets

@@ -14,16 +14,15 @@ from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import (
     Counts,
     dirichlet_counts,
-    evenly,
     raise_to_minimum,
 )
+from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
-    Assembly,
     Partition,
     Split,
     SplitOptions,
     check_clients,
-    deal,
+    members,
 )
 
 MAX_DRAWS = 1000
@@ -37,6 +36,7 @@ def two_stage_dirichlet(
     clients: int = 40,
     alpha: tuple[float, float] = (0.1, 10),
     seed: int = 0,
+    group_sizes: tuple[int, ...] | None = None,
     **options: Unpack[SplitOptions],
 ) -> Partition:
     """Groups that differ strongly in their classes, with clients that differ a little inside them.
@@ -47,11 +47,12 @@ def two_stage_dirichlet(
 
     Args:
         dataset: samples to divide.
-        groups: number of groups; each gets the same number of clients, or one more.
+        groups: number of groups.
         clients: number of clients.
         alpha: concentration over groups, and over the clients of a group.
         seed: fixes the partition.
-        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+        group_sizes: clients of each group; none gives each the same number, or one more.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, or no draw gave groups that are large enough.
@@ -67,8 +68,8 @@ def two_stage_dirichlet(
         raise ValueError(f"alpha must be two numbers, over groups and over clients, got {alpha}")
     _check_alpha(alpha[0])
     _check_alpha(alpha[1])
-    members = evenly(clients, groups)
-    minimum = np.maximum(SMALLEST_GROUP * len(dataset) / groups, members * split.min_samples)
+    sizes = members(clients, groups, group_sizes)
+    minimum = np.maximum(SMALLEST_GROUP * len(dataset) / groups, sizes * split.min_samples)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
     group_counts = _draw_groups(
         class_sizes, minimum, alpha[0], generator(seed, "partition", "groups")
@@ -77,7 +78,7 @@ def two_stage_dirichlet(
         raise_to_minimum(
             dirichlet_counts(
                 group_counts[group],
-                int(members[group]),
+                int(sizes[group]),
                 alpha[1],
                 generator(seed, "partition", "group", str(group)),
             ),
@@ -85,8 +86,8 @@ def two_stage_dirichlet(
         )
         for group in range(groups)
     ]
-    shares = deal(dataset, np.concatenate(counts), seed)
-    labels = np.repeat(np.arange(groups), members).tolist()
+    shares = deal(dataset, np.concatenate(counts), seed, split.native_test)
+    labels = np.repeat(np.arange(groups), sizes).tolist()
     return Assembly("two-stage-dirichlet", seed, split).build(dataset, shares, labels)
 
 
@@ -107,7 +108,7 @@ def dirichlet(
         clients: number of clients.
         alpha: concentration; the smaller, the fewer classes a client has.
         seed: fixes the partition.
-        **options: `test_fraction`, `min_samples`, `samples_per_client`; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -120,7 +121,8 @@ def dirichlet(
     _check_alpha(alpha)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
     counts = dirichlet_counts(class_sizes, clients, alpha, generator(seed, "partition", "clients"))
-    shares = deal(dataset, raise_to_minimum(counts, split.min_samples), seed)
+    raised = raise_to_minimum(counts, split.min_samples)
+    shares = deal(dataset, raised, seed, split.native_test)
     return Assembly("dirichlet", seed, split).build(dataset, shares)
 
 

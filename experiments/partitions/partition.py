@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TypedDict, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.clients import TEST, TRAIN, ClientData
-from bcfl.seeds import generator
+from bcfl.clients import ClientData
 from experiments.datasets.dataset import Dataset
 from experiments.options import check_whole
-from experiments.partitions.allocation import Counts
+from experiments.partitions.allocation import Counts, evenly
 
 Indices = NDArray[np.int64]
-OVER_CAP = "over samples_per_client"
-CLASS_UNUSED = "of a class that no client drew"
 
 
 class SplitOptions(TypedDict, total=False):
@@ -27,6 +24,7 @@ class SplitOptions(TypedDict, total=False):
     test_fraction: float
     min_samples: int
     samples_per_client: int | None
+    native_test: bool
 
 
 @dataclass(frozen=True)
@@ -39,17 +37,22 @@ class Split:
             on it and has no test view.
         min_samples: samples that every client gets at least, training and test together.
         samples_per_client: samples that a client keeps at most; the others are left out.
+        native_test: test views come from the source's own test set instead, dealt like the rest;
+            `test_fraction` counts for nothing then.
     """
 
     test_fraction: float = 0.25
     min_samples: int = 8
     samples_per_client: int | None = None
+    native_test: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.test_fraction, Real) or not 0 <= self.test_fraction < 1:
             raise ValueError(
                 f"test_fraction must be at least 0 and below 1, got {self.test_fraction!r}"
             )
+        if not isinstance(self.native_test, bool):
+            raise ValueError(f"native_test must be true or false, got {self.native_test!r}")
         check_whole("min_samples", self.min_samples, 1)
         if self.samples_per_client is not None:
             check_whole("samples_per_client", self.samples_per_client, 1)
@@ -77,6 +80,8 @@ class Partition(Sequence[ClientData]):
         left_out: samples that no client holds, by reason.
         num_classes: number of classes of the data set.
         source: name of the data set.
+        hold_out: rows of the data set that no client holds, to test on samples of no client.
+        concepts: for each client of a stream, what it sees in each time step; empty without one.
     """
 
     name: str
@@ -85,6 +90,8 @@ class Partition(Sequence[ClientData]):
     left_out: Mapping[str, int]
     num_classes: int
     source: str
+    hold_out: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    concepts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.clients)
@@ -112,7 +119,7 @@ class Partition(Sequence[ClientData]):
     @property
     def num_samples(self) -> int:
         """Samples that the clients hold together."""
-        return sum(sum(data.num_samples.values()) for data in self.clients)
+        return sum(len(rows) for views in self.indices.values() for rows in views.values())
 
     @property
     def num_left_out(self) -> int:
@@ -123,8 +130,8 @@ class Partition(Sequence[ClientData]):
         """Samples of each client by class, all views together: (clients, classes) int64."""
         counts = np.zeros((len(self), self.num_classes), dtype=np.int64)
         for row, data in zip(counts, self.clients, strict=True):
-            for view in data.views.values():
-                row += np.bincount(view.targets.numpy(), minlength=self.num_classes)
+            for view in self.indices[data.client]:
+                row += np.bincount(data.views[view].targets.numpy(), minlength=self.num_classes)
         return counts
 
 
@@ -143,90 +150,23 @@ def check_clients(dataset: Dataset, clients: int, split: Split, groups: int = 1)
             f"clients={clients} with min_samples={split.min_samples} take "
             f"{clients * split.min_samples} samples, dataset {dataset.name!r} has {len(dataset)}"
         )
+    if split.native_test and not dataset.num_native_test:
+        raise ValueError(f"native_test: dataset {dataset.name!r} has no test set of its own")
 
 
-def deal(dataset: Dataset, counts: Counts, seed: int) -> list[Indices]:
-    """Rows of the data set for each client, drawn without replacement class by class.
+def members(clients: int, groups: int, sizes: Sequence[int] | None = None) -> Counts:
+    """(groups,) clients of each group: the same number, or one more, or as given.
 
-    Args:
-        dataset: where the samples come from.
-        counts: (clients, classes) samples that each client gets of each class.
-        seed: fixes the order within each class.
+    Raises:
+        ValueError: the given sizes are no whole numbers, or fit neither `clients` nor `groups`.
     """
-    shares: list[list[Indices]] = [[] for _ in counts]
-    for label in range(dataset.num_classes):
-        rows = np.flatnonzero(dataset.targets == label)
-        rows = generator(seed, "partition", "class", str(label)).permutation(rows)
-        pieces = np.split(rows, np.cumsum(counts[:, label]))
-        for share, piece in zip(shares, pieces[:-1], strict=True):
-            share.append(piece)
-    return [np.concatenate(share) for share in shares]
-
-
-@dataclass(frozen=True)
-class Assembly:
-    """Turns rows for each client into a partition.
-
-    Attributes:
-        name: how the data were divided.
-        seed: fixes which samples of a client are tested on and which are kept under a cap.
-        split: sizes to keep to.
-        transform: what group g sees of inputs (samples, ...), from (inputs, g).
-    """
-
-    name: str
-    seed: int
-    split: Split
-    transform: Callable[[NDArray[np.float32], int], NDArray[np.float32]] | None = None
-
-    def __post_init__(self) -> None:
-        check_whole("seed", self.seed, 0)
-
-    def build(
-        self, dataset: Dataset, shares: Sequence[Indices], groups: Sequence[int] | None = None
-    ) -> Partition:
-        """The partition in which client j holds the rows `shares[j]`, less those over the cap.
-
-        Args:
-            dataset: where the samples come from.
-            shares: rows of each client.
-            groups: true group of each client, none where there are none.
-        """
-        width = max(2, len(str(len(shares) - 1)))
-        names = [f"client-{number:0{width}d}" for number in range(len(shares))]
-        indices = {n: self._views(n, rows) for n, rows in zip(names, shares, strict=True)}
-        dealt = sum(len(rows) for rows in shares)
-        kept = sum(len(rows) for views in indices.values() for rows in views.values())
-        left_out = {OVER_CAP: dealt - kept, CLASS_UNUSED: len(dataset) - dealt}
-        of_client = dict(zip(names, groups, strict=True)) if groups is not None else {}
-        return Partition(
-            name=self.name,
-            clients=tuple(self._client(dataset, n, indices[n], of_client.get(n)) for n in names),
-            indices=indices,
-            left_out={reason: count for reason, count in left_out.items() if count},
-            num_classes=dataset.num_classes,
-            source=dataset.name,
+    if sizes is None:
+        return evenly(clients, groups)
+    for size in sizes:
+        check_whole("group_sizes", size, 1)
+    if (len(sizes), sum(sizes)) != (groups, clients):
+        raise ValueError(
+            f"group_sizes must be groups={groups} numbers that sum to clients={clients}, got "
+            f"{len(sizes)} that sum to {sum(sizes)}"
         )
-
-    def _views(self, client: str, rows: Indices) -> dict[str, Indices]:
-        mixed = generator(self.seed, "partition", "split", client).permutation(np.sort(rows))
-        mixed = mixed[: self.split.samples_per_client]
-        num_test = self.split.num_test(len(mixed))
-        views = {TRAIN: mixed[num_test:]}
-        if num_test:
-            views[TEST] = mixed[:num_test]
-        return views
-
-    def _client(
-        self, dataset: Dataset, client: str, views: Mapping[str, Indices], group: int | None
-    ) -> ClientData:
-        arrays = {
-            view: (self._seen(dataset.inputs[rows], group), dataset.targets[rows])
-            for view, rows in views.items()
-        }
-        return ClientData.from_arrays(client, arrays[TRAIN], arrays.get(TEST), group)
-
-    def _seen(self, inputs: NDArray[np.float32], group: int | None) -> NDArray[np.float32]:
-        if self.transform is None or group is None:
-            return inputs
-        return self.transform(inputs, group)
+    return np.array(sizes, dtype=np.int64)

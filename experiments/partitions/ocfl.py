@@ -1,0 +1,167 @@
+"""Three groups with given classes, as in one-shot clustered federated learning."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.seeds import generator
+from experiments.datasets.dataset import Dataset
+from experiments.partitions.allocation import Counts, largest_remainder
+from experiments.partitions.assembly import Assembly, deal
+from experiments.partitions.partition import (
+    Indices,
+    Partition,
+    Split,
+    SplitOptions,
+    check_clients,
+    members,
+)
+
+SEPARATE = ((0, 1, 2, 3), (4, 5, 6), (7, 8, 9))
+OVERLAPPING = ((0, 1, 2, 3, 8, 9), (4, 5, 6, 7, 8, 9), (0, 1, 2, 3, 4, 5))
+GROUPS, CLASSES = 3, 10
+UNEQUAL = {15: (3, 7, 5), 30: (7, 14, 9)}
+TEST_FRACTION = 0.3
+
+
+def ocfl(
+    dataset: Dataset,
+    clients: int = 15,
+    overlapping: bool = False,
+    balanced: bool = True,
+    seed: int = 0,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Three groups of clients, each with its own classes; the source's test set is held out.
+
+    Balanced: groups of equal size, in which every sample of the group's classes is as probable as
+    any other. Imbalanced: 3, 7 and 5 clients of 15 (7, 14 and 9 of 30), and the classes of a group
+    are weighted by a draw from Dir(1). All clients get the same number of samples: an even share
+    of the data, or less where a class is too scarce for that.
+
+    Args:
+        dataset: ten classes; each sample goes to one client at most.
+        clients: number of clients; 15 or 30 if imbalanced.
+        overlapping: whether every two groups have classes in common.
+        balanced: see above.
+        seed: fixes the partition.
+        **options: `test_fraction` (0.3 if left out), `min_samples`, ...; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or a client can't get `min_samples` samples.
+
+    References:
+        Zuziak, Pellungrini, Rinzivillo (2025), "One-shot clustering for federated learning". Their
+        clients draw with replacement from all samples, so that they share some, test samples among
+        them; here they don't. `shared_ocfl` is as theirs.
+    """
+    split, sizes = _checked(dataset, clients, balanced, options)
+    pool, held_out = _pool(dataset)
+    class_sizes = np.bincount(pool.targets, minlength=CLASSES)
+    shares = class_shares(class_sizes, overlapping, balanced, seed)
+    counts = np.repeat(_counts(class_sizes, shares, sizes), sizes, axis=0)
+    least = int(counts.sum(axis=1).min())
+    if least < split.min_samples:
+        raise ValueError(
+            f"min_samples={split.min_samples}: the scarcest class leaves {least} samples to each "
+            f"of clients={clients}"
+        )
+    labels = np.repeat(np.arange(GROUPS), sizes).tolist()
+    assembly = Assembly("ocfl", seed, split, hold_out=held_out)
+    return assembly.build(dataset, deal(pool, counts, seed), labels)
+
+
+def shared_ocfl(
+    dataset: Dataset,
+    clients: int = 15,
+    overlapping: bool = False,
+    balanced: bool = True,
+    seed: int = 0,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """As `ocfl`, with clients that share samples, as published: for comparison only.
+
+    Every client draws an even share with replacement from all samples of its group's classes;
+    what it drew twice it holds once. A test sample of one may be a training sample of another.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    split, sizes = _checked(dataset, clients, balanced, options)
+    pool, held_out = _pool(dataset)
+    class_sizes = np.bincount(pool.targets, minlength=CLASSES)
+    shares = class_shares(class_sizes, overlapping, balanced, seed)
+    weights = shares / np.maximum(class_sizes, 1)
+    labels = np.repeat(np.arange(GROUPS), sizes).tolist()
+    drawn: list[Indices] = []
+    for client, group in enumerate(labels):
+        random = generator(seed, "partition", "draw", str(client))
+        p = weights[group][pool.targets]
+        rows = random.choice(len(pool), len(pool) // clients, p=p / p.sum())
+        drawn.append(np.unique(rows))
+    return Assembly("shared-ocfl", seed, split, hold_out=held_out).build(dataset, drawn, labels)
+
+
+def class_shares(
+    class_sizes: Counts, overlapping: bool, balanced: bool, seed: int
+) -> NDArray[np.float64]:
+    """(groups, classes) share of each class in a group's samples; rows sum to 1.
+
+    Args:
+        class_sizes: (classes,) samples to draw from.
+        overlapping: whether every two groups have classes in common.
+        balanced: all samples alike, or weighted by class with a draw from Dir(1).
+        seed: fixes the draw.
+    """
+    random = generator(seed, "partition", "groups")
+    weights = np.ones((GROUPS, CLASSES))
+    if not balanced:
+        weights = random.dirichlet(np.ones(CLASSES), size=GROUPS)
+    for row, held in zip(weights, OVERLAPPING if overlapping else SEPARATE, strict=True):
+        row[np.setdiff1d(np.arange(CLASSES), held)] = 0
+    found: NDArray[np.float64] = weights * class_sizes
+    found /= found.sum(axis=1, keepdims=True)
+    return found
+
+
+def _counts(class_sizes: Counts, shares: NDArray[np.float64], sizes: Counts) -> Counts:
+    """(groups, classes) samples of one client of each group, as many as there are for all."""
+    wanted = sizes @ shares
+    fits = np.divide(class_sizes, wanted, out=np.full(CLASSES, np.inf), where=wanted > 0)
+    each = int(min(class_sizes.sum() // sizes.sum(), fits.min()))
+    while True:
+        counts = np.stack([largest_remainder(each, row) for row in shares])
+        if (sizes @ counts <= class_sizes).all():
+            return counts
+        each -= 1
+
+
+def _checked(
+    dataset: Dataset, clients: int, balanced: bool, options: SplitOptions
+) -> tuple[Split, Counts]:
+    chosen: SplitOptions = {"test_fraction": TEST_FRACTION, **options}
+    split = Split(**chosen)
+    if split.native_test:
+        raise ValueError("native_test must be false: the source's own test set is held out")
+    check_clients(dataset, clients, split, GROUPS)
+    if dataset.num_classes != CLASSES:
+        raise ValueError(
+            f"the data set must have {CLASSES} classes, {dataset.name!r} has {dataset.num_classes}"
+        )
+    if balanced:
+        return split, members(clients, GROUPS)
+    if clients not in UNEQUAL:
+        raise ValueError(f"clients must be 15 or 30 where balanced is false, got {clients}")
+    return split, members(clients, GROUPS, UNEQUAL[clients])
+
+
+def _pool(dataset: Dataset) -> tuple[Dataset, Indices]:
+    """The samples to deal, and the rows that are held out: the source's own test set."""
+    count = len(dataset) - dataset.num_native_test
+    pool = Dataset(
+        dataset.name, dataset.inputs[:count], dataset.targets[:count], dataset.num_classes
+    )
+    return pool, np.arange(count, len(dataset))

@@ -1,0 +1,140 @@
+"""Clients whose samples come in time steps, and change their meaning from step to step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.clients import ClientData, View
+from bcfl.seeds import generator
+from bcfl.streams import view_name
+from experiments.datasets.dataset import Dataset
+from experiments.options import check_whole, chosen
+from experiments.partitions.assembly import Assembly, Place, Samples
+from experiments.partitions.concepts import CONCEPTS, Concept
+from experiments.partitions.feature_skew import equal_parts
+from experiments.partitions.partition import (
+    Indices,
+    Partition,
+    Split,
+    SplitOptions,
+    check_clients,
+)
+
+BLOCK = 2
+SWITCH = 0.5
+OTHER_CONCEPT = "of classes that the concept of the step leaves out"
+
+
+def stream(
+    dataset: Dataset,
+    clients: int = 20,
+    concept: str = "shifted-labels",
+    steps: int = 10,
+    order: Literal["sequential", "multi-task"] = "sequential",
+    seed: int = 0,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Samples in time steps, each under one of two concepts.
+
+    Step t of a client is its views `train:t` and `test:t`; those of step 0 are plainly `train` and
+    `test` (see `bcfl.streams`). No sample is in two steps. A client's group is its concept in step
+    0; `Partition.concepts` has those of all steps.
+
+    Args:
+        dataset: samples to divide evenly at random, among clients and then steps.
+        clients: number of clients.
+        concept: what sets concept 1 apart from concept 0, see `CONCEPTS`.
+        steps: number of time steps.
+        order: `sequential`: all clients have the same concept, two steps at a time in turn;
+            `multi-task`: each client starts at random and switches at each step with probability
+            one half.
+        seed: fixes the partition.
+        **options: `test_fraction`, `min_samples` (of each step), ...; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or there are too few samples.
+
+    References:
+        Zhang (2024), "Asymmetric clustering in federated continual learning", chapter 4. It doesn't
+        say in which order concepts come, nor how many samples a step has.
+    """
+    split = Split(**options)
+    check_whole("steps", steps, 1)
+    check_clients(dataset, clients, split)
+    if clients * steps * split.min_samples > len(dataset):
+        raise ValueError(
+            f"steps={steps} of clients={clients} with min_samples={split.min_samples} take "
+            f"{clients * steps * split.min_samples} samples, dataset {dataset.name!r} has "
+            f"{len(dataset)}"
+        )
+    made = chosen("concept", concept, CONCEPTS)(dataset.name, dataset.num_classes, seed)
+    plan = concepts_over_time(clients, steps, order, seed)
+    shares = equal_parts(dataset, clients * steps, seed)
+    pieces = []
+    for step in range(steps):
+        rows, groups = shares[step::steps], plan[:, step].tolist()
+        if made.keeps is not None:
+            rows = [r[made.keeps(dataset.targets[r], g)] for r, g in zip(rows, groups, strict=True)]
+        steady = Assembly(f"{concept} stream", seed, split, _AtStep(made, step))
+        pieces.append(steady.build(dataset, rows, groups))
+    return _joined(pieces, plan, len(dataset))
+
+
+def concepts_over_time(clients: int, steps: int, order: str, seed: int) -> NDArray[np.int64]:
+    """(clients, steps) concept of each client in each step, 0 or 1.
+
+    Raises:
+        ValueError: the order is unknown.
+    """
+    if order == "sequential":
+        return np.tile(np.arange(steps) // BLOCK % 2, (clients, 1))
+    if order != "multi-task":
+        raise ValueError(f"order must be 'sequential' or 'multi-task', got {order!r}")
+    random = generator(seed, "partition", "concepts")
+    switches = random.random((clients, steps)) < SWITCH
+    found: NDArray[np.int64] = np.cumsum(switches, axis=1) % 2
+    return found
+
+
+@dataclass(frozen=True)
+class _AtStep:
+    """What a client sees in a step; noise differs between steps."""
+
+    concept: Concept
+    step: int
+
+    def __call__(self, samples: Samples, place: Place) -> Samples:
+        return self.concept.alter(samples, replace(place, view=f"{place.view}:{self.step}"))
+
+
+@dataclass
+class _Client:
+    views: dict[str, View] = field(default_factory=dict)
+    rows: dict[str, Indices] = field(default_factory=dict)
+
+
+def _joined(pieces: list[Partition], plan: NDArray[np.int64], samples: int) -> Partition:
+    """One partition from those of the steps."""
+    first = pieces[0]
+    clients = {data.client: _Client() for data in first}
+    for step, piece in enumerate(pieces):
+        for data in piece:
+            for view, seen in data.views.items():
+                name = view_name(view, step)
+                clients[data.client].views[name] = seen
+                clients[data.client].rows[name] = piece.indices[data.client][view]
+    held = sum(len(rows) for one in clients.values() for rows in one.rows.values())
+    return replace(
+        first,
+        clients=tuple(
+            ClientData(name, one.views, int(row[0]))
+            for (name, one), row in zip(clients.items(), plan, strict=True)
+        ),
+        indices={name: one.rows for name, one in clients.items()},
+        left_out={OTHER_CONCEPT: samples - held} if held < samples else {},
+        concepts={name: tuple(row) for name, row in zip(clients, plan.tolist(), strict=True)},
+    )

@@ -1,0 +1,93 @@
+"""Streams: views by time step, concepts over time."""
+
+import numpy as np
+import pytest
+
+from bcfl.streams import num_steps
+from experiments import partitions
+from experiments.datasets import Dataset
+from experiments.partitions.stream import concepts_over_time
+
+
+@pytest.fixture(scope="module")
+def images():
+    targets = np.arange(2000) % 10
+    inputs = np.arange(2000, dtype=np.float32)[:, None] / 2000
+    return Dataset("images", inputs, targets, 10)
+
+
+def test_each_step_has_its_own_samples_under_its_concept(images):
+    made = partitions.stream(images, clients=10, steps=4, order="multi-task", seed=3)
+    every = [rows for views in made.indices.values() for rows in views.values()]
+    assert len(np.unique(np.concatenate(every))) == sum(map(len, every)) == 2000
+    for data in made:
+        assert set(data.views) == {
+            *("train", "train:1", "train:2", "train:3"),
+            *("test", "test:1", "test:2", "test:3"),
+        }
+        for step, concept in enumerate(made.concepts[data.client]):
+            for part in ("train", "test"):
+                name = f"{part}:{step}" if step else part
+                rows = made.indices[data.client][name]
+                seen = data.views[name].targets.numpy()
+                assert (seen == (images.targets[rows] + concept) % 10).all()
+                assert len(rows) > 0
+        assert data.group == made.concepts[data.client][0]
+    assert num_steps(made) == 4
+    assert made.class_counts().sum() == 2000
+
+
+def test_orders_of_concepts():
+    sequential = concepts_over_time(3, 6, "sequential", 0)
+    assert sequential.tolist() == [[0, 0, 1, 1, 0, 0]] * 3
+    drawn = concepts_over_time(400, 10, "multi-task", 0)
+    assert set(np.unique(drawn)) == {0, 1}
+    switches = drawn[:, 1:] != drawn[:, :-1]
+    # 3,600 fair coins: five standard deviations.
+    assert abs(switches.mean() - 0.5) < 5 * 0.5 / 60
+    assert abs(drawn[:, 0].mean() - 0.5) < 5 * 0.5 / 20
+
+
+def test_steps_of_half_the_classes_leave_the_others_out(images):
+    made = partitions.stream(images, clients=4, concept="label-halves", steps=4)
+    for data in made:
+        for step, concept in enumerate(made.concepts[data.client]):
+            labels = data.views[f"train:{step}" if step else "train"].targets.numpy()
+            assert ((labels >= 5) == bool(concept)).all()
+    (reason,) = made.left_out
+    assert "concept" in reason
+    assert made.num_samples + made.num_left_out == 2000
+
+
+@pytest.mark.parametrize("concept", ["noisy", "merged-labels"])
+def test_other_concepts(images, concept):
+    made = partitions.stream(images, clients=4, concept=concept, steps=3, order="sequential")
+    data, last = made[0], made.concepts[made[0].client].index(1)
+    seen, rows = data.views[f"train:{last}"], made.indices[data.client][f"train:{last}"]
+    if concept == "noisy":
+        assert (seen.inputs.numpy() != images.inputs[rows]).any()
+    else:
+        assert not np.isin(seen.targets.numpy(), (1, 3)).any()
+
+
+def test_clients_of_a_stream_can_be_run(images):
+    from bcfl import Federation, methods
+    from experiments import models
+
+    made = partitions.stream(images, clients=4, steps=2)
+    run = Federation(made, models.linear(1, 10), methods.build("wecfl", methods.Settings(2))).run(2)
+    assert run.state.round == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 0}, "steps must be a whole number of at least 1"),
+        ({"steps": 30}, "steps=30 of clients=20 with min_samples=8 take 4800 samples"),
+        ({"concept": "noise"}, "unknown concept 'noise'"),
+        ({"order": "random"}, "order must be 'sequential' or 'multi-task', got 'random'"),
+    ],
+)
+def test_refused(images, options, message):
+    with pytest.raises(ValueError, match=message):
+        partitions.build("stream", images, options)

@@ -1,0 +1,166 @@
+"""What every other client sees: labels, noise, fewer classes; numbers worked out elsewhere."""
+
+import numpy as np
+import pytest
+
+from experiments import partitions
+from experiments.datasets import Dataset
+from experiments.partitions.assembly import Place
+from experiments.partitions.concepts import Noise
+
+
+@pytest.fixture(scope="module")
+def images():
+    targets = np.arange(2000) % 10
+    inputs = np.random.default_rng(0).random((2000, 1, 4, 4)).astype(np.float32)
+    return Dataset("images", inputs, targets, 10)
+
+
+def compared(made, images):
+    """For each client: group, view, what it sees and the samples themselves."""
+    for data in made:
+        for view, rows in made.indices[data.client].items():
+            seen = data.views[view]
+            yield data.group, view, seen.inputs.numpy(), seen.targets.numpy(), rows
+
+
+def test_labels_are_shifted_in_training_and_tests(images):
+    made = partitions.shifted_labels(images)
+    assert list(made.groups.values()) == [0, 1] * 10
+    for group, _, inputs, targets, rows in compared(made, images):
+        assert (targets == (images.targets[rows] + group) % 10).all()
+        assert (inputs == images.inputs[rows]).all()
+    assert made.num_samples == 2000
+
+
+def test_halves_of_the_classes(images):
+    made = partitions.label_halves(images)
+    for group, _, _, targets, rows in compared(made, images):
+        assert (targets == images.targets[rows]).all()
+        assert ((targets >= 5) == bool(group)).all()
+    assert made.num_samples == 2000
+
+
+def test_random_other_labels_are_in_training_only(images):
+    made = partitions.label_halves(images, random_other_labels=True)
+    changed = 0
+    for group, view, _, targets, rows in compared(made, images):
+        true = images.targets[rows]
+        own = (true >= 5) == bool(group)
+        assert (targets[own] == true[own]).all()
+        if view == "test":
+            assert own.all()
+            assert len(own)
+        else:
+            assert 0.3 < own.mean() < 0.7
+            changed += (targets[~own] != true[~own]).mean() / 20
+    # One in ten random labels is right by chance.
+    assert changed == pytest.approx(0.9, abs=0.05)
+    assert made.num_samples + made.num_left_out == 2000
+
+
+def test_merged_classes_and_fewer_samples(images):
+    made = partitions.merged_classes(images)
+    for group, _, _, targets, rows in compared(made, images):
+        true = images.targets[rows]
+        expected = np.where(np.isin(true, (1, 3)), 2, true) if group else true
+        assert (targets == expected).all()
+    assert [sum(data.num_samples.values()) for data in made] == [100, 25] * 10
+
+
+@pytest.mark.parametrize(
+    ("variance", "amount", "low", "pixel", "mean_before", "mean", "at_low", "at_one"),
+    [
+        (1.0, 0.6, 0.0, 0.0, 0.315627, 0.426251, 0.5, 0.363462),
+        (0.4, 0.7, -1.0, 0.0, 0.0, 0.0, 0.367077, 0.367077),
+        (0.4, 0.7, -1.0, 1.0, 0.747821, 0.224346, 0.350235, None),
+        (0.9, 0.7, -1.0, 1.0, 0.627529, 0.188259, None, None),
+    ],
+)
+def test_expected_pixels_under_noise(
+    variance, amount, low, pixel, mean_before, mean, at_low, at_one
+):
+    flat, random = np.full(400_000, pixel, dtype=np.float32), np.random.default_rng(0)
+    gaussian = Noise(variance, 0.0, 0, low=low).added(flat, random)
+    assert gaussian.mean() == pytest.approx(mean_before, abs=0.006)
+    noisy = Noise(variance, amount, 0, low=low).added(flat, random)
+    assert noisy.mean() == pytest.approx(mean, abs=0.008)
+    if at_low is not None:
+        assert (noisy == low).mean() == pytest.approx(at_low, abs=0.004)
+    if at_one is not None:
+        assert (noisy == 1).mean() == pytest.approx(at_one, abs=0.004)
+
+
+def test_noise_is_seen_by_every_other_client_and_differs(images):
+    made = partitions.noisy(images)
+    for group, _, inputs, targets, rows in compared(made, images):
+        assert (inputs == images.inputs[rows]).all() == (not group)
+        assert (targets == images.targets[rows]).all()
+        assert 0 <= inputs.min() <= inputs.max() <= 1
+
+
+def test_noise_is_that_of_the_data_set_or_as_asked(images):
+    blank = Dataset("fashion-mnist", np.zeros((400, 1, 8, 8), np.float32), np.arange(400) % 10, 10)
+    noisy = partitions.noisy(blank, clients=2)[1].views["train"].inputs.numpy()
+    # A share of 0.35 is white by salt, of 0.3 what Gaussian noise of variance 0.9 leaves above 1.
+    assert (noisy == 1).mean() == pytest.approx(0.35 + 0.3 * 0.145906, abs=0.02)
+    plain = partitions.noisy(blank, clients=2, noise=(0.0, 0.0))[1].views["train"].inputs
+    assert not plain.any()
+
+
+def test_noise_by_index_repeats_and_fresh_noise_does_not():
+    inputs, targets = np.zeros((5, 8, 8), dtype=np.float32), np.zeros(5, dtype=np.int64)
+    places = [Place("a", 1, "train"), Place("b", 1, "test")]
+    repeated = [Noise(0.4, 0.7, 0, by_index=True)((inputs, targets), p)[0] for p in places]
+    assert (repeated[0] == repeated[1]).all()
+    fresh = [Noise(0.4, 0.7, 0)((inputs, targets), p)[0] for p in places]
+    assert (fresh[0] != fresh[1]).any()
+    again = Noise(0.4, 0.7, 0)((inputs, targets), places[0])[0]
+    assert (again == fresh[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("noisy", {"noise": [-1, 0.5]}, "variance"),
+        ("noisy", {"noise": [0.4, 2]}, "amount"),
+        ("merged-classes", {"small_share": 0}, "small_share must lie in"),
+        ("shifted-labels", {"clients": 1}, "groups must be at most clients=1"),
+    ],
+)
+def test_refused(images, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        partitions.build(name, images, options)
+
+
+# Writers
+
+
+def test_each_writer_is_a_client(images):
+    writers = np.repeat(np.arange(100), 20)
+    known = Dataset("written", images.inputs, images.targets, 10, writers=writers)
+    made = partitions.writers(known, clients=12)
+    assert len(made) == 12
+    found = [set(writers[np.concatenate(list(views.values()))]) for views in made.indices.values()]
+    assert all(len(one) == 1 for one in found)
+    assert len(set.union(*found)) == 12
+    assert made.groups is None
+    assert made.num_samples == 240
+    with pytest.raises(ValueError, match="doesn't say who wrote what"):
+        partitions.writers(images)
+    with pytest.raises(ValueError, match="has 0 writers of at least min_samples=21"):
+        partitions.writers(known, clients=12, min_samples=21)
+
+
+def test_real_writers_where_there_are_any():
+    from experiments import datasets
+
+    try:
+        mnist = datasets.load("mnist")
+    except datasets.DataError:
+        pytest.skip("no MNIST in the data directories")
+    if mnist.writers is None:
+        pytest.skip("nothing says who wrote MNIST")
+    made = partitions.writers(mnist, min_samples=50)
+    assert len(made) == 20
+    assert min(sum(data.num_samples.values()) for data in made) >= 50
