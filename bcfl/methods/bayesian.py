@@ -49,6 +49,16 @@ def bcfl_g(settings: Settings) -> Method:
     return bcfl_with(settings, Greedy(), "bcfl-g")
 
 
+def bcfl_forget(settings: Settings) -> Method:
+    """BCFL-G whose priors forget: an answer to data that change over time.
+
+    A cluster that nobody chooses keeps its mean while its precision fades, so that a concept that
+    comes back finds the model that it left.
+    """
+    fading = replace(settings.aggregation, memory="forget")
+    return bcfl_with(replace(settings, aggregation=fading), Greedy(), "bcfl-forget")
+
+
 def bcfl_c(settings: Settings, num_associations: int) -> Method:
     """BCFL-C: the M best associations, merged after each round."""
     return bcfl_with(settings, Consensus(num_associations), f"bcfl-c-{num_associations}")

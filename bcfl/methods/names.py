@@ -44,6 +44,8 @@ PLAIN: Mapping[str, Recipe] = {
     "ewc": continual.ewc,
     "ssgd": continual.ssgd,
     "bcfl-g": bayesian.bcfl_g,
+    "bcfl-forget": bayesian.bcfl_forget,
+    "bcfl-asym": support.bcfl_asymmetric,
     "bcfl-exact": bayesian.bcfl_exact,
 }
 NUMBERED: Mapping[str, NumberedRecipe] = {
@@ -98,6 +100,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "bcfl-c-M": "the M best associations, merged after each round",
     "bcfl-mh-M": "the M most probable histories of associations",
     "bcfl-mht-M": "up to M hypotheses that differ, split proposals, adaptive",
+    "bcfl-forget": "BCFL-G with priors that fade, for data that change",
+    "bcfl-asym": "bcfl-g whose clusters borrow from clients of others, by evidence",
     "bcfl-exact": "all associations; tiny problems only",
 }
 SUFFIX_DESCRIPTIONS: Mapping[str, str] = {

@@ -1,0 +1,74 @@
+"""A concept goes and comes back: is the cluster that learnt it the one that is used again?
+
+Handwritten digits in six time steps whose labels are shifted by one in the third and fourth. Each
+line is a step: how accurate the method was in its first and its last round, and the clusters of the
+ten clients. `python -m experiments.examples.returning_concept [METHODS] [SEED]`, such as
+`fedavg,ifca,bcfl-forget 0`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl import Federation, Run, methods
+from bcfl.devices import limited_threads
+from experiments import datasets, models
+from experiments.partitions.stream import stream
+
+STEPS = 6
+METHODS = ("fedavg", "ifca", "bcfl-forget")
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """What a method did in each time step.
+
+    Attributes:
+        first: (steps,) mean accuracy over the clients after the first round of the step.
+        last: (steps,) the same after its last round.
+        labels: (steps, clients) clusters after its last round.
+    """
+
+    first: NDArray[np.float64]
+    last: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, run: Run, steps: int) -> Timeline:
+        """The timeline of a run whose rounds are shared out evenly."""
+        each = len(run.records) // steps
+        sums = [record.evaluations.values() for record in run.records]
+        accuracy = [np.mean([s.confusion.trace() / s.num_samples for s in one]) for one in sums]
+        ends = run.records[each - 1 :: each]
+        labels = np.stack([record.snapshot.associations[0].labels for record in ends])
+        return cls(np.array(accuracy[::each]), np.array(accuracy[each - 1 :: each]), labels)
+
+
+def followed(method: str, seed: int, rounds_per_step: int = 6, clients: int = 10) -> Timeline:
+    """Run a method through the six steps."""
+    drawn = stream(datasets.load("optdigits"), clients=clients, steps=STEPS, seed=seed)
+    recipe = methods.build(method, methods.Settings(3))
+    run = Federation(drawn, models.mlp((1, 8, 8), 32, 10), recipe, seed)
+    return Timeline.of(run.run(STEPS * rounds_per_step), STEPS)
+
+
+def main(names: tuple[str, ...] = METHODS, seed: int = 0, rounds_per_step: int = 6) -> None:
+    """Print the timeline of each method."""
+    for name in names:
+        timeline = followed(name, seed, rounds_per_step)
+        print(name)
+        for step in range(STEPS):
+            concept = "shifted" if step // 2 % 2 else "plain"
+            clusters = " ".join(map(str, timeline.labels[step]))
+            first, last = timeline.first[step], timeline.last[step]
+            print(f"  step {step} {concept:8s} {first:6.1%} -> {last:6.1%}   clusters {clusters}")
+
+
+if __name__ == "__main__":
+    with limited_threads(1):
+        chosen = tuple(sys.argv[1].split(",")) if len(sys.argv) > 1 else METHODS
+        main(chosen, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
