@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,28 @@ class Split:
         cluster: the cluster.
         leaving: names of the clients of one half.
         explained: share of the local models' variance that the two halves explain.
+        num_members: how many local models there are.
     """
 
     cluster: int
     leaving: frozenset[str]
     explained: float
+    num_members: int
+
+    @property
+    def gain(self) -> float:
+        """How much better two spherical Gaussians describe the local models than one.
+
+        The rise of the Bayesian information criterion for each dimension of the models, nats:
+        members x log(1 / (1 - explained)) - log(members). The halves' own shares of the members
+        are left out: they do not grow with the dimension.
+
+        References:
+            Pelleg and Moore (2000), "X-means", section 3.2.
+        """
+        if self.explained >= 1:
+            return inf
+        return -self.num_members * log1p(-self.explained) - log(self.num_members)
 
 
 def splits(
@@ -57,7 +75,8 @@ def splits(
             leaving = frozenset(
                 t.client for t, label in zip(members, labels, strict=True) if label == 1
             )
-            found.append(Split(cluster, leaving, explained_share(points, weights, labels)))
+            explained = explained_share(points, weights, labels)
+            found.append(Split(cluster, leaving, explained, len(members)))
     return found
 
 

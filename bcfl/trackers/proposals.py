@@ -35,17 +35,22 @@ class SplitAndFree:
     to their next best cluster; an empty cluster costs nothing. Each half continues from the split
     cluster and is fed by its own members alone. The number of clusters stays as it is.
 
+    Half a cluster in an empty slot is one more cluster with clients. Training samples always like
+    that, so such a split must also be one that the local models themselves fall into.
+
     Attributes:
         every: propose in every so many rounds.
         splits: how many clusters to try.
         slots: how many slots to try for each.
         min_members: split only clusters with at least so many trained members.
+        min_gain: split into empty slots only what gains at least so much by `Split.gain`, nats.
     """
 
     every: int = 2
     splits: int = 2
     slots: int = 2
     min_members: int = 4
+    min_gain: float = 3.0
 
     def __post_init__(self) -> None:
         check_least(self, every=1, splits=1, slots=1, min_members=2)
@@ -58,12 +63,13 @@ class SplitAndFree:
         if (context.round + 1) % self.every or chosen.costs is None or num_clusters < 2:
             return []
         found = splits(chosen, answers, self.min_members, (context.seed, context.round))
+        sizes = chosen.association.sizes
         made = []
         for split in sorted(found, key=lambda s: -s.explained)[: self.splits]:
             prices = {
                 slot: price_of_freeing(chosen, slot)
                 for slot in range(num_clusters)
-                if slot != split.cluster
+                if slot != split.cluster and (sizes[slot] > 0 or split.gain >= self.min_gain)
             }
             for slot in sorted(prices, key=lambda s: prices[s])[: self.slots]:
                 made.append(split_into(chosen, split, slot))

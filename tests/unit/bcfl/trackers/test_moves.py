@@ -123,7 +123,7 @@ def test_without_costs_no_cluster_has_a_price(chosen):
 
 
 def test_a_split_frees_a_slot_for_one_half(chosen, parent):
-    made = split_into(chosen, Split(0, frozenset("cd"), 0.9), 2)
+    made = split_into(chosen, Split(0, frozenset("cd"), 0.9, 4), 2)
     assert labels_of(made) == {"a": 0, "b": 0, "c": 2, "d": 2, "e": 1, "f": 1}
     assert made.origins == (Continue(0), Continue(1), Continue(0))
     assert made.feeds.tolist() == [
@@ -142,7 +142,7 @@ def test_a_split_frees_a_slot_for_one_half(chosen, parent):
 
 def test_absent_members_stay_with_the_half_that_keeps_the_number(parent, chosen_with):
     chosen = chosen_with(parent, LABELS, COSTS, absent="d")
-    made = split_into(chosen, Split(0, frozenset("c"), 0.9), 1)
+    made = split_into(chosen, Split(0, frozenset("c"), 0.9, 4), 1)
     assert labels_of(made) == {"a": 0, "b": 0, "c": 1, "d": 0, "e": 2, "f": 2}
     assert len(made.trainings) == len(made.feeds) == 5
 
@@ -151,14 +151,14 @@ def test_absent_members_of_a_freed_slot_go_to_the_largest_cluster(parent, chosen
     chosen = chosen_with(parent, LABELS, COSTS, absent="f")
     assert next_best(chosen, 2) == {"f": 0}
     assert next_best(chosen, 1) == {"e": 2}
-    made = split_into(chosen, Split(0, frozenset("ab"), 0.9), 2)
+    made = split_into(chosen, Split(0, frozenset("ab"), 0.9, 4), 2)
     assert labels_of(made) == {"a": 2, "b": 2, "c": 0, "d": 0, "e": 1, "f": 0}
 
 
 def test_clients_never_seen_stay_unseen(hypothesis_at, chosen_with):
     parent = hypothesis_at("x", [(0, 0), (10, 0)], [0, 0, 1, -1])
     chosen = chosen_with(parent, {"a": 0, "b": 0, "c": 1}, dict.fromkeys("abc", (1, 2)))
-    assert labels_of(split_into(chosen, Split(0, frozenset("a"), 1.0), 1))["d"] == -1
+    assert labels_of(split_into(chosen, Split(0, frozenset("a"), 1.0, 4), 1))["d"] == -1
     assert labels_of(without(chosen, 0))["d"] == -1
     assert labels_of(widened(chosen))["d"] == -1
 
@@ -168,7 +168,7 @@ def test_one_more_cluster_is_empty_until_a_half_moves_in(chosen):
     assert wide.feeds.tolist() == [[*row, 0] for row in chosen.feeds.tolist()]
     assert len(wide.origins) == wide.association.num_clusters == 4
     assert labels_of(wide) == LABELS
-    made = split_into(wide, Split(0, frozenset("bd"), 0.9), -1)
+    made = split_into(wide, Split(0, frozenset("bd"), 0.9, 4), -1)
     assert labels_of(made) == {**LABELS, "b": 3, "d": 3}
     assert made.origins == (Continue(0), Continue(1), Continue(2), Continue(0))
     assert made.feeds.sum(axis=0).tolist() == [2, 1, 1, 2]
@@ -181,3 +181,25 @@ def test_one_cluster_less_moves_its_members_and_numbers(chosen):
     assert made.feeds.tolist() == [[1, 0]] * 4 + [[0, 0], [0, 1]]
     assert made.kind == "death"
     assert labels_of(without(chosen, 0)) == {**dict.fromkeys("abcd", 0), "e": 0, "f": 1}
+
+
+def spherical_log_likelihood(within, count, dimensions):
+    """Of points around centres at a distance of `within` in squares, at the best variance, nats."""
+    return -0.5 * count * dimensions * (1 + np.log(2 * np.pi * within / (count * dimensions)))
+
+
+@pytest.mark.parametrize(("explained", "count"), [(0.1, 5), (0.4, 10), (0.8, 20)])
+def test_the_gain_is_the_information_criterion_for_each_dimension(explained, count):
+    """Two centres and a share cost one mean more: 0.5 log(count) for each of its dimensions."""
+    dimensions, spread = 10_000, 3.0
+    one, two = (
+        spherical_log_likelihood(within, count, dimensions)
+        for within in (spread, spread * (1 - explained))
+    )
+    criterion = 2 * (two - one) - dimensions * np.log(count)
+    gain = Split(0, frozenset("a"), explained, count).gain
+    assert gain == pytest.approx(criterion / dimensions, rel=1e-9)
+
+
+def test_the_gain_of_halves_that_are_points_is_infinite():
+    assert Split(0, frozenset("a"), 1.0, 4).gain == np.inf
