@@ -7,6 +7,9 @@
 | fedavg-plus, fedprox-plus | everybody in all clusters | 1 | flat |
 | ifca | lowest loss | 1 | flat |
 | fesem, wecfl | K-means on local models | 1 | flat |
+| ocfl-hdbscan, -meanshift, -affinity, -kmeans | directions of updates, once | 1 | flat |
+| bcl, scl | directions of updates, at a fixed round; split in two again and again | 1 | flat |
+| fedgroup | directions of updates in a cold start | 1 | flat |
 | fedsoft | all clusters, by how often each is best | 1 | flat |
 | feddrift | lowest loss; clusters merge and open | 1 | flat |
 | ewc, ssgd | one cluster | 1 | flat |

@@ -1,0 +1,65 @@
+import pytest
+
+from bcfl.methods import DESCRIPTIONS, Settings, build
+from bcfl.policies.bipartition import RecursiveBipartition
+from bcfl.policies.clustering_temperature import AtRound, TemperatureRise
+from bcfl.policies.fedgroup import ColdStartGroups
+from bcfl.policies.one_shot import OneShotClustering
+from bcfl.policies.update_clustering import (
+    AffinityClustering,
+    AgglomerativeClustering,
+    HDBSCANClustering,
+    KMeansClustering,
+    MeanShiftClustering,
+)
+
+ONE_SHOT = {
+    "ocfl-hdbscan": HDBSCANClustering(0.2, "together"),
+    "ocfl-meanshift": MeanShiftClustering(),
+    "ocfl-affinity": AffinityClustering("similarity"),
+    "ocfl-kmeans": KMeansClustering(3),
+    "bcl": AgglomerativeClustering(0.4, "average", "distance"),
+}
+EVERY = [*ONE_SHOT, "scl", "fedgroup"]
+
+
+@pytest.mark.parametrize("name", ONE_SHOT)
+def test_one_shot_methods_differ_in_trigger_and_clustering(name):
+    policy = build(name, Settings(3)).policy
+    assert type(policy) is OneShotClustering
+    assert policy.clustering == ONE_SHOT[name]
+    assert policy.trigger == (AtRound(0.4) if name == "bcl" else TemperatureRise(2.0, "rise"))
+    assert policy.objective.curvature == "uniform"
+
+
+def test_bipartition_is_by_relative_lengths_and_the_exact_linkage():
+    policy = build("scl").policy
+    assert type(policy) is RecursiveBipartition
+    assert (policy.scale, policy.linkage, policy.when) == ("relative", "single", 0.4)
+    assert policy.objective.curvature == "uniform"
+
+
+def test_the_cold_start_is_unweighted_and_the_rounds_are_not():
+    policy = build("fedgroup", Settings(5)).policy
+    assert type(policy) is ColdStartGroups
+    assert policy.groups == 5
+    assert policy.objective.curvature == "samples"
+    assert policy.cold_start.curvature == "uniform"
+    assert (policy.cold_start.local_steps, policy.cold_start.batch_size) == (50, 10)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_start_from_one_model_and_say_what_they_are(name):
+    method = build(name)
+    assert (method.name, method.num_clusters, method.common_start) == (name, 1, True)
+    assert name in DESCRIPTIONS
+    with pytest.raises(ValueError, match="cluster_size must be free"):
+        build(name, Settings(cluster_size=(1, 3)))
+    with pytest.raises(ValueError, match="one cluster"):
+        build(f"{name}-w")
+
+
+@pytest.mark.parametrize("name", ["ocfl-kmeans", "fedgroup"])
+def test_methods_that_must_be_told_k_say_so(name):
+    with pytest.raises(ValueError, match="num_clusters"):
+        build(name, Settings("auto"))
