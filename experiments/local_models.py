@@ -148,7 +148,7 @@ def record(setup: Setup, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
     state = federation.initial_state()
     found = []
     for _ in range(min(rounds, setup.scenario.federation.rounds)):
-        recorder = Recorder(federation.executor, federation.model)
+        recorder = Recorder(federation.engine, federation.model)
         before = state
         state, _ = server_round(federation.recipe, federation.model, recorder, state, setting)
         found.append(_likeness(recorder, before, state))

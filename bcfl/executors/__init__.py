@@ -1,7 +1,18 @@
 """Executors: who answers requests, and how."""
 
+from bcfl.executors.batched import BatchedExecutor
+from bcfl.executors.choice import Choice, ExecutorName
 from bcfl.executors.executor import Executor, Outcome, Outcomes
 from bcfl.executors.loop import LoopExecutor
 from bcfl.executors.unreliable import Unreliable
 
-__all__ = ["Executor", "LoopExecutor", "Outcome", "Outcomes", "Unreliable"]
+__all__ = [
+    "BatchedExecutor",
+    "Choice",
+    "Executor",
+    "ExecutorName",
+    "LoopExecutor",
+    "Outcome",
+    "Outcomes",
+    "Unreliable",
+]

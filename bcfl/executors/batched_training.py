@@ -171,7 +171,7 @@ class BatchedTraining:
             parameters,
             pull,
             torch.stack([drawn[request.client] for request in requests], dim=1).to(device),
-            (real / sizes.unsqueeze(1)).to(device, parameters.dtype),
+            (real.to(parameters.dtype) / sizes.unsqueeze(1)).to(device),
         )
 
     def _answers(

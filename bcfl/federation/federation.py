@@ -10,7 +10,7 @@ import torch
 
 from bcfl.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.devices import device_named, limited_threads
-from bcfl.executors import Executor, LoopExecutor, Unreliable
+from bcfl.executors import Choice, Executor, ExecutorName, Unreliable
 from bcfl.executors.stepwise import Stepwise
 from bcfl.federation.checks import check_fit, check_model
 from bcfl.federation.method import Method
@@ -40,6 +40,8 @@ class Federation:
         evaluates: whether clients test their models after each round.
         threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are. Small
             networks lose more to waking threads than they gain.
+        executor: who answers for the clients, see `bcfl.executors.Choice`.
+        memory: bytes that the executor may take for its work; None takes what suits the device.
 
     Raises:
         ValueError: an argument is out of range, or the clients do not fit the model.
@@ -55,12 +57,15 @@ class Federation:
     dtype: torch.dtype = torch.float32
     evaluates: bool = True
     threads: int | None = 1
+    executor: ExecutorName = "auto"
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}")
         with limited_threads(self.threads):
             pass
+        Choice(self.executor, self.memory)
         if isinstance(self.method, str):
             raise TypeError(
                 f"method must be a method or a policy, got {self.method!r}; by its name: "
@@ -101,14 +106,14 @@ class Federation:
         return self.method  # type: ignore[return-value]
 
     @cached_property
-    def executor(self) -> Executor:
+    def engine(self) -> Executor:
         """Answers for the clients, with their data of the first time step."""
         return self._executor(0)
 
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.data]
         pool = (pooled(present),) if self.recipe.centralised else ()
-        local = LoopExecutor.on(
+        local = Choice(self.executor, self.memory).build(
             (*present, *pool), self.model, self.seed, device_named(self.device), self.dtype
         )
         return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local
@@ -144,7 +149,7 @@ class Federation:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
         schedule = Schedule.of(self.data, rounds)
-        executor = self.executor
+        executor = self.engine
         if schedule.num_steps > 1:
             executor = Stepwise([self._executor(t) for t in range(schedule.num_steps)], schedule)
         setting = Setting(self.seed, self.participation, self.evaluates, schedule)

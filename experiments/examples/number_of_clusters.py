@@ -55,7 +55,7 @@ def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> f
     federation = Federation(clients, MODEL, method, seed=seed, evaluates=False)
     clusters = federation.run(ROUNDS).hypotheses.best.clusters
     asked = [Score(c, (clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
-    answers = federation.executor.answer(asked, {p.key: p for p in clusters}, ROUNDS)
+    answers = federation.engine.answer(asked, {p.key: p for p in clusters}, ROUNDS)
     losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in asked]
     return sum(losses)
 

@@ -148,7 +148,7 @@ def rounds(federation, recipe):
 
     def run(method, lie, count=2, liars=(LIAR,)):
         setup = federation(method)
-        executor = Lying(setup.executor, lie, liars)
+        executor = Lying(setup.engine, lie, liars)
         state, records = setup.initial_state(), []
         for _ in range(count):
             state, record = server_round(

@@ -195,7 +195,7 @@ def test_blocks_of_global_scope_are_averaged_over_all_clusters(turned_clients, s
 
     class Overheard:
         def answer(self, requests, models, round):
-            outcomes = one.executor.answer(requests, models, round)
+            outcomes = one.engine.answer(requests, models, round)
             sent.update({r.client: o for r, o in outcomes.items() if isinstance(o, Trained)})
             return outcomes
 

@@ -124,7 +124,7 @@ def test_against_a_listener_between_server_and_clients(name):
     class Listener:
         def answer(self, requests, models, round):
             heard.extend(requests)
-            return one.executor.answer(requests, models, round)
+            return one.engine.answer(requests, models, round)
 
     state = one.initial_state()
     for _ in range(3):

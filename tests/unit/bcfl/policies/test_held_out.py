@@ -166,7 +166,7 @@ def _ranked(policy, federation, state):
             exchange = steps.send(replies)
         except StopIteration as end:
             return context, end.value
-        replies = federation.executor.answer(list(exchange.requests), models, 0)
+        replies = federation.engine.answer(list(exchange.requests), models, 0)
 
 
 def test_other_judges_are_refused():
