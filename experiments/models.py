@@ -1,4 +1,10 @@
-"""Architectures by name and numbers."""
+"""Architectures by name and numbers.
+
+Methods with posteriors do best with networks that keep no running statistics: a posterior is over
+parameters, the statistics of batch normalisation have none and are pooled by samples, so that the
+fused network normalises with statistics of other networks. `mlp` has no normalisation at all;
+`fashion-cnn-gn` normalises groups of channels within a sample.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +88,11 @@ def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
     )
 
 
+def fashion_cnn_gn(classes: int = 10) -> Model:
+    """`fashion_cnn` with group normalisation; see there."""
+    return fashion_cnn(classes, "group")
+
+
 def linear(
     inputs: int, outputs: int, likelihood: Likelihood = "categorical", bias: bool = True
 ) -> Model:
@@ -131,6 +142,7 @@ MODELS: Mapping[str, Callable[..., Model]] = {
     "mlp": mlp_of,
     "fashion-cnn": fashion_cnn,
     "linear": linear,
+    "fashion-cnn-gn": fashion_cnn_gn,
 }
 
 

@@ -80,6 +80,13 @@ def test_fashion_cnn_layers_in_the_published_order():
     assert plain == [kind for kind in kinds if kind != "BatchNorm2d"]
 
 
+def test_networks_for_posteriors_keep_no_running_statistics():
+    kinds = [type(layer).__name__ for layer in models.build("fashion-cnn-gn", {}).build()]
+    assert kinds.count("GroupNorm") == 2
+    for model in (models.build("fashion-cnn-gn", {}), models.mlp(64, 32, 10)):
+        assert model.layout.num_buffers == 0
+
+
 def test_linear_model_for_regression():
     model = models.linear(3, 2, likelihood="gaussian")
     module, outputs = forward(model, torch.eye(3))

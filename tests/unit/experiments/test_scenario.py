@@ -40,7 +40,13 @@ def table(**changes):
 
 def test_the_scenarios_of_the_package_are_whole_and_name_known_methods():
     names = [one.name for one in scenario.available()]
-    assert names == ["demo", "digits-label-skew", "digits-rotated", "fashion-label-skew"]
+    assert names == [
+        "demo",
+        "digits-label-skew",
+        "digits-rotated",
+        "fashion-label-skew-gn",
+        "fashion-label-skew",
+    ]
     for one in scenario.available():
         assert one == scenario.load(one.name)
         assert one.description
