@@ -1,13 +1,15 @@
 """Scenarios: files, defaults, overrides, and what is refused."""
 
 import tomllib
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 
 import pytest
 import tomli_w
 
 from bcfl import methods
-from experiments import scenario
+from experiments import partitions, scenario
+from experiments.options import check_keys
 from experiments.scenario_tables import Choice, Rules
 from experiments.sections import read_section
 
@@ -40,18 +42,24 @@ def table(**changes):
 
 def test_the_scenarios_of_the_package_are_whole_and_name_known_methods():
     names = [one.name for one in scenario.available()]
-    assert names == [
-        "demo",
-        "digits-label-skew",
-        "digits-rotated",
-        "fashion-label-skew-gn",
-        "fashion-label-skew",
-    ]
+    assert names == sorted(set(names))
+    assert {
+        *("demo", "collapse", "digits-label-skew", "digits-rotated", "fashion-label-skew"),
+        *("fashion-190-skewed", "fashion-200-dirichlet", "fashion-200-n-class"),
+        *("fashion-200-cluster-dirichlet", "fashion-200-cluster-n-class"),
+        *(f"ocfl-mnist-{a}-balanced-{n}" for a in ("separate", "overlapping") for n in (15, 30)),
+        *(f"ocfl-mnist-{a}-imbalanced-{n}" for a in ("separate", "overlapping") for n in (15, 30)),
+        *(f"faacl-mnist-{name}" for name in ("s0", "s1", "s2", "a0", "a1", "a2")),
+        *("faacl-mnist-s2-sequential", "faacl-mnist-s2-multi-task"),
+    } <= set(names)
     for one in scenario.available():
         assert one == scenario.load(one.name)
         assert one.description
         for name in one.methods:
             assert methods.build(name, one.settings()).name == name
+        options = partitions.PARTITIONS[one.partition.name]
+        also = [option.name for option in fields(partitions.Split)]
+        check_keys(one.name, partial(options, None), one.partition.options, also)
 
 
 def test_the_resolved_table_reads_back_as_the_same_scenario():
