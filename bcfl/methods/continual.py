@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from bcfl.decomposition import SHARED, Sparsity, decomposed
 from bcfl.dropout import with_dropout
 from bcfl.federation import Method
+from bcfl.model import Part
+from bcfl.policies.decomposed import DecomposedClients
 from bcfl.policies.drift import DriftAssociation
 from bcfl.policies.elastic import ElasticCluster
 from bcfl.policies.soft import SoftAssociation
@@ -45,6 +48,16 @@ def ssgd(settings: Settings) -> Method:
         common_start=True,
         architecture=partial(with_dropout, rate=DROPOUT),
     )
+
+
+def apd(settings: Settings) -> Method:
+    """FedProx + APD (Yoon et al. 2020): shared weights, with masks and adaptive ones of one's own.
+
+    Every client is its own cluster; the shared weights are common to all.
+    """
+    terms = (Proximal(settings.proximal, Part(SHARED)), Sparsity())
+    policy = DecomposedClients(replace(settings.flat, terms=terms))
+    return Method(policy, name="apd", common_start=True, architecture=decomposed)
 
 
 def _held_back(settings: Settings) -> Objective:

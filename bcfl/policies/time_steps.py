@@ -25,6 +25,10 @@ class TimeSteps:
         """The time step of a round, from 0; of 100 rounds where nobody knows how many there are."""
         return self._of(context.round, context)
 
+    def begins(self, context: RoundContext) -> bool:
+        """Whether a round is the first of a time step that follows another one."""
+        return context.round > 0 and self._of(context.round - 1, context) < self.number(context)
+
     def ends(self, context: RoundContext) -> bool:
         """Whether a round is the last of a time step that another one follows."""
         after = self._of(context.round + 1, context)

@@ -1,0 +1,110 @@
+"""Clients with masks and adaptive parameters of their own on shared ones: FedProx + APD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from bcfl.association import UNSEEN
+from bcfl.consolidation import Consolidation
+from bcfl.decomposition import SHARED, restarted, squared_masks
+from bcfl.hypothesis import Hypothesis
+from bcfl.model import Part
+from bcfl.policies.alone import Alone
+from bcfl.policies.policy import Given, Ranking, RoundContext
+from bcfl.policies.time_steps import TimeSteps
+from bcfl.posterior import Posterior
+from bcfl.requests import Objective, Steps, Train
+from bcfl.seeds import derive_seed, lineage_key
+
+MODEL, MASKS = "model", "squared masks"
+
+
+@dataclass(frozen=True)
+class DecomposedClients:
+    """Every client has its own cluster; what clusters share is the global block of the network.
+
+    With each new time step, masks and adaptive parameters start anew, and the weights of earlier
+    steps, made of the shared parameters and of what was the client's own then, are held where they
+    were. The paper goes on training the earlier masks and adaptive parameters; here they stay, so
+    the shared ones alone feel it. Static data are one time step, in which nothing is held.
+
+    Attributes:
+        objective: local objective.
+        retention: lambda_2, strength of the hold.
+        steps: the time steps of the run.
+    """
+
+    objective: Objective
+    retention: float = 100.0
+    steps: TimeSteps = field(default_factory=TimeSteps)
+
+    def __post_init__(self) -> None:
+        Consolidation(self.retention)
+
+    @property
+    def num_clusters(self) -> int:
+        """One, from which each client's own continues."""
+        return 1
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate without asking anything."""
+        begins = self.steps.begins(context) and len(hypothesis.clusters) > 1
+        begun = _begun(hypothesis, context, self.steps.number(context)) if begins else hypothesis
+        (chosen,) = yield from Alone(self.objective).associate(begun, context)
+        earlier = range(self.steps.number(context))
+        held = tuple(self._held(training, begun, earlier) for training in chosen.trainings)
+        named = {key for training in held for key in training.models}
+        models = (*chosen.models, *begun.clusters, *begun.kept.values())
+        return Ranking.only(
+            replace(
+                chosen,
+                trainings=held,
+                models=tuple(model for model in models if model.key in named),
+                origins=tuple(map(Given, begun.clusters)) if begins else chosen.origins,
+            )
+        )
+
+    def _held(self, training: Train, hypothesis: Hypothesis, earlier: Iterable[int]) -> Train:
+        """The training with a hold for each time step that the client remembers."""
+        named = [
+            (_name(MODEL, step, training.client), _name(MASKS, step, training.client))
+            for step in earlier
+        ]
+        kept = hypothesis.kept
+        pairs = [(kept[model].key, kept[masks].key) for model, masks in named if model in kept]
+        hold = Consolidation(self.retention, Part(SHARED))
+        objective = training.objective
+        return replace(
+            training,
+            objective=replace(objective, terms=(*objective.terms, *(hold for _ in pairs))),
+            references=(*training.references, *pairs),
+        )
+
+
+def _name(what: str, step: int, client: str) -> str:
+    return f"{what} of {client} at time step {step}"
+
+
+def _begun(hypothesis: Hypothesis, context: RoundContext, step: int) -> Hypothesis:
+    """The hypothesis at the start of a time step; clients never seen have nothing to keep."""
+    model, association = context.model, hypothesis.association
+    clusters, kept = list(hypothesis.clusters), dict(hypothesis.kept)
+    for client, label in zip(association.clients, association.labels, strict=True):
+        if label == UNSEEN:
+            continue
+        before = clusters[label]
+        mean, buffers = before.mean(model), before.buffers(model)
+        kept[_name(MODEL, step - 1, client)] = before
+        key = lineage_key(MASKS, before.key)
+        kept[_name(MASKS, step - 1, client)] = before.moved(
+            model, key, squared_masks(model, mean), buffers
+        )
+        seed = derive_seed(context.seed, context.round, client, "masks")
+        key = lineage_key("restarted", before.key, seed)
+        fresh = before.moved(model, key, restarted(model, mean, seed), buffers)
+        shared = zip(model.blocks, before.blocks, fresh.blocks, strict=True)
+        clusters[label] = Posterior(
+            tuple(old if spec.scope == "global" else new for spec, old, new in shared)
+        )
+    return replace(hypothesis, clusters=tuple(clusters), kept=kept)
