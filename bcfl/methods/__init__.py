@@ -13,6 +13,7 @@
 | fedsoft | all clusters, by how often each is best | 1 | flat |
 | feddrift | lowest loss; clusters merge and open | 1 | flat |
 | ewc, ssgd | one cluster | 1 | flat |
+| apd | one cluster per client, some weights shared | 1 | flat |
 | bcfl-g | log association weight | 1 | Laplace |
 | bcfl-c-M | M best, merged | 1 | Laplace |
 | bcfl-mh-M | M best of each hypothesis | M | Laplace |
