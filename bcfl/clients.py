@@ -157,7 +157,8 @@ def with_validation(data: ClientData, share: float, seed: int) -> ClientData:
             kind, colon, step = name.partition(":")
             count = max(int(share * len(train)), 1 if len(train) >= 4 else 0)
             if kind == TRAIN and count:
-                parts = (seed, data.client, "validation", *([step] if step else []))
+                when = [step] if step else []
+                parts: list[int | str] = [seed, data.client, "validation", *when]
                 order = torch.from_numpy(generator(*parts).permutation(len(train)))
                 views[name] = train.take(order[count:].sort().values)
                 views[VALIDATION + colon + step] = train.take(order[:count].sort().values)

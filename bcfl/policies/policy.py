@@ -11,54 +11,13 @@ from numpy.typing import NDArray
 
 from bcfl.association import Association
 from bcfl.hypothesis import Hypothesis
-from bcfl.model import Model
 from bcfl.policies.capacity import FREE, ClusterSize
+from bcfl.policies.context import RoundContext as RoundContext
+from bcfl.policies.trainings import Work as Work
+from bcfl.policies.trainings import cluster_shares as cluster_shares
+from bcfl.policies.trainings import trainings as trainings
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Replies, Steps, Train, Trained
-
-
-@dataclass(frozen=True)
-class RoundContext:
-    """What everybody may know in a round.
-
-    Attributes:
-        round: number of the round, from 0.
-        participants: names of the clients that take part, sorted.
-        num_samples: training samples of each participant.
-        seed: seed of the run.
-        model: the architecture.
-        candidates_per_parent: how many associations the tracker will look at for each
-            hypothesis; None is all of them.
-        num_validation: validation samples of each participant; one that is not listed may have
-            some.
-        num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
-        prior_precision: of the prior around the network of a cluster that is new.
-        step: time step that the clients' data belong to, from 0.
-    """
-
-    round: int
-    participants: tuple[str, ...]
-    num_samples: Mapping[str, int]
-    seed: int
-    model: Model
-    candidates_per_parent: int | None = 1
-    num_validation: Mapping[str, int] = field(default_factory=dict)
-    num_rounds: int | None = None
-    prior_precision: float = 1.0
-    step: int = 0
-
-    def share_of_rounds(self, share: float) -> int:
-        """So many rounds as make up a share of the run, at least one if the share is above 0.
-
-        Args:
-            share: in [0, 1); of 100 rounds where nobody knows how many there are.
-        """
-        rounds = 100 if self.num_rounds is None else self.num_rounds
-        return max(int(share * rounds + 0.5), 1) if share > 0 else 0
-
-    def validating(self, clients: Iterable[str]) -> list[str]:
-        """Those of some clients that may have validation samples."""
-        return [client for client in clients if self.num_validation.get(client, 1) > 0]
 
 
 class Origin(Protocol):
@@ -240,61 +199,6 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
         models=work.models,
         kept=parent.kept,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """Trainings to ask for.
-
-    Attributes:
-        requests: one for each client.
-        models: models that they name and that are no clusters of the hypothesis.
-    """
-
-    requests: tuple[Train, ...]
-    models: tuple[Posterior, ...] = ()
-
-
-def trainings(
-    hypothesis: Hypothesis,
-    starts: Mapping[str, str],
-    objective: Objective,
-    num_samples: Mapping[str, int] | None = None,
-) -> Work:
-    """Local trainings, with the models that the objective's terms refer to.
-
-    Args:
-        hypothesis: whose clusters the terms refer to.
-        starts: key of the model that each client trains from.
-        objective: local objective.
-        num_samples: training samples of the clients; one that is not listed counts as one sample.
-    """
-    if not objective.terms:
-        return Work(tuple(Train(client, start, objective) for client, start in starts.items()))
-    shares = cluster_shares(hypothesis.association, num_samples or {})
-    clusters = {posterior.key for posterior in hypothesis.clusters}
-    models: dict[str, Posterior] = {}
-    named: dict[str, tuple[tuple[str, ...], ...]] = {}
-    for start in dict.fromkeys(starts.values()):
-        needed = [term.references(hypothesis.clusters, shares, start) for term in objective.terms]
-        models |= {p.key: p for posteriors in needed for p in posteriors if p.key not in clusters}
-        named[start] = tuple(tuple(p.key for p in posteriors) for posteriors in needed)
-    requests = (Train(client, start, objective, named[start]) for client, start in starts.items())
-    return Work(tuple(requests), tuple(models.values()))
-
-
-def cluster_shares(association: Association, num_samples: Mapping[str, int]) -> list[float]:
-    """Share of the samples that is served by each cluster; equal before anybody is.
-
-    Args:
-        association: who is served by which cluster.
-        num_samples: training samples; a client that is not listed counts as one sample.
-    """
-    counts = np.array([num_samples.get(client, 1) for client in association.clients], dtype=float)
-    mass = counts @ association.serving
-    if mass.sum() == 0:
-        mass = np.ones(association.num_clusters)
-    return [float(share) for share in mass / mass.sum()]
 
 
 def answered(requests: Sequence[Train], replies: Replies) -> dict[Train, Trained]:
