@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from assignment import SolverName
 from bcfl.aggregation import Aggregation
@@ -11,6 +11,9 @@ from bcfl.model import Layers
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.temperature import Temperature
 from bcfl.requests import Curvature, Objective
+
+AdditiveAggregation = Literal["cluster_mean", "partial"]
+AdditiveUpdate = Literal["simultaneous", "alternating", "joint"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,12 @@ class Settings:
         additive_pull: lambda of FeSEM-CAM and WeCFL-CAM.
         additive_warm_up: rounds, or share of the run below 1, in which `-cam` methods train the
             shared network alone.
+        additive_aggregation: `cluster_mean`: the clusters' own networks become the means of their
+            clients', as in the released code of CAM; `partial`: they move by their share of all
+            samples, as in the paper (equation 6).
+        additive_update: whether the two networks of `-cam` methods are trained `simultaneous`ly,
+            each against the other as it was sent (the paper); `alternating`, the shared one
+            against the updated own one (the released code of IFCA-CAM); or as one, `joint`ly.
     """
 
     num_clusters: int | Literal["auto"] = 4
@@ -71,6 +80,8 @@ class Settings:
     sharing: float = 0.1
     additive_pull: float = 0.01
     additive_warm_up: float = 0.3
+    additive_aggregation: AdditiveAggregation = "cluster_mean"
+    additive_update: AdditiveUpdate = "simultaneous"
 
     def __post_init__(self) -> None:
         if self.num_clusters != "auto" and not isinstance(self.num_clusters, int):
@@ -80,6 +91,15 @@ class Settings:
         for name in ("validation", "calibration"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+        allowed = {
+            "additive_aggregation": get_args(AdditiveAggregation),
+            "additive_update": get_args(AdditiveUpdate),
+        }
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(values)}, got {getattr(self, name)!r}"
+                )
         if self.warm_up_rounds < 0:
             raise ValueError(f"warm_up_rounds must be at least 0, got {self.warm_up_rounds}")
         held_out = self.num_clusters == "auto" or self.temperature == "auto"

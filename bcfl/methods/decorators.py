@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,10 +22,17 @@ from bcfl.federation import Method
 from bcfl.model import BODY, CLASSIFIER
 from bcfl.policies import ClusterSize, KMeansAssociation, Policy, WarmUp
 from bcfl.policies.frozen import Frozen
+from bcfl.policies.partial import Partial
 from bcfl.policies.shared_first import SharedFirst
 from bcfl.requests import Objective
 from bcfl.settings import Settings
 from bcfl.terms import Contrast, Proximal, Sharing, Term
+
+UPDATES: Mapping[str, Mapping[str, Any]] = {
+    "simultaneous": {"phases": ((OWN,), (SHARED,)), "against": "start"},
+    "alternating": {"phases": ((OWN,), (SHARED,)), "against": "updated"},
+    "joint": {"phases": ((OWN, SHARED),), "against": "start"},
+}
 
 
 def with_contrast_of_parameters(method: Method, settings: Settings) -> Method:
@@ -53,8 +61,9 @@ def with_contrast_and_sharing(method: Method, settings: Settings) -> Method:
 def with_additive_model(method: Method, settings: Settings) -> Method:
     """CAM: logits are the sum of those of a shared network and of the cluster's own.
 
-    Both are trained side by side, each against the other as it was sent. K-means sees the
-    clusters' own networks, which are pulled towards their centroids (equation 12).
+    Both are trained side by side, each against the other as it was sent, unless the settings say
+    otherwise. K-means sees the clusters' own networks, which are pulled towards their centroids
+    (equation 12).
 
     Raises:
         ValueError: the method has one cluster.
@@ -63,7 +72,7 @@ def with_additive_model(method: Method, settings: Settings) -> Method:
 
     def divided(policy: Any) -> Policy:  # noqa: ANN401 - any policy with an objective
         objective = replace(
-            policy.objective, phases=((OWN,), (SHARED,)), terms=_inside(policy.objective.terms)
+            policy.objective, **UPDATES[settings.additive_update], terms=_inside(policy.objective)
         )
         if isinstance(policy, KMeansAssociation):
             pull = Proximal(settings.additive_pull, replace(policy.part, block=OWN))
@@ -74,6 +83,8 @@ def with_additive_model(method: Method, settings: Settings) -> Method:
     policy = _innermost(method.policy, divided)
     alone: Objective = replace(policy.objective, phases=((SHARED,),), terms=())
     first = SharedFirst(method.num_clusters, alone, OWN)
+    if settings.additive_aggregation == "partial":
+        policy = Partial(policy)
     warm = WarmUp(first, policy, settings.additive_warm_up)
     return replace(method, policy=warm, architecture=additive)
 
@@ -121,8 +132,9 @@ def _innermost(policy: Any, change: Any) -> Policy:  # noqa: ANN401 - policies a
             return cast(Policy, change(policy))
 
 
-def _inside(terms: tuple[Any, ...]) -> tuple[Term, ...]:
-    """The terms, about the clusters' own networks alone."""
+def _inside(objective: Objective) -> tuple[Term, ...]:
+    """The terms of an objective, about the clusters' own networks alone."""
+    terms = cast(tuple[Any, ...], objective.terms)
     return tuple(replace(term, part=replace(term.part, block=OWN)) for term in terms)
 
 

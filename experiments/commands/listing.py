@@ -45,13 +45,14 @@ def list_(
         text = f"{entry['name']:{width}}   {entry['description']}{note}"
         screen.print(text, soft_wrap=True, markup=False)
     if kind is Kind.METHODS:
-        screen.print("M is a number, as in bcfl-mh-6; -w at the end adds a warm-up, as in bcfl-g-w")
+        screen.print("M is a number, as in bcfl-mh-6; suffixes go behind, as in ifca-cam-finetune")
 
 
 def _methods() -> list[dict[str, str]]:
-    from bcfl.methods import DESCRIPTIONS
+    from bcfl.methods import DESCRIPTIONS, SUFFIX_DESCRIPTIONS
 
-    return [{"name": name, "description": text} for name, text in DESCRIPTIONS.items()]
+    every = {**DESCRIPTIONS, **SUFFIX_DESCRIPTIONS}
+    return [{"name": name, "description": text} for name, text in every.items()]
 
 
 def _scenarios() -> list[dict[str, Any]]:
