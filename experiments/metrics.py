@@ -7,7 +7,7 @@ no client is left a score is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import nan
 
 import numpy as np
@@ -103,6 +103,54 @@ def ami(true_groups: ArrayLike, labels: ArrayLike) -> float:
     from sklearn.metrics import adjusted_mutual_info_score
 
     return float(adjusted_mutual_info_score(*_aligned(true_groups, labels)))
+
+
+def homogeneity(true_groups: ArrayLike, labels: ArrayLike) -> float:
+    """How far each cluster holds clients of one group only: 1 if all do, 0 for one cluster.
+
+    Splitting a group costs nothing. Papers on OCFL print it as completeness.
+
+    Args:
+        true_groups: (clients,) true group of each client.
+        labels: (clients,) cluster that serves each client; -1 as in `ari`.
+
+    Raises:
+        ValueError: different numbers of clients in the two.
+
+    References:
+        Rosenberg, Hirschberg (2007), "V-measure: a conditional entropy-based external cluster
+        evaluation measure", eq. 1.
+    """
+    from sklearn.metrics import homogeneity_score
+
+    return float(homogeneity_score(*_aligned(true_groups, labels)))
+
+
+def completeness(true_groups: ArrayLike, labels: ArrayLike) -> float:
+    """How far each group lies in one cluster: 1 if all do, so for one cluster too.
+
+    Args:
+        true_groups: (clients,) true group of each client.
+        labels: (clients,) cluster that serves each client; -1 as in `ari`.
+
+    Raises:
+        ValueError: different numbers of clients in the two.
+
+    References:
+        Rosenberg, Hirschberg (2007), eq. 2.
+    """
+    from sklearn.metrics import completeness_score
+
+    return float(completeness_score(*_aligned(true_groups, labels)))
+
+
+AGREEMENT: Mapping[str, Callable[[ArrayLike, ArrayLike], float]] = {
+    "ari": ari,
+    "ami": ami,
+    "homogeneity": homogeneity,
+    "completeness": completeness,
+}
+"""Scores of a clustering against the true groups, by name."""
 
 
 def _tested(per_client: PerClient) -> list[PredictionSums]:

@@ -78,14 +78,14 @@ def round_row(
 
 
 def _agreement(leading: Association, groups: Mapping[str, int] | None) -> dict[str, float | None]:
-    from experiments.metrics import ami, ari
+    from experiments.metrics import AGREEMENT
 
     if not groups:
-        return {"ari": None, "ami": None}
+        return dict.fromkeys(AGREEMENT)
     pairs = zip(leading.clients, leading.labels.tolist(), strict=True)
     known = [(groups[client], label) for client, label in pairs if client in groups]
     truth, found = zip(*known, strict=True)
-    return {"ari": ari(truth, found), "ami": ami(truth, found)}
+    return {name: score(truth, found) for name, score in AGREEMENT.items()}
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401

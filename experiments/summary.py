@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LAST_ROUNDS = 3
 AVERAGED = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
+OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness")
 SUMMED = ("trainings_asked", "trainings_done")
 SCALARS = (
     "accuracy",
@@ -26,6 +27,8 @@ SCALARS = (
     "brier",
     "ari",
     "ami",
+    "homogeneity",
+    "completeness",
     "clusters_used",
     "effective_hypotheses",
     "log_captured_mass",
@@ -41,8 +44,9 @@ Statistic = dict[str, Any]
 def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     """The metrics of one method with one seed.
 
-    Scores are means of the last three rounds, null if one of them is; seconds and trainings are
-    sums over all rounds.
+    Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
+    of all rounds, so that clusters found early count; seconds and trainings are sums over all
+    rounds.
 
     Args:
         rounds: at least one round.
@@ -50,7 +54,13 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     last = rounds[-LAST_ROUNDS:]
     averaged = {name: _mean([row[name] for row in last]) for name in AVERAGED}
     summed = {name: sum(row[name] for row in rounds) for name in SUMMED}
-    return {**averaged, "seconds": sum(row["seconds"]["total"] for row in rounds), **summed}
+    always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
+    return {
+        **averaged,
+        **always,
+        "seconds": sum(row["seconds"]["total"] for row in rounds),
+        **summed,
+    }
 
 
 def over_seeds(values: Sequence[float | None]) -> Statistic:
@@ -90,7 +100,7 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
     for pair, done in rounds.items():
         for row in done:
             spent = [row["seconds"][phase] for phase in (*rows.PHASES, "total")]
-            scalars = [row[name] for name in SCALARS]
+            scalars = [row.get(name) for name in SCALARS]
             writer.writerow([pair.method, pair.seed, row["round"], *scalars, *spent])
     return text.getvalue()
 

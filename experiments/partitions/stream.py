@@ -13,7 +13,7 @@ from bcfl.seeds import generator
 from bcfl.streams import view_name
 from experiments.datasets.dataset import Dataset
 from experiments.options import check_whole, chosen
-from experiments.partitions.assembly import Assembly, Place, Samples
+from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
 from experiments.partitions.concepts import CONCEPTS, Concept
 from experiments.partitions.feature_skew import equal_parts
 from experiments.partitions.partition import (
@@ -128,6 +128,8 @@ def _joined(pieces: list[Partition], plan: NDArray[np.int64], samples: int) -> P
                 clients[data.client].views[name] = seen
                 clients[data.client].rows[name] = piece.indices[data.client][view]
     held = sum(len(rows) for one in clients.values() for rows in one.rows.values())
+    over_cap = sum(piece.left_out.get(OVER_CAP, 0) for piece in pieces)
+    left_out = {OVER_CAP: over_cap, OTHER_CONCEPT: samples - held - over_cap}
     return replace(
         first,
         clients=tuple(
@@ -135,6 +137,6 @@ def _joined(pieces: list[Partition], plan: NDArray[np.int64], samples: int) -> P
             for (name, one), row in zip(clients.items(), plan, strict=True)
         ),
         indices={name: one.rows for name, one in clients.items()},
-        left_out={OTHER_CONCEPT: samples - held} if held < samples else {},
+        left_out={reason: count for reason, count in left_out.items() if count},
         concepts={name: tuple(row) for name, row in zip(clients, plan.tolist(), strict=True)},
     )

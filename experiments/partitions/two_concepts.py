@@ -94,10 +94,9 @@ def merged_classes(
     split = Split(**options)
     check_clients(dataset, clients, split, 2)
     shares = equal_parts(dataset, clients, seed)
-    shares = [
-        rows[: max(split.min_samples, round(small_share * len(rows)))] if client % 2 else rows
-        for client, rows in enumerate(shares)
-    ]
+    for client in range(1, clients, 2):
+        whole = len(shares[client][: split.samples_per_client])
+        shares[client] = shares[client][: max(split.min_samples, round(small_share * whole))]
     groups = [client % 2 for client in range(clients)]
     return Assembly("merged-classes", seed, split, merged_labels).build(dataset, shares, groups)
 

@@ -176,6 +176,22 @@ def test_ari_and_ami_of_known_clusterings(labels, ari, ami):
     assert metrics.ami(TRUTH, labels) == pytest.approx(ami, abs=2e-6)
 
 
+@pytest.mark.parametrize(
+    ("labels", "homogeneity", "completeness"),
+    [
+        ([5, 5, 0, 0, 3, 3], 1, 1),
+        ([0, 0, 1, 1, 1, 2], 0.710310, 0.771556),
+        ([0, 0, 0, 0, 0, 0], 0, 1),
+        ([0, 1, 2, 3, 4, 5], 1, 0.613147),
+        ([0, 3, 1, 1, 2, 2], 1, 0.826235),
+        ([-1, -1, 1, 1, 2, 2], 1, 0.826235),
+    ],
+)
+def test_homogeneity_and_completeness_of_known_clusterings(labels, homogeneity, completeness):
+    assert metrics.homogeneity(TRUTH, labels) == pytest.approx(homogeneity, abs=2e-6)
+    assert metrics.completeness(TRUTH, labels) == pytest.approx(completeness, abs=2e-6)
+
+
 def test_clients_that_no_cluster_serves_are_clusters_of_their_own():
     assert metrics.ari(TRUTH, [-1, -1, 1, 1, 2, 2]) == metrics.ari(TRUTH, [0, 3, 1, 1, 2, 2])
     assert metrics.ami(TRUTH, [-1, -1, 1, 1, 2, 2]) == metrics.ami(TRUTH, [0, 3, 1, 1, 2, 2])

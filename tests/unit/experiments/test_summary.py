@@ -31,8 +31,18 @@ def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
     assert summary.of_seed(rounds(0)[:1])["accuracy"] == 0.1
     assert set(seed) == {
         *("accuracy", "macro_f1", "ari", "ami", "nll", "ece"),
+        *("mean_ari", "mean_ami", "mean_homogeneity", "mean_completeness"),
         *("seconds", "trainings_asked", "trainings_done"),
     }
+
+
+def test_agreement_is_averaged_over_all_rounds_too():
+    # Found in the second of four rounds: three rounds of four count.
+    done = [row(n, 0.5, ari=float(n > 1)) for n in range(1, 5)]
+    assert summary.of_seed(done)["mean_ari"] == 0.75
+    assert summary.of_seed([row(1, 0.5, ari=None), *done])["mean_ari"] is None
+    older = [{name: v for name, v in one.items() if name != "homogeneity"} for one in done]
+    assert summary.of_seed(older)["mean_homogeneity"] is None
 
 
 def test_a_score_that_is_not_known_stays_unknown():

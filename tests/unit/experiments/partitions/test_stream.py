@@ -57,6 +57,8 @@ def test_steps_of_half_the_classes_leave_the_others_out(images):
     (reason,) = made.left_out
     assert "concept" in reason
     assert made.num_samples + made.num_left_out == 2000
+    capped = partitions.stream(images, clients=4, steps=4, samples_per_client=100)
+    assert capped.left_out == {"over samples_per_client": 400}
 
 
 @pytest.mark.parametrize("concept", ["noisy", "merged-labels"])

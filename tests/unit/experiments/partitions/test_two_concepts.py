@@ -66,6 +66,8 @@ def test_merged_classes_and_fewer_samples(images):
         expected = np.where(np.isin(true, (1, 3)), 2, true) if group else true
         assert (targets == expected).all()
     assert [sum(data.num_samples.values()) for data in made] == [100, 25] * 10
+    capped = partitions.merged_classes(images, samples_per_client=60, min_samples=4)
+    assert [sum(data.num_samples.values()) for data in capped] == [60, 15] * 10
 
 
 @pytest.mark.parametrize(
