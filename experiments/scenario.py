@@ -167,7 +167,9 @@ def load(name: str | Path) -> Scenario:
 
 def available() -> tuple[Scenario, ...]:
     """The scenarios of the package, sorted by name."""
-    return tuple(load(path.stem) for path in sorted(FOLDER.glob("*.toml")))
+    return tuple(
+        load(path.stem) for path in sorted(FOLDER.glob("*.toml"), key=lambda one: one.stem)
+    )
 
 
 def _choice(table: object, what: str, key: str) -> Choice:
