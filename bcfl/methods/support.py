@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bcfl.federation import Method
+from bcfl.methods.bayesian import bcfl_g
+from bcfl.policies.borrowing import BorrowingClusters
 from bcfl.policies.faacl import SupportedClusters
 from bcfl.settings import Settings
 
@@ -15,6 +19,13 @@ def faacl(settings: Settings) -> Method:
 def faacl_hierarchical(settings: Settings) -> Method:
     """FAACL, hierarchical: clusters meet level by level."""
     return _faacl(SupportedClusters(settings.flat, hierarchical=True), settings)
+
+
+def bcfl_asymmetric(settings: Settings) -> Method:
+    """BCFL-G whose clusters borrow from clients of others, as far as their evidence gains."""
+    method = bcfl_g(settings)
+    policy = BorrowingClusters(method.policy, samples=settings.score_samples)
+    return replace(method, policy=policy, name="bcfl-asym")
 
 
 def _faacl(policy: SupportedClusters, settings: Settings) -> Method:
