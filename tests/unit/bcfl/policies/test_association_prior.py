@@ -98,3 +98,41 @@ def test_a_ranking_weighs_likelihood_and_prior(linear, newborn, context, staying
     assert found == {k: pytest.approx(v) for k, v in expected.items()}
     assert end.value.value.log_total == pytest.approx(np.log(np.exp(list(expected.values())).sum()))
     assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_sizes_by_hand():
+    """Clients a, b, c in cluster 0, d in 1, none in 2, e never seen; concentration 0.5.
+
+    For a there are 2, 1, 0 others, for d 3, 0, 0 and for e 3, 1, 0.
+    """
+    association = Association(tuple("abcde"), np.array([0, 0, 0, 1, -1]), 3)
+    found = np.exp(AssociationPrior(concentration=0.5).log_probabilities(association, "ade"))
+    expected = [
+        [2.5 / 4.5, 1.5 / 4.5, 0.5 / 4.5],
+        [3.5 / 4.5, 0.5 / 4.5, 0.5 / 4.5],
+        [3.5 / 5.5, 1.5 / 5.5, 0.5 / 5.5],
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_before_anybody_is_seen_all_sizes_are_equal():
+    association = Association.unseen(tuple("abc"), 4)
+    found = AssociationPrior(concentration=2.0).log_probabilities(association, "ab")
+    np.testing.assert_allclose(found, -np.log(4), rtol=1e-12)
+
+
+def test_many_imagined_clients_make_the_prior_uniform():
+    association = Association(tuple("abc"), np.array([0, 0, 1]), 2)
+    found = AssociationPrior(concentration=1e9).log_probabilities(association, "abc")
+    np.testing.assert_allclose(found, -np.log(2), atol=1e-8)
+
+
+@pytest.mark.parametrize("concentration", [0.0, -1.0, float("nan")])
+def test_a_concentration_is_positive(concentration):
+    with pytest.raises(ValueError, match="concentration must be greater than 0 or None"):
+        AssociationPrior(concentration=concentration)
+
+
+def test_one_of_both_priors_is_enough():
+    with pytest.raises(ValueError, match="staying and concentration"):
+        AssociationPrior(0.9, 1.0)
