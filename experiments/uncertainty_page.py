@@ -13,8 +13,9 @@ from experiments.study_table import CALIBRATION, DETECTION, TEXTS, chosen_values
 from experiments.trial import Outcome
 
 NOTE = (
-    "Two thirds of each client's test samples are scored; the others chose prior precision and "
-    "temperature where it says tuned. Means over seeds; pictures show the first."
+    "Where it says tuned, prior precision and temperature were chosen on training samples that the "
+    "run set aside; if it did not, on a third of each client's test samples, and the rest is "
+    "scored. Means over seeds; pictures show the first."
 )
 
 

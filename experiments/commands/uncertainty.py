@@ -51,7 +51,10 @@ def uncertainty(
     by: Annotated[Part, typer.Option(help="Clients that are scored together.")] = Part.ALL,
     tune: Annotated[
         bool,
-        typer.Option(help="Choose prior precision and temperature on a third of the test samples."),
+        typer.Option(
+            help="Choose prior precision and temperature on training samples that were set aside "
+            "(calibration in the scenario), or else on a third of the test samples."
+        ),
     ] = True,
     debug: Debug = False,
 ) -> None:
