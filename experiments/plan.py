@@ -19,6 +19,7 @@ from experiments.files import Pair, RunFiles, write_aside
 from experiments.scenario import Scenario, from_table
 
 if TYPE_CHECKING:
+    from bcfl.executors import ExecutorName
     from experiments.runner import Setup
 
 PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
@@ -41,6 +42,8 @@ class Plan:
         threads: of each process.
         jobs: processes at one time.
         command: what runs it again.
+        executor: who answers for the clients, see `bcfl.executors.Choice`.
+        memory: bytes that it may take; None takes what suits the device.
     """
 
     scenario: Scenario
@@ -48,6 +51,8 @@ class Plan:
     threads: int
     jobs: int
     command: str
+    executor: ExecutorName = "auto"
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("threads", "jobs"):
@@ -100,7 +105,13 @@ def write_plan(plan: Plan, setup: Setup, files: RunFiles) -> None:
         "methods": list(plan.scenario.methods),
         "seeds": list(plan.scenario.seeds),
         "command": plan.command,
-        "execution": {"device": plan.device, "threads": plan.threads, "jobs": plan.jobs},
+        "execution": {
+            "device": plan.device,
+            "threads": plan.threads,
+            "jobs": plan.jobs,
+            "executor": plan.executor,
+            "memory": plan.memory,
+        },
         "machine": _machine(plan.device),
         "versions": _versions(),
         "data": {
@@ -139,6 +150,8 @@ def read_plan(folder: Path) -> Plan:
             execution["threads"],
             execution["jobs"],
             table["command"],
+            execution.get("executor", "loop"),
+            execution.get("memory"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {error!r}") from error

@@ -13,6 +13,7 @@ import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.devices import device_named
+from bcfl.executors import Choice, ExecutorName
 from bcfl.methods import Settings, UnknownMethodError, build
 from experiments import datasets, models, partitions, rows
 from experiments.files import Pair, PairFiles, locked, write_aside
@@ -49,10 +50,14 @@ class Setup:
     Attributes:
         scenario: the experiment.
         device: where the work is done.
+        executor: who answers for the clients, see `bcfl.executors.Choice`.
+        memory: bytes that it may take; None takes what suits the device.
     """
 
     scenario: Scenario
     device: str
+    executor: ExecutorName = "auto"
+    memory: int | None = None
     _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -69,6 +74,12 @@ class Setup:
     def model(self) -> Model:
         """The network, fitted to the samples and classes."""
         return models.build_for(self.dataset, self.scenario.model.name, self.scenario.model.options)
+
+    @property
+    def executor_name(self) -> str:
+        """Name of the executor that suits the network, where `auto` was asked for."""
+        choice = Choice(self.executor, self.memory)
+        return choice.resolved(self.model, device_named(self.device))[0]
 
     def method(self, name: str) -> Method:
         """The method of a name with the scenario's numbers."""
@@ -95,6 +106,8 @@ class Setup:
             participation=rules.participation,
             drop_out=rules.drop_out,
             device=self.device,
+            executor=self.executor,
+            memory=self.memory,
         )
 
     def check(self) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.files import Pair, RunFiles
 
 if TYPE_CHECKING:
+    from bcfl.executors import ExecutorName
     from experiments.runner import Watch
     from experiments.scenario import Scenario
 
@@ -37,12 +38,16 @@ class Orders:
         device: where the work is done.
         threads: threads of each worker.
         files: where the run lies.
+        executor: who answers for the clients.
+        memory: bytes that it may take, or None.
     """
 
     scenario: Scenario
     device: str
     threads: int
     files: RunFiles
+    executor: ExecutorName = "auto"
+    memory: int | None = None
 
 
 @dataclass(eq=False)
@@ -139,7 +144,7 @@ def _work(orders: Orders, line: Connection, stop: Any) -> None:  # noqa: ANN401
     from bcfl.devices import limited_threads
     from experiments.runner import Interrupted, Setup, Watch, run_pair
 
-    setup = Setup(orders.scenario, orders.device)
+    setup = Setup(orders.scenario, orders.device, orders.executor, orders.memory)
     watch = Watch(
         begins=lambda pair, done: line.send(("begins", done)),
         did_round=lambda pair, row: line.send(("round", row)),

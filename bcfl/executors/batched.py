@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import torch
@@ -20,7 +20,19 @@ from bcfl.executors.network import Network
 from bcfl.executors.samples import Samples
 from bcfl.model import Model
 from bcfl.posterior import Posterior
-from bcfl.requests import Request, Score, Train
+from bcfl.requests import Objective, Request, Score, Train
+
+PLAIN = (
+    "local_steps",
+    "batch_size",
+    "learning_rate",
+    "momentum",
+    "weight_decay",
+    "prior_weight",
+    "curvature",
+    "curvature_samples",
+)
+"""What of an objective is done side by side."""
 
 
 def network_of(model: Model) -> Network | None:
@@ -28,13 +40,20 @@ def network_of(model: Model) -> Network | None:
     return DenseNetwork.of(model) or GroupedNetwork.of(model)
 
 
+def _is_plain(objective: Objective) -> bool:
+    """Whether all that is not done side by side is left at its default."""
+    others = [field for field in fields(objective) if field.name not in PLAIN]
+    return all(getattr(objective, one.name) == one.default for one in others)
+
+
 @dataclass(frozen=True, eq=False)
 class BatchedExecutor:
     """Answers for clients whose data are in this process, many problems at one time.
 
     Batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding. An
-    answer does not depend on what else is asked or on the memory allowed, up to rounding; on a
-    CPU not even that. What cannot be done side by side (see `supports`) goes to the loop.
+    answer does not depend on what else is asked or on the memory allowed, up to rounding, and not
+    at all on the order of the requests. What cannot be done side by side (see `supports`) goes
+    to the loop.
 
     Attributes:
         loop: answers the rest.

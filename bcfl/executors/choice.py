@@ -19,6 +19,18 @@ from bcfl.model import Model
 ExecutorName = Literal["auto", "loop", "batched"]
 
 
+def executor_named(text: str) -> ExecutorName:
+    """The text as the name of an executor.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    for name in get_args(ExecutorName):
+        if text == name:
+            return name  # type: ignore[no-any-return]
+    raise ValueError(f"executor must be one of {', '.join(get_args(ExecutorName))}, got {text!r}")
+
+
 @dataclass(frozen=True)
 class Choice:
     """An executor by name, and how much memory it may take.
@@ -33,9 +45,7 @@ class Choice:
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(ExecutorName):
-            allowed = ", ".join(get_args(ExecutorName))
-            raise ValueError(f"executor must be one of {allowed}, got {self.name!r}")
+        executor_named(self.name)
         checked_memory(self.memory)
 
     def resolved(self, model: Model, device: torch.device) -> tuple[ExecutorName, str]:

@@ -86,7 +86,7 @@ class DenseNetwork:
         return self._values(weights, inputs)[-1]
 
     def outputs_of_one(self, weights: Weights, inputs: Tensor) -> Tensor:
-        """See `Network`; a product for each client, so that no bit depends on the others."""
+        """See `Network`; a product for each client, as a client alone would do it."""
         many = [weight.expand(len(inputs), *weight.shape[1:]) for weight in weights]
         return self.outputs(many, inputs)
 

@@ -43,6 +43,12 @@ def run(
     ] = 1,
     data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    executor: Annotated[
+        str, typer.Option(help="How clients are worked on: auto, loop or batched.")
+    ] = "auto",
+    memory: Annotated[
+        str | None, typer.Option(help="Memory for batched work, such as 2GB.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -58,6 +64,8 @@ def run(
         "threads": threads if threads != 1 else None,
         "data-dir": data_dir,
         "device": device if device != "auto" else None,
+        "executor": executor if executor != "auto" else None,
+        "memory": memory,
     }
     from experiments.plan import Plan, check_free, new_folder
     from experiments.scenario import load
@@ -66,11 +74,15 @@ def run(
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.devices import device_named
+    from bcfl.executors.choice import Choice, executor_named
+    from bcfl.executors.memory import bytes_named
     from experiments.resume import start
     from experiments.runner import Setup
 
-    plan = Plan(chosen, str(device_named(device)), threads, jobs, _command(scenario, given))
-    setup = Setup(plan.scenario, plan.device)
+    choice = Choice(executor_named(executor), None if memory is None else bytes_named(memory))
+    command, where = _command(scenario, given), str(device_named(device))
+    plan = Plan(chosen, where, threads, jobs, command, choice.name, choice.memory)
+    setup = Setup(plan.scenario, plan.device, plan.executor, plan.memory)
     setup.check()
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)
@@ -174,7 +186,7 @@ def _headline(plan: Plan, setup: Setup) -> str:
         for key, value in kind.options.items()
         if key not in ("clients", "groups")
     ]
-    where = f"{plan.device}, {_counted(plan.threads, 'thread')}"
+    where = f"{plan.device}, {_counted(plan.threads, 'thread')}, {setup.executor_name} executor"
     parts = [
         setup.dataset.name,
         _counted(len(partition), "client"),
