@@ -6,6 +6,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from bcfl import Federation, Objective, PredictionRule
+from bcfl.clients import with_validation
 from bcfl.methods import Settings, build
 from experiments import datasets, models, partitions, uncertainty
 from experiments.trial import TUNING, Trial, scores
@@ -32,6 +33,13 @@ def test_samples_for_tuning_are_a_third_and_not_scored(trial):
         assert not rows(tuning.inputs) & rows(scored.inputs)
         both = rows(tuning.inputs) | rows(scored.inputs)
         assert both == rows(before.views["test"].inputs)
+
+
+def test_samples_that_were_set_aside_tune_and_all_test_samples_are_scored(trial):
+    held_out = [with_validation(data, 0.3, 1) for data in trial.clients]
+    for before, after in zip(held_out, Trial(trial.run, held_out, 1).divided, strict=True):
+        assert after.views[TUNING] is before.views["validation"]
+        assert after.views["test"] is before.views["test"]
 
 
 def test_outcomes_are_predictions_of_the_mixture_that_serves_the_client(trial):
