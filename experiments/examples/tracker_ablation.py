@@ -2,7 +2,8 @@
 
 Runs `bcfl-mht-8` and its variants on digits whose groups are turned, and on digits whose groups
 differ in their classes, and prints the adjusted Rand index per seed and the trainings done (1,000
-are the greedy tracker's). `python -m experiments.examples.tracker_ablation SEEDS`, 10 by default.
+are the greedy tracker's). `python -m experiments.examples.tracker_ablation SEEDS CLUSTERS`, 10
+seeds and 4 clusters, as many as there are groups, by default.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import mean
+from typing import cast
 
 from rich.console import Console
 from rich.progress import track
@@ -18,7 +21,10 @@ from rich.table import Table
 
 from bcfl import Federation, Method, methods
 from bcfl.devices import limited_threads
+from bcfl.policies import LikelihoodAssociation
+from bcfl.policies.association_prior import AssociationPrior
 from bcfl.trackers import AdaptiveMultiHypothesis, MultiHypothesis
+from bcfl.trackers.proposals import SplitAndFree
 from bcfl.trackers.survival import AncestorQuota, NScan
 from experiments import datasets, metrics, models, partitions
 from experiments.partitions import Partition
@@ -27,14 +33,18 @@ ROUNDS = 25
 FULL = AdaptiveMultiHypothesis(8)
 
 
-def variants() -> Mapping[str, Method]:
+def variants(num_clusters: int = 4) -> Mapping[str, Method]:
     """The tracker, without each of its pieces, and with each that it does not have."""
-    method = methods.build("bcfl-mht-8")
+    told = methods.Settings(num_clusters=num_clusters)
+    method = methods.build("bcfl-mht-8", told)
+    any_split = replace(FULL, proposals=(SplitAndFree(min_gain=-inf),))
+    by_size = AssociationPrior(concentration=1.0)
     bare = replace(FULL, proposals=(), near_copies=None, adapt=False)
     starts = replace(FULL, proposals=(), quota=AncestorQuota(8))
     return {
         "bcfl-mht-8": method,
         "without proposals": replace(method, tracker=replace(FULL, proposals=())),
+        "any split into empty slots": replace(method, tracker=any_split),
         "without merging near copies": replace(method, tracker=replace(FULL, near_copies=None)),
         "without adapting M": replace(method, tracker=replace(FULL, adapt=False)),
         "none of the three": replace(method, tracker=bare),
@@ -47,8 +57,11 @@ def variants() -> Mapping[str, Method]:
         "weights accumulated": replace(
             method, aggregation=replace(method.aggregation, memory="accumulate")
         ),
-        "flat posteriors": methods.build("bcfl-mht-8", methods.Settings(curvature="samples")),
-        "fitted temperature": methods.build("bcfl-mht-8", methods.Settings(temperature="auto")),
+        "prior by size": replace(
+            method, policy=replace(cast(LikelihoodAssociation, method.policy), prior=by_size)
+        ),
+        "flat posteriors": methods.build("bcfl-mht-8", replace(told, curvature="samples")),
+        "fitted temperature": methods.build("bcfl-mht-8", replace(told, temperature="auto")),
     }
 
 
@@ -74,7 +87,7 @@ def outcome(method: Method, clients: Partition, seed: int) -> Outcome:
     )
 
 
-def main(seeds: Sequence[int]) -> None:
+def main(seeds: Sequence[int], num_clusters: int = 4) -> None:
     """Print one table for each kind of digits."""
     digits, console = datasets.load("optdigits"), Console()
     drawn = {
@@ -84,7 +97,7 @@ def main(seeds: Sequence[int]) -> None:
     with limited_threads(1):
         for kind, every in drawn.items():
             table = Table("variant", "accuracy", "ARI", "ARI per seed", "trainings", title=kind)
-            for name, method in track(variants().items(), description=kind):
+            for name, method in track(variants(num_clusters).items(), description=kind):
                 found = [outcome(method, c, s) for c, s in zip(every, seeds, strict=True)]
                 table.add_row(
                     name,
@@ -97,4 +110,5 @@ def main(seeds: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(range(int(sys.argv[1]) if len(sys.argv) > 1 else 10))
+    given = [int(argument) for argument in sys.argv[1:]]
+    main(range(given[0] if given else 10), *given[1:2])
