@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.files import RunFiles, write_aside
 from experiments.pictures.gallery import all_pictures
-from experiments.report_table import results_table
+from experiments.report_table import agreement_table, results_table
 from experiments.report_text import failures, flat, headline, warnings
 from experiments.run_folder import RunFolder
 
@@ -44,6 +44,7 @@ def render(run: RunFolder) -> str:
         seeds=", ".join(map(str, run.description.get("seeds", []))),
         unfinished=[m for m in run.rounds if m not in run.summary],
         table=results_table(run),
+        agreement=agreement_table(run),
         pictures=all_pictures(run),
         failures=failures(run),
         warnings=warnings(run),

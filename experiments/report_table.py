@@ -76,6 +76,23 @@ COLUMNS = (
     Column("trainings done", "", "trainings_done", 0, ",.0f"),
 )
 
+AGREEMENT_COLUMNS = (
+    Column("ARI", "", "mean_ari", 1, ".3f"),
+    Column("AMI", "", "mean_ami", 1, ".3f"),
+    Column("homogeneity", "", "mean_homogeneity", 1, ".3f"),
+    Column("completeness", "", "mean_completeness", 1, ".3f"),
+)
+
+
+def agreement_table(run: RunFolder) -> Table | None:
+    """Agreement with the true groups, mean over all rounds; None where it isn't known."""
+    methods = [method for method in run.methods if method in run.summary]
+    known = [c for c in AGREEMENT_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
+    if not any(isfinite(_mean_std(run, m, c.metric)[0]) for m in methods for c in known):
+        return None
+    cells = [_column(run, methods, column) for column in known]
+    return Table(known, dict(zip(methods, zip(*cells, strict=True), strict=True)))
+
 
 def results_table(run: RunFolder) -> Table | None:
     """The methods that have finished, None if there is none yet."""

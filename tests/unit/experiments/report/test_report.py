@@ -275,3 +275,20 @@ def test_a_folder_without_a_run_is_refused(tmp_path, make_run):
 
 def test_counted():
     assert (counted(1, "round"), counted(1200, "client")) == ("1 round", "1,200 clients")
+
+
+def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make_run, usual):
+    assert "mean over all rounds: groups" not in usual
+    folder = make_run()
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    for number, scores in enumerate(summary["methods"].values()):
+        for name in ("ari", "ami", "homogeneity", "completeness"):
+            value = 0.5 + number / 8
+            scores[f"mean_{name}"] = {"mean": value, "std": 0.0, "values": [value, value]}
+    path.write_text(json.dumps(summary))
+    text = written(folder)
+    table = text[text.index("mean over all rounds: groups") :]
+    rows = result_rows(table)
+    assert rows["fedavg"] == [("0.500", "0.000", False)] * 4
+    assert rows["bcfl-g"] == [("0.625", "0.000", True)] * 4
