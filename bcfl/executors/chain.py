@@ -32,9 +32,13 @@ def chain_of(model: Model) -> list[tuple[nn.Module, tuple[int | None, int | None
 
 
 def _leaves(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """What is left when nested `Sequential`s are opened, with the prefix of its parameters."""
-    if type(module) is nn.Sequential:
-        for child_name, child in module.named_children():
+    """What is left when nested `Sequential`s are opened, with the prefix of its parameters.
+
+    A `Sequential` in which a layer is repeated stays closed, since each layer is named only once.
+    """
+    children = list(module.named_children())
+    if type(module) is nn.Sequential and len(children) == len(module):
+        for child_name, child in children:
             yield from _leaves(child, f"{name}{child_name}.")
     else:
         yield name, module

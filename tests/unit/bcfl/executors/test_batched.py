@@ -1,0 +1,130 @@
+"""What is done side by side, what is left to the loop, and which executor `auto` is."""
+
+import pytest
+import torch
+from torch import nn
+
+from bcfl import Model, Objective
+from bcfl.executors import BatchedExecutor, Choice, LoopExecutor
+from bcfl.executors.batched import network_of
+from bcfl.executors.dense import DenseNetwork
+from bcfl.executors.grouped import GroupedNetwork
+from bcfl.executors.samples import padded, padded_length
+from bcfl.requests import ClientInfo, Describe, Failure, Score, Train
+from bcfl.terms import Proximal
+
+CPU = torch.device("cpu")
+
+
+def of_layers(*layers, shape=(3,)):
+    return Model("made-up", lambda: nn.Sequential(*layers), shape, 2)
+
+
+def frozen():
+    module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    module[0].requires_grad_(False)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (of_layers(nn.Flatten(), nn.Linear(9, 2), shape=(1, 3, 3)), DenseNetwork),
+        (of_layers(nn.Sequential(nn.Linear(3, 4), nn.Sigmoid()), nn.Linear(4, 2)), DenseNetwork),
+        (of_layers(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2)), GroupedNetwork),
+        (
+            of_layers(
+                nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2, 2), shape=(1, 3, 3)
+            ),
+            GroupedNetwork,
+        ),
+        (of_layers(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), type(None)),
+        (of_layers(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 2)), type(None)),
+        (of_layers(nn.Linear(3, 2), shape=(3, 3)), type(None)),
+        (of_layers(*[nn.Linear(3, 3)] * 2), type(None)),
+        (Model("frozen", frozen, (3,), 2), type(None)),
+    ],
+)
+def test_which_networks_are_known(model, kind):
+    assert type(network_of(model)) is kind
+
+
+def test_what_is_left_to_the_loop(linear, clients, newborn):
+    executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
+    start = newborn(linear)
+    plain, terms = Objective(2, 4), Objective(2, 4, terms=(Proximal(),))
+    phases = Objective(2, 4, phases=(("model",),))
+    left = [
+        Describe("c0"),
+        Train("x", start.key, plain),
+        Train("c0", start.key, terms, ((),)),
+        Train("c0", start.key, phases),
+        Score("c0", (start.key,), "evidence"),
+        Score("c0", (start.key,), view="nowhere"),
+    ]
+    assert not any(executor.supports(request) for request in left)
+    assert executor.supports(Train("c0", start.key, plain))
+    loop = LoopExecutor.on(clients, linear, 0, CPU, torch.float32)
+    models = {start.key: start}
+    wanted, found = loop.answer(left, models, 0), executor.answer(left, models, 0)
+    assert found[left[0]] == wanted[left[0]] == ClientInfo({"train": 8, "test": 4}, (3,))
+    assert isinstance(found[left[1]], Failure)
+    assert isinstance(found[left[5]], Failure)
+    assert torch.equal(found[left[2]].mean, wanted[left[2]].mean)
+    assert torch.equal(found[left[3]].mean, wanted[left[3]].mean)
+
+
+def test_a_model_that_is_not_known_is_left_to_the_loop(batch_norm, clients, newborn):
+    executor = BatchedExecutor.on(clients, batch_norm, 0, CPU, torch.float32)
+    start = newborn(batch_norm)
+    request = Train("c1", start.key, Objective(2, 4))
+    assert not executor.supports(request)
+    found = executor.answer([request], {start.key: start}, 0)[request]
+    wanted = executor.loop.answer([request], {start.key: start}, 0)[request]
+    assert torch.equal(found.buffers, wanted.buffers)
+
+
+def test_data_are_kept_once(linear, clients):
+    executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
+    all_inputs = executor.samples["train"].inputs
+    own = executor.loop.clients["c2"].views["train"].inputs
+    assert own.untyped_storage().data_ptr() == all_inputs.untyped_storage().data_ptr()
+    assert torch.equal(own, clients[2].views["train"].inputs)
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 31, 32, 33, 100, 1000, 2048])
+def test_padding_is_little_and_depends_on_the_count_alone(count):
+    length = padded_length(count)
+    assert count <= length <= max(count * 1.25, count + 7)
+    rows = padded(torch.arange(count), length)
+    assert rows[:count].tolist() == list(range(count))
+    assert not rows[count:].any()
+
+
+def test_lengths_are_few():
+    assert len({padded_length(count) for count in range(1, 2049)}) <= 30
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "name"),
+    [
+        (of_layers(nn.Linear(3, 2)), "cpu", "batched"),
+        (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cpu", "loop"),
+        (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cuda", "batched"),
+        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cuda", "loop"),
+    ],
+)
+def test_auto_depends_on_model_and_device(model, device, name):
+    assert Choice().resolved(model, torch.device(device))[0] == name
+
+
+def test_an_executor_that_is_asked_for_is_taken(linear, clients):
+    for name, kind in (("loop", LoopExecutor), ("batched", BatchedExecutor)):
+        assert isinstance(Choice(name).build(clients, linear, 0, CPU, torch.float32), kind)
+
+
+def test_bad_choices_say_what_is_allowed():
+    with pytest.raises(ValueError, match=r"executor must be one of auto, loop, .*'fast'"):
+        Choice("fast")
+    with pytest.raises(ValueError, match="memory must be a whole number of bytes"):
+        Choice("batched", 0)
