@@ -14,6 +14,8 @@
 | feddrift | lowest loss; clusters merge and open | 1 | flat |
 | ewc, ssgd | one cluster | 1 | flat |
 | apd | one cluster per client, some weights shared | 1 | flat |
+| faacl, faacl-h | each client alone, then support tests and mutual merges | 1 | flat |
+| bcfl-asym | as bcfl-g; clusters borrow from clients of others | 1 | Laplace |
 | bcfl-g | log association weight | 1 | Laplace |
 | bcfl-c-M | M best, merged | 1 | Laplace |
 | bcfl-mh-M | M best of each hypothesis | M | Laplace |
