@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from bcfl.association import UNSEEN
 from bcfl.consolidation import Consolidation
@@ -12,7 +12,6 @@ from bcfl.hypothesis import Hypothesis
 from bcfl.model import Part
 from bcfl.policies.alone import Alone
 from bcfl.policies.policy import Given, Ranking, RoundContext
-from bcfl.policies.time_steps import TimeSteps
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Steps, Train
 from bcfl.seeds import derive_seed, lineage_key
@@ -32,12 +31,10 @@ class DecomposedClients:
     Attributes:
         objective: local objective.
         retention: lambda_2, strength of the hold.
-        steps: the time steps of the run.
     """
 
     objective: Objective
     retention: float = 100.0
-    steps: TimeSteps = field(default_factory=TimeSteps)
 
     def __post_init__(self) -> None:
         Consolidation(self.retention)
@@ -49,10 +46,10 @@ class DecomposedClients:
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate without asking anything."""
-        begins = self.steps.begins(context) and len(hypothesis.clusters) > 1
-        begun = _begun(hypothesis, context, self.steps.number(context)) if begins else hypothesis
+        begins = hypothesis.state.get("step", 0) < context.step and len(hypothesis.clusters) > 1
+        begun = _begun(hypothesis, context) if begins else hypothesis
         (chosen,) = yield from Alone(self.objective).associate(begun, context)
-        earlier = range(self.steps.number(context))
+        earlier = range(context.step)
         held = tuple(self._held(training, begun, earlier) for training in chosen.trainings)
         named = {key for training in held for key in training.models}
         models = (*chosen.models, *begun.clusters, *begun.kept.values())
@@ -86,7 +83,7 @@ def _name(what: str, step: int, client: str) -> str:
     return f"{what} of {client} at time step {step}"
 
 
-def _begun(hypothesis: Hypothesis, context: RoundContext, step: int) -> Hypothesis:
+def _begun(hypothesis: Hypothesis, context: RoundContext) -> Hypothesis:
     """The hypothesis at the start of a time step; clients never seen have nothing to keep."""
     model, association = context.model, hypothesis.association
     clusters, kept = list(hypothesis.clusters), dict(hypothesis.kept)
@@ -95,9 +92,9 @@ def _begun(hypothesis: Hypothesis, context: RoundContext, step: int) -> Hypothes
             continue
         before = clusters[label]
         mean, buffers = before.mean(model), before.buffers(model)
-        kept[_name(MODEL, step - 1, client)] = before
+        kept[_name(MODEL, context.step - 1, client)] = before
         key = lineage_key(MASKS, before.key)
-        kept[_name(MASKS, step - 1, client)] = before.moved(
+        kept[_name(MASKS, context.step - 1, client)] = before.moved(
             model, key, squared_masks(model, mean), buffers
         )
         seed = derive_seed(context.seed, context.round, client, "masks")
@@ -107,4 +104,5 @@ def _begun(hypothesis: Hypothesis, context: RoundContext, step: int) -> Hypothes
         clusters[label] = Posterior(
             tuple(old if spec.scope == "global" else new for spec, old, new in shared)
         )
-    return replace(hypothesis, clusters=tuple(clusters), kept=kept)
+    state = {**hypothesis.state, "step": context.step}
+    return replace(hypothesis, clusters=tuple(clusters), kept=kept, state=state)

@@ -73,13 +73,14 @@ class DriftAssociation:
     step before opens a cluster, which goes on from its best model and cannot merge at once. All
     others join the cluster of lowest loss. Then clusters merge, by complete linkage of how much
     worse a model does on the other cluster's samples, into the mean model by samples. Clusters
-    without clients end; the paper keeps them for concepts that come back. Static data never drift:
-    there, time steps are when clusters may merge. A client trains on the samples that it has now.
+    without clients end; the paper keeps them for concepts that come back. Within a time step, and
+    so on static data, the same is done every few rounds, so that clusters may merge once they are
+    trained. A client trains on the samples that it has now, not on those of all steps.
 
     Attributes:
         objective: local objective.
         delta: bound on losses, nats per sample; the paper's program compares accuracies.
-        every: rounds of a time step, or its share of the run as a number below 1.
+        every: rounds, or share of the run below 1, after which it is done within a time step.
         start: `each` opens a cluster for each client of the first round, `one` a single one.
         drifted: whether clients that drift open clusters `alone` or one `together`, without
             merging (FedDrift-Eager).
@@ -113,7 +114,8 @@ class DriftAssociation:
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Ask for losses at the start of a time step, and newcomers at any time."""
-        due = context.round % round_number(self.every, context) == 0
+        begins = hypothesis.state.get("step", 0) < context.step
+        due = begins or context.round % round_number(self.every, context) == 0
         association = hypothesis.association
         asked = [c for c in context.participants if due or association.label(c) == UNSEEN]
         losses = yield from _losses(hypothesis, asked)
@@ -128,7 +130,7 @@ class DriftAssociation:
         before = {posterior.key for posterior in hypothesis.clusters}
         merged = tuple(p for p in opened.clusters if p.key not in before)
         past = {**hypothesis.state.get("losses", {}), **losses.lowest}
-        state = {**hypothesis.state, "losses": past}
+        state = {**hypothesis.state, "losses": past, "step": context.step}
         return Ranking.only(
             replace(made, origins=origins, models=(*made.models, *merged), state=state)
         )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from bcfl.consolidation import Consolidation
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.policy import Ranking, RoundContext, candidate
-from bcfl.policies.time_steps import TimeSteps
 from bcfl.posterior import Posterior
 from bcfl.requests import EvidenceSum, Exchange, Objective, Score, Steps, Train
 from bcfl.seeds import lineage_key
@@ -20,23 +19,22 @@ ANCHOR, FISHER = "anchor of ", "Fisher information of "
 class ElasticCluster:
     """One cluster whose clients remember what mattered to them in the time steps before.
 
-    In the last round of a time step each client reports the diagonal of the Fisher information of
-    its samples at the model that it receives, which is then its anchor. The information of earlier
-    steps decays. The expectation over labels is exact (the diagonal Gauss-Newton matrix). The first
-    time step, and so all of static data, is without a penalty. Clients hold no state here: anchor
-    and information travel, which a client that remembers could save.
+    When a client first takes part in a new time step, it reports the diagonal of the Fisher
+    information of its samples of the step before at the model that it receives, which is then its
+    anchor. The information of earlier steps decays. The expectation over labels is exact (the
+    diagonal Gauss-Newton matrix). The first time step, and so all of static data, is without a
+    penalty. Clients hold no state here: anchor and information travel, which a client that
+    remembers could save.
 
     Attributes:
         objective: local objective.
         weight: lambda of the penalty.
         decay: gamma, the share of the earlier information that is kept at each time step.
-        steps: the time steps of the run.
     """
 
     objective: Objective
     weight: float = 100.0
     decay: float = 0.9
-    steps: TimeSteps = field(default_factory=TimeSteps)
 
     def __post_init__(self) -> None:
         Consolidation(self.weight)
@@ -49,17 +47,20 @@ class ElasticCluster:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Train with what is remembered; at the end of a time step, remember it."""
+        """Remember the time step before, then train with what is remembered."""
+        new = yield from self._remembered(hypothesis, context)
+        kept = {**hypothesis.kept, **new}
         labels = dict.fromkeys(context.participants, 0)
         chosen = candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
-        old = hypothesis.kept
-        new = (yield from self._remembered(hypothesis, context)) if self.steps.ends(context) else {}
+        steps = {c: context.step for c in context.participants if ANCHOR + c in new}
+        state = {"remembered": {**hypothesis.state.get("remembered", {}), **steps}}
         return Ranking.only(
             replace(
                 chosen,
-                trainings=tuple(self._held(training, old) for training in chosen.trainings),
-                models=(*chosen.models, *old.values()),
-                kept={**old, **new},
+                trainings=tuple(self._held(training, kept) for training in chosen.trainings),
+                models=(*chosen.models, *kept.values()),
+                kept=kept,
+                state={**hypothesis.state, **(state if steps else {})},
             )
         )
 
@@ -77,9 +78,12 @@ class ElasticCluster:
     ) -> Steps[Mapping[str, Posterior]]:
         """Anchor and Fisher information of each participant that answers."""
         (cluster,) = hypothesis.clusters
-        samples = self.objective.curvature_samples
+        view, samples = f"memory:{context.step - 1}", self.objective.curvature_samples
+        known = hypothesis.state.get("remembered", {})
         asked = [
-            Score(c, (cluster.key,), "evidence", samples=samples) for c in context.participants
+            Score(client, (cluster.key,), "evidence", view, samples)
+            for client in context.participants
+            if known.get(client, 0) < context.step
         ]
         replies = (yield Exchange.of(asked, (cluster,))) if asked else {}
         kept: dict[str, Posterior] = {}

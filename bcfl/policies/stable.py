@@ -7,12 +7,11 @@ learning rate that decays find them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.policy import Ranking, RoundContext
 from bcfl.policies.single import SingleCluster
-from bcfl.policies.time_steps import TimeSteps
 from bcfl.requests import Objective, Steps
 
 
@@ -20,17 +19,17 @@ from bcfl.requests import Objective, Steps
 class StableCluster:
     """One cluster whose clients train at the rate max(initial decay^t, least), t from 1.
 
+    t counts time steps; static data are one.
+
     Attributes:
         objective: local objective; its learning rate is the initial one.
         decay: gamma.
         least: smallest rate.
-        steps: the time steps of the run; static data are one, at the rate of t = 1.
     """
 
     objective: Objective
     decay: float = 0.8
     least: float = 5e-5
-    steps: TimeSteps = field(default_factory=TimeSteps)
 
     def __post_init__(self) -> None:
         if not 0 < self.decay <= 1:
@@ -45,8 +44,7 @@ class StableCluster:
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate without asking anything."""
-        rate = self.rate(self.steps.number(context))
-        objective = replace(self.objective, learning_rate=rate)
+        objective = replace(self.objective, learning_rate=self.rate(context.step))
         return (yield from SingleCluster(objective).associate(hypothesis, context))
 
     def rate(self, step: int) -> float:

@@ -10,10 +10,9 @@ from bcfl.decomposition import SHARED, Sparsity, decomposed, layers, restarted
 from bcfl.model import Part
 from bcfl.policies import Continue, Given
 from bcfl.policies.decomposed import DecomposedClients
-from bcfl.policies.time_steps import TimeSteps
 
 NAMES = ("a", "b", "c")
-TWO = DecomposedClients(Objective(), 3.0, TimeSteps(2))
+TWO = DecomposedClients(Objective(), 3.0)
 
 
 @pytest.fixture
@@ -29,10 +28,10 @@ def parent(model, newborn):
 
 @pytest.fixture
 def associated(context, model):
-    """Let a policy associate in a run of four rounds."""
+    """Let a policy associate; a time step has two rounds."""
 
     def of(policy, hypothesis, round):
-        here = replace(context(NAMES, round), num_rounds=4, model=model)
+        here = replace(context(NAMES, round), step=round // 2, model=model)
         with pytest.raises(StopIteration) as end:
             next(policy.associate(hypothesis, here))
         (chosen,) = end.value.value
@@ -78,16 +77,10 @@ def test_who_was_there_before_is_held(model, parent, associated):
     )
     assert not free.objective.terms
     assert {m for t in chosen.trainings for m in t.models} == {m.key for m in chosen.models}
-    later = replace(parent, kept=chosen.kept)
+    assert chosen.state == {"step": 1}
+    later = replace(parent, kept=chosen.kept, state=chosen.state)
     assert associated(TWO, later, 3).trainings[0].objective == held.objective
     assert associated(TWO, later, 3).origins[0] == Continue(0)
-
-
-def test_static_data_hold_nothing(parent, associated):
-    for round in range(4):
-        chosen = associated(DecomposedClients(Objective()), parent, round)
-        assert not chosen.kept
-        assert not any(training.objective.terms for training in chosen.trainings)
 
 
 def test_parts_are_blocks(model, linear):

@@ -55,7 +55,7 @@ def test_each_client_of_the_first_round_opens_a_cluster(linear, newborn, associa
     assert chosen.association.labels.tolist() == [0, -1, 1, 2]
     assert chosen.origins == (Continue(0),) * 3
     assert chosen.feeds.tolist() == np.eye(3).tolist()
-    assert chosen.state == {"losses": {"a": 2.0, "c": 2.0, "d": 2.0}}
+    assert chosen.state == {"losses": {"a": 2.0, "c": 2.0, "d": 2.0}, "step": 0}
     _, one = associated(DriftAssociation(Objective(), start="one"), first, losses, "acd")
     assert one.association.labels.tolist() == [0, -1, 0, 0]
 

@@ -4,7 +4,6 @@ import pytest
 
 from bcfl import Association, Hypothesis, Objective
 from bcfl.policies.stable import StableCluster
-from bcfl.policies.time_steps import TimeSteps
 
 
 @pytest.mark.parametrize(
@@ -34,10 +33,10 @@ def test_rates_fall_from_step_to_step(decay, rates):
 
 
 def test_clients_train_at_the_rate_of_the_time_step(linear, newborn, context):
-    policy = StableCluster(Objective(learning_rate=0.1), steps=TimeSteps(2))
+    policy = StableCluster(Objective(learning_rate=0.1))
     parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b"), 1))
-    for round, rate in ((0, 0.08), (1, 0.08), (2, 0.064), (3, 0.064)):
-        here = replace(context(("a", "b"), round), num_rounds=4)
+    for step, rate in ((0, 0.08), (1, 0.064)):
+        here = replace(context(("a", "b"), 3), step=step)
         with pytest.raises(StopIteration) as end:
             next(policy.associate(parent, here))
         (chosen,) = end.value.value
