@@ -75,6 +75,13 @@ def test_without_proposals_it_would_be_stuck_too():
     assert agreement(run) < 0.9
 
 
+def test_clusters_that_are_too_many_stay_empty():
+    """Training samples like a fifth cluster, but no group's local models fall into two."""
+    run = run_of("bcfl-mht-8", "label skew", 1, 6)
+    assert agreement(run) == 1.0
+    assert sorted(run.hypotheses.best.association.sizes) == [0, 0, 10, 10, 10, 10]
+
+
 def test_clients_that_are_all_alike_stay_in_one_cluster():
     """More clusters would fit the training samples better, but not the held-out ones."""
     run = run_of("bcfl-mht-8", "alike", 0, "auto")
