@@ -82,7 +82,7 @@ def rules(trial: Trial, *, curved: bool) -> Iterator[tuple[str, PredictionRule]]
 def tables(every: Sequence[Found]) -> Iterator[Table]:
     """A table for each number of rounds: means over draws, and differences in NLL and ECE."""
     for stop in dict.fromkeys(rounds for rounds, *_ in every[0]):
-        head = ["method", "prediction", *SHOWN.values(), "NLL less", "ECE less"]
+        head = ["method", "prediction", *SHOWN.values(), "NLL, difference", "ECE, difference"]
         table = Table(*head, title=f"{stop} rounds")
         rival = (stop, METHODS[0], "plug-in, tuned")
         for key in (key for key in every[0] if key[0] == stop):

@@ -5,14 +5,17 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
 from bcfl import Run
+from experiments import datasets, partitions
 from experiments.examples import (
     association_graph,
     calibration,
     misspecified_clusters,
     posterior_over_associations,
 )
+from experiments.examples import memory as memory_example
 
 
 def test_exact_and_kept_associations(capsys):
@@ -28,11 +31,29 @@ def test_exact_and_kept_associations(capsys):
     assert len(re.findall(r"client-\d", capsys.readouterr().out)) == 6
 
 
-def test_calibration_of_plain_and_tuned_rules(capsys):
-    calibration.main(rounds=4, clients=8)
+def test_calibration_of_plain_and_tuned_rules(capsys, monkeypatch):
+    monkeypatch.setattr(calibration, "METHODS", ("wecfl", "bcfl-g-w"))
+    clients = partitions.rotated(datasets.load("optdigits"), clients=8, seed=0)
+    found = calibration.found(clients, 0, (3,))
+    assert {name for _, name, _ in found} == {"wecfl", "bcfl-g-w"}
+    kinds = [label for _, name, label in found if name == "bcfl-g-w"]
+    assert kinds[:3] == ["plug-in", "plug-in, tuned", "monte-carlo"]
+    assert kinds[-2:] == ["bridge, tuned", "linearised, tuned"]
+    for kind in ("monte-carlo", "probit", "bridge"):
+        plain, tuned = (found[3, "bcfl-g-w", f"{kind}{end}"] for end in ("", ", tuned"))
+        assert tuned["nll"] < plain["nll"]
+    Console(width=300).print(*calibration.tables([found, found]))
     text = capsys.readouterr().out
-    for kind in ("plug-in", "linearised", "monte-carlo"):
-        assert text.count(kind) == 2
+    assert re.search(r"wecfl .* plug-in, tuned .* \+0\.000 ± 0\.000", text)
+
+
+def test_memories_differ_in_nothing_else(capsys, monkeypatch):
+    names = [(name, memory) for name, memory, _ in memory_example.variants()]
+    assert names[:3] == [("bcfl-g-w", one) for one in ("replace", "forget", "accumulate")]
+    monkeypatch.setattr(memory_example, "METHODS", ("bcfl-g",))
+    memory_example.main([0], rounds=1, clients=8)
+    text = capsys.readouterr().out
+    assert len(re.findall(r"bcfl-g .*(?:replace|forget|accumulate)", text)) == 6
 
 
 def test_communities_of_the_association_graph(tmp_path, capsys):
