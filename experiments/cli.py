@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands import explain, inspect, listing, run, uncertainty
+from experiments.commands import explain, inspect, listing, profile, run, uncertainty
 
 app = typer.Typer(
     help="Clustered federated learning as probabilistic data association.",
@@ -42,6 +42,7 @@ app.command()(inspect.report)
 app.command()(inspect.graph)
 app.command()(explain.explain)
 app.command()(uncertainty.uncertainty)
+app.command()(profile.profile)
 app.command("list")(listing.list_)
 
 

@@ -1,0 +1,74 @@
+"""`bcfl profile`: where the time goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from experiments.commands.shared import Debug, console, explained
+
+
+@explained
+def profile(
+    scenario: Annotated[
+        str, typer.Argument(help="Name of a scenario, or a .toml file.", metavar="SCENARIO|FILE")
+    ],
+    *,
+    methods: Annotated[
+        str | None, typer.Option(help="Methods instead, such as ifca,bcfl-g.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured, after one.")] = 3,
+    executor: Annotated[str, typer.Option(help="auto, loop or batched.")] = "auto",
+    memory: Annotated[str | None, typer.Option(help="For batched work, such as 2GB.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Measure a few rounds of each method: time by phase, work, bytes, FLOP/s."""
+    del debug
+    from dataclasses import replace
+
+    from bcfl.devices import device_named
+    from bcfl.executors.choice import executor_named
+    from bcfl.executors.memory import bytes_named
+    from experiments.files import Pair
+    from experiments.profiling import PHASES, matrix_peak, profiled
+    from experiments.runner import Setup
+    from experiments.scenario import load
+
+    chosen = load(scenario)
+    if methods is not None:
+        chosen = replace(chosen, methods=tuple(name.strip() for name in methods.split(",")))
+    if data_dir is not None:
+        chosen = replace(chosen, data=replace(chosen.data, data_dir=str(data_dir.absolute())))
+    chosen = replace(chosen, seeds=chosen.seeds[:1])
+    place, budget = str(device_named(device)), None if memory is None else bytes_named(memory)
+    setup = Setup(chosen, place, executor_named(executor), budget)
+    setup.check()
+    peak, screen = matrix_peak(place, threads), console()
+    table = Table(
+        "method",
+        *(f"{name} ms" for name in PHASES),
+        "trainings",
+        "scores",
+        "MB down",
+        "MB up",
+        title=f"{chosen.name}: mean of {rounds} rounds; {place}, {setup.executor_name} executor",
+    )
+    sentences = []
+    for name in chosen.methods:
+        federation = replace(setup.federation(Pair(name, chosen.seeds[0])), threads=threads)
+        found = profiled(federation, rounds, peak)
+        per_round = [f"{1e3 * found.seconds[phase] / rounds:.1f}" for phase in PHASES]
+        counts = [f"{done} of {asked}" for asked, done in (found.trainings, found.scores)]
+        sent = [f"{number / rounds:.2f}" for number in found.megabytes]
+        table.add_row(name, *per_round, *counts, *sent)
+        sentences.append(f"{name}: {found.in_words}")
+    screen.print(table)
+    screen.print(f"a matrix product of 1024 x 1024 reaches {peak / 1e9:.1f} GFLOP/s here")
+    for sentence in sentences:
+        screen.print(sentence, soft_wrap=True, markup=False)
