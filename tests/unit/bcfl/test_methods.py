@@ -69,9 +69,10 @@ def test_a_number_in_a_name_is_at_least_1(name):
         build(name)
 
 
-def test_one_cluster_has_no_warm_up():
-    with pytest.raises(ValueError, match="'fedavg' has one cluster: there is no warm-up"):
-        build("fedavg-w")
+@pytest.mark.parametrize("suffix", ["w", "cam", "con-para", "con-rep", "cks", "con-cks"])
+def test_one_cluster_has_nothing_that_needs_several(suffix):
+    with pytest.raises(ValueError, match=r"method 'fedavg' has one cluster: .* needs"):
+        build(f"fedavg-{suffix}")
 
 
 @pytest.mark.parametrize(
