@@ -29,7 +29,7 @@ class Consolidation:
         part: parameters that are held.
     """
 
-    weight: float = 100.0
+    weight: float = 10.0
     part: Part = ALL
     sees: ClassVar[Sees] = "parameters"
 

@@ -30,11 +30,12 @@ class DecomposedClients:
 
     Attributes:
         objective: local objective.
-        retention: lambda_2, strength of the hold.
+        retention: lambda_2, strength of the hold. The 100 of the authors goes with Adam: SGD is
+            unstable where learning rate x retention exceeds 2.
     """
 
     objective: Objective
-    retention: float = 100.0
+    retention: float = 1.0
 
     def __post_init__(self) -> None:
         Consolidation(self.retention)

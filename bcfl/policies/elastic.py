@@ -33,7 +33,7 @@ class ElasticCluster:
     """
 
     objective: Objective
-    weight: float = 100.0
+    weight: float = 10.0
     decay: float = 0.9
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ def test_who_remembers_is_held(parent, associated):
     _, chosen = associated(TWO, parent, 2, silent=("b",))
     held, free = chosen.trainings
     keys = tuple(chosen.kept[f"{what} of a"].key for what in ("anchor", "Fisher information"))
-    assert held.objective.terms == (Consolidation(100.0),)
+    assert held.objective.terms == (Consolidation(10.0),)
     assert held.references == (keys,)
     assert free.objective == Objective(curvature_samples=7)
     assert {model.key for model in chosen.models} == set(keys)
