@@ -17,7 +17,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-MODULES = ("assignment.ranking", "posteriors.curvature", "federation.methods")
+MODULES = (
+    "assignment.ranking",
+    "posteriors.curvature",
+    "federation.methods",
+    "federation.executors",
+)
 PACKAGES = ("torch", "numpy", "scipy", "lap", "laplace-torch", "backpack-for-pytorch")
 
 
