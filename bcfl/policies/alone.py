@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from bcfl.association import Association
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.policy import Continue, Given, Origin, Ranking, RoundContext, candidate
@@ -39,7 +37,7 @@ class Alone:
         opened = hypothesis
         if len(hypothesis.clusters) < len(clients):
             one = hypothesis.clusters[0]
-            everyone = Association(clients, np.arange(len(clients)), len(clients))
+            everyone = Association.unseen(clients, len(clients))
             opened = replace(hypothesis, clusters=(one,) * len(clients), association=everyone)
         made = candidate(opened, labels, self.objective, num_samples=context.num_samples)
         origins: tuple[Origin, ...] = tuple(
