@@ -26,6 +26,7 @@ class Block:
         prior: what a client is sent as its prior; has the posterior's mean, and the precision
             that the memory leaves.
         buffers: (buffers,) running statistics, which have no posterior.
+        silent: all zeros, as anybody knows who is told; it never has to be sent.
     """
 
     key: str
@@ -34,6 +35,7 @@ class Block:
     base: DiagonalGaussian
     prior: DiagonalGaussian
     buffers: Tensor
+    silent: bool = False
 
     def __repr__(self) -> str:
         return f"Block({self.name}, {self.gaussian.mean.shape[-1]} parameters, key {self.key[:8]})"

@@ -24,6 +24,8 @@ class Ledger:
         trainings_asked: trainings that hypotheses asked for.
         trainings_done: distinct trainings among them.
         bytes_down: payload sent to clients: each distinct block once per client and round.
+        parameters_run: parameters of the networks that clients evaluated or trained, each distinct
+            block once per client and round.
         bytes_up: payload of the clients' answers.
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
@@ -35,6 +37,7 @@ class Ledger:
     trainings_asked: int = 0
     trainings_done: int = 0
     bytes_down: int = 0
+    parameters_run: int = 0
     bytes_up: int = 0
     failures: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -90,14 +93,18 @@ class Ledger:
     def _download(self, client: str, keys: Sequence[str], models: Mapping[str, Posterior]) -> None:
         """Send the blocks of some models; a block that the client has already is not sent again."""
         for key in keys:
-            for block in models[key].blocks:
+            for block in (block for block in models[key].blocks if not block.silent):
                 numbers = block.gaussian.mean.numel() + block.buffers.numel()
-                self._send_once(client, block.key, numbers)
+                if self._send_once(client, block.key, numbers):
+                    self.parameters_run += block.gaussian.mean.numel()
 
-    def _send_once(self, client: str, key: str, numbers: int) -> None:
-        if (client, key) not in self._sent:
-            self._sent.add((client, key))
-            self.bytes_down += FLOAT_BYTES * numbers
+    def _send_once(self, client: str, key: str, numbers: int) -> bool:
+        """Whether the client did not have it yet."""
+        if (client, key) in self._sent:
+            return False
+        self._sent.add((client, key))
+        self.bytes_down += FLOAT_BYTES * numbers
+        return True
 
 
 def _size(slots: Sequence[Slot]) -> int:

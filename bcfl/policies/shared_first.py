@@ -56,4 +56,4 @@ def silenced(posterior: Posterior, name: str) -> Posterior:
 def _silent(block: Block) -> Block:
     point = DiagonalGaussian(torch.zeros_like(block.gaussian.mean), block.gaussian.precision)
     key = lineage_key("silent", block.key)
-    return Block(key, block.name, point, block.base, point, block.buffers)
+    return Block(key, block.name, point, block.base, point, block.buffers, silent=True)
