@@ -1,0 +1,62 @@
+"""Every method with every suffix that suits it runs and obeys the laws of associations."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bcfl.association import UNSEEN
+from bcfl.methods import DESCRIPTIONS, SUFFIXES
+from bcfl.methods.names import EXCLUSIVE
+
+CLUSTERED = ["fedavg-plus", "ifca", "fesem", "wecfl", "bcfl-g", "bcfl-c-2", "bcfl-mh-2"]
+BASES = [name.replace("-M", "-2") for name in DESCRIPTIONS if name != "bcfl-exact"]
+
+
+def suits(base, suffixes, recipe):
+    """Whether the method can be built: a base of one cluster has few suffixes."""
+    return recipe(base).num_clusters > 1 or set(suffixes) <= {"finetune"}
+
+
+def assert_runs(name, federation):
+    run = federation(name, sizes=(6, 5, 6, 5)).run(2)
+    assert not any(record.ledger.failures for record in run.records)
+    assert set(run.records[-1].evaluations) == set(run.clients)
+    for snapshot in run.state.history:
+        for association in snapshot.associations:
+            seen = association.labels != UNSEEN
+            np.testing.assert_allclose(association.serving[seen].sum(axis=1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("base", ["ifca", "wecfl", "bcfl-g"])
+def test_a_suffix_changes_a_method_that_still_runs(base, suffix, federation):
+    assert_runs(f"{base}-{suffix}", federation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("base", BASES)
+def test_any_suffix_on_any_method(base, suffix, federation, recipe):
+    if suits(base, [suffix], recipe):
+        assert_runs(f"{base}-{suffix}", federation)
+    else:
+        with pytest.raises(ValueError, match="has one cluster"):
+            recipe(f"{base}-{suffix}")
+
+
+def together():
+    """All sets of at least two suffixes that bring different things."""
+    for count in (2, 3, 4):
+        for chosen in itertools.combinations(SUFFIXES, count):
+            brought = [EXCLUSIVE[suffix] for suffix in chosen]
+            brought += ["sharing"] * ("con-cks" in chosen)
+            if len(set(brought)) == len(brought):
+                yield "-".join(chosen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffixes", list(together()))
+@pytest.mark.parametrize("base", CLUSTERED)
+def test_suffixes_go_together(base, suffixes, federation):
+    assert_runs(f"{base}-{suffixes}", federation)
