@@ -27,6 +27,6 @@ def test_candidates_are_marked_and_nothing_else_changes(linear, newborn, context
 def test_it_is_as_its_policy():
     policy = KMeansAssociation(3, Objective(local_steps=2), cluster_size=ClusterSize(2))
     assert (Partial(policy).num_clusters, Partial(policy).objective) == (3, policy.objective)
-    with pytest.raises(ValueError, match="lower"):
+    with pytest.raises(ValueError, match="does not fit 5 clients in 3 clusters"):
         Partial(policy).check(3, 5, 5)
     Partial(SingleCluster(Objective())).check(1, 5, 5)
