@@ -89,7 +89,7 @@ class BatchedScoring:
         parts = {key: np.concatenate(arrays) for key, arrays in values.items()}
         if request.statistic == "loss":
             full = samples.count[request.client]
-            return {key: loss_sum(losses, full) for key, losses in parts.items()}
+            return {key: loss_sum(parts[key], full) for key in request.models}
         return together(request, parts, samples.targets[rows.to(samples.targets.device)])
 
     def _values(
