@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bcfl.model import ALL, Part
 from bcfl.posterior import Posterior
-from bcfl.terms import Sees
+from bcfl.terms import Sees, check_weight
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Attraction:
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < float("inf"):
-            raise ValueError(f"weight must be positive and finite, got {self.weight}")
+        check_weight("weight", self.weight)
         if not self.importances or not all(
             np.isfinite(one) and one >= 0 for one in self.importances
         ):

@@ -13,12 +13,11 @@ from typing import ClassVar
 from torch import Tensor
 
 from bcfl.model import ALL, Part
-from bcfl.posterior import Posterior
-from bcfl.terms import Sees
+from bcfl.terms import Sees, SelfContained, check_weight
 
 
 @dataclass(frozen=True)
-class Consolidation:
+class Consolidation(SelfContained):
     """weight / 2 sum fisher (parameters - anchor)^2.
 
     The references are the client's own: the anchor, and a model whose parameters are the diagonal
@@ -34,15 +33,7 @@ class Consolidation:
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < float("inf"):
-            raise ValueError(f"weight must be positive and finite, got {self.weight}")
-
-    def references(
-        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
-    ) -> tuple[Posterior, ...]:
-        """None that follow from the clusters."""
-        del clusters, shares, start
-        return ()
+        check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
         """Half the squared distance from the anchor, weighted by the Fisher information."""

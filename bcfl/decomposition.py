@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
 from bcfl.model import BlockSpec, Layout, Model, Part, Slot
-from bcfl.posterior import Posterior
-from bcfl.terms import Sees
+from bcfl.terms import Sees, SelfContained, check_weight
 
 SHARED, ADAPTIVE, OWN = "shared", "adaptive", "own"
 WEIGHT = ".parametrizations.weight.original"
@@ -137,7 +136,7 @@ def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Sparsity:
+class Sparsity(SelfContained):
     """weight sum |parameters|: few of a client's own parameters differ from zero.
 
     Attributes:
@@ -150,15 +149,7 @@ class Sparsity:
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < float("inf"):
-            raise ValueError(f"weight must be positive and finite, got {self.weight}")
-
-    def references(
-        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
-    ) -> tuple[Posterior, ...]:
-        """None."""
-        del clusters, shares, start
-        return ()
+        check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
         """Summed absolute values."""

@@ -62,13 +62,29 @@ class Term(Protocol):
         ...
 
 
-def _check_weight(name: str, weight: float) -> None:
+class SelfContained:
+    """A term that needs no cluster's model but the one that the client starts from."""
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """None that follow from the clusters."""
+        del clusters, shares, start
+        return ()
+
+
+def check_weight(name: str, weight: float) -> None:
+    """Check a factor of a term.
+
+    Raises:
+        ValueError: it is not positive and finite; the message names it.
+    """
     if not 0 < weight < float("inf"):
         raise ValueError(f"{name} must be positive and finite, got {weight}")
 
 
 @dataclass(frozen=True)
-class Proximal:
+class Proximal(SelfContained):
     """weight / 2 ||parameters - start||^2: FedProx (Li et al. 2020).
 
     Attributes:
@@ -81,14 +97,7 @@ class Proximal:
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:
-        _check_weight("weight", self.weight)
-
-    def references(
-        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
-    ) -> tuple[Posterior, ...]:
-        """None but the start."""
-        del clusters, shares, start
-        return ()
+        check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
         """Half the squared distance from the start."""
@@ -118,8 +127,8 @@ class Contrast:
     part: Part = CLASSIFIER
 
     def __post_init__(self) -> None:
-        _check_weight("weight", self.weight)
-        _check_weight("temperature", self.temperature)
+        check_weight("weight", self.weight)
+        check_weight("temperature", self.temperature)
         if self.sees not in ("parameters", "outputs"):
             raise ValueError(f"sees must be 'parameters' or 'outputs', got {self.sees!r}")
 
@@ -157,7 +166,7 @@ class Sharing:
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:
-        _check_weight("weight", self.weight)
+        check_weight("weight", self.weight)
 
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str

@@ -70,7 +70,8 @@ def train_locally(
             trained, statistics = _assembled(workspace, model, phase, trained, statistics)
             again = (mean, buffers) if objective.against == "start" else (trained, statistics)
             workspace.load(*again, training=training)
-    workspace.load(trained, statistics, training=training)
+    if objective.phases:
+        workspace.load(trained, statistics, training=training)
     curvature = reported_curvature(module, model.likelihood, view, request, when)
     return Trained(trained, statistics, curvature.to(trained), len(view))
 

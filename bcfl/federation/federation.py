@@ -151,7 +151,8 @@ class Federation:
         schedule = Schedule.of(self.data, rounds)
         executor = self.engine
         if schedule.num_steps > 1:
-            executor = Stepwise([self._executor(t) for t in range(schedule.num_steps)], schedule)
+            later = [self._executor(step) for step in range(1, schedule.num_steps)]
+            executor = Stepwise([self.engine, *later], schedule)
         setting = Setting(self.seed, self.participation, self.evaluates, schedule)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):

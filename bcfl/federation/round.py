@@ -157,7 +157,6 @@ def _context(
         method.tracker.candidates_per_parent,
         {client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()},
         setting.num_rounds,
-        method.prior_precision,
         setting.step(round),
     )
 

@@ -21,8 +21,7 @@ from bcfl.additive import OWN, SHARED, additive
 from bcfl.federation import Method
 from bcfl.model import BODY, CLASSIFIER
 from bcfl.policies import ClusterSize, KMeansAssociation, Policy, WarmUp
-from bcfl.policies.borrowing import BorrowingClusters
-from bcfl.policies.frozen import Frozen
+from bcfl.policies.following import Following
 from bcfl.policies.partial import Partial
 from bcfl.policies.shared_first import SharedFirst
 from bcfl.requests import Objective
@@ -127,8 +126,10 @@ def _innermost(policy: Any, change: Any) -> Policy:  # noqa: ANN401 - policies a
         case WarmUp():
             first, then = _innermost(policy.first, change), _innermost(policy.then, change)
             return replace(policy, first=first, then=then)
-        case Frozen() | BorrowingClusters():
-            return replace(policy, policy=_innermost(policy.policy, change))
+        case Following():
+            return cast(
+                Policy, replace(cast(Any, policy), policy=_innermost(policy.policy, change))
+            )
         case _:
             return cast(Policy, change(policy))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bcfl.hypothesis import Hypothesis
 from bcfl.model import Model
-from bcfl.policies.demands import Demanding
+from bcfl.policies.following import Following
 from bcfl.policies.joint import Expansions
 from bcfl.policies.policy import Candidate, Policy, Ranking, RoundContext, trainings
 from bcfl.policies.power_prior import Expansion, borrowing_gains, expected_power
@@ -26,7 +26,7 @@ POWERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
-class BorrowingClusters:
+class BorrowingClusters(Following):
     """Follow another policy; clients also feed clusters of others, by a fractional weight.
 
     In each association of the policy the weight of client j in cluster i that it does not belong
@@ -54,30 +54,6 @@ class BorrowingClusters:
             raise ValueError(f"smallest must lie above 0 and at most at 1, got {self.smallest}")
         if self.samples is not None and self.samples < 1:
             raise ValueError(f"samples must be at least 1 or None, got {self.samples}")
-
-    @property
-    def num_clusters(self) -> int:
-        """Number of clusters of the policy."""
-        return self.policy.num_clusters
-
-    @property
-    def objective(self) -> Objective:
-        """How the clients train."""
-        return self.policy.objective
-
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse what the policy would refuse.
-
-        Args:
-            num_clusters: clusters at the start.
-            num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
-
-        Raises:
-            ValueError: it does.
-        """
-        if isinstance(self.policy, Demanding):
-            self.policy.check(num_clusters, num_clients, num_asked)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Let the policy rank, ask for gradients and curvatures, and widen its candidates."""

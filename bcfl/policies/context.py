@@ -23,7 +23,6 @@ class RoundContext:
         num_validation: validation samples of each participant; one that is not listed may have
             some.
         num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
-        prior_precision: of the prior around the network of a cluster that is new.
         step: time step that the clients' data belong to, from 0.
     """
 
@@ -35,7 +34,6 @@ class RoundContext:
     candidates_per_parent: int | None = 1
     num_validation: Mapping[str, int] = field(default_factory=dict)
     num_rounds: int | None = None
-    prior_precision: float = 1.0
     step: int = 0
 
     def share_of_rounds(self, share: float) -> int:

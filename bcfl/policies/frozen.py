@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from bcfl.association import UNSEEN
 from bcfl.hypothesis import Hypothesis
-from bcfl.policies.demands import Demanding
+from bcfl.policies.following import Following
 from bcfl.policies.policy import Policy, Ranking, RoundContext, candidate
-from bcfl.requests import Objective, Steps
+from bcfl.requests import Steps
 
 
 @dataclass(frozen=True)
-class Frozen:
+class Frozen(Following):
     """Few-shot clustering: after some rounds the clients stay where they are.
 
     The WeCFL thesis clusters in the first 10 rounds (chapters 4 to 6). Clients that were never
@@ -29,21 +29,6 @@ class Frozen:
     def __post_init__(self) -> None:
         if self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, got {self.rounds}")
-
-    @property
-    def num_clusters(self) -> int:
-        """Number of clusters of the policy."""
-        return self.policy.num_clusters
-
-    @property
-    def objective(self) -> Objective:
-        """How the clients train."""
-        return self.policy.objective
-
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse what the policy refuses; see `Demanding`."""
-        if isinstance(self.policy, Demanding):
-            self.policy.check(num_clusters, num_clients, num_asked)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by the policy, then keep what was found."""

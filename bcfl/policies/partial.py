@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bcfl.hypothesis import Hypothesis
-from bcfl.policies.demands import Demanding
+from bcfl.policies.following import Following
 from bcfl.policies.policy import Candidate, Policy, Ranking, RoundContext
-from bcfl.requests import Objective, Steps
+from bcfl.requests import Steps
 
 
 @dataclass(frozen=True)
-class Partial:
+class Partial(Following):
     """Associate by a policy; each cluster moves by its share of all samples.
 
     Equation 6 of the CAM paper (Ma et al. 2023) adds to a cluster's model the updates of its
@@ -24,21 +24,6 @@ class Partial:
     """
 
     policy: Policy
-
-    @property
-    def num_clusters(self) -> int:
-        """Number of clusters of the policy."""
-        return self.policy.num_clusters
-
-    @property
-    def objective(self) -> Objective:
-        """How the clients train."""
-        return self.policy.objective
-
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse what the policy refuses; see `Demanding`."""
-        if isinstance(self.policy, Demanding):
-            self.policy.check(num_clusters, num_clients, num_asked)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by the policy, and mark what it finds."""

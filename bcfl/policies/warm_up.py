@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.demands import Demanding
 from bcfl.policies.policy import Policy, Ranking, RoundContext
+from bcfl.policies.schedule import round_number
 from bcfl.requests import Objective, Steps
 
 
@@ -65,7 +66,6 @@ class WarmUp:
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by whichever policy this round belongs to."""
-        whole = float(self.rounds).is_integer()
-        rounds = self.rounds if whole else context.share_of_rounds(self.rounds)
-        policy = self.first if context.round < rounds else self.then
+        warming = context.round < round_number(self.rounds, context)
+        policy = self.first if warming else self.then
         return (yield from policy.associate(hypothesis, context))
