@@ -10,8 +10,9 @@ import torch
 
 from bcfl.clients import TRAIN, ClientData
 from bcfl.executors.batched_scoring import BATCHED, BatchedScoring
-from bcfl.executors.batched_training import BatchedTraining, Descent, descend
+from bcfl.executors.batched_training import BatchedTraining
 from bcfl.executors.dense import DenseNetwork
+from bcfl.executors.descent import Descent, descend
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.grouped import GroupedNetwork
 from bcfl.executors.loop import LoopExecutor

@@ -12,7 +12,7 @@ from torch import Tensor
 from bcfl.executors.dense import DenseNetwork
 from bcfl.executors.flat_module import FlatModule
 from bcfl.executors.memory import chunks
-from bcfl.executors.network import Network, weights_of
+from bcfl.executors.network import Network, Stacked, weights_of
 from bcfl.executors.samples import Samples, padded, padded_length
 from bcfl.model import Model
 from posteriors import diagonal_curvature
@@ -37,17 +37,18 @@ class Curvatures:
     kind: CurvatureKind
     memory: int
 
-    def of(self, means: Tensor, chosen: Sequence[Tensor]) -> list[Tensor]:
+    def of(self, means: Tensor, buffers: Tensor, chosen: Sequence[Tensor]) -> list[Tensor]:
         """Curvatures (parameters,), summed over each problem's samples.
 
         Side by side where all layers are fully connected, else one after the other.
 
         Args:
             means: (problems, parameters).
+            buffers: (problems, buffers) running statistics, which stay frozen.
             chosen: rows of the samples of each problem.
         """
         if not isinstance(self.network, DenseNetwork):
-            return self._one_by_one(means, chosen)
+            return self._one_by_one(means, buffers, chosen)
         groups: dict[int, list[int]] = defaultdict(list)
         for index, rows in enumerate(chosen):
             groups[padded_length(len(rows))].append(index)
@@ -74,7 +75,7 @@ class Curvatures:
         rows = rows.to(device)
         total = torch.empty_like(means)
         network.squares(
-            weights_of(self.model.layout, means),
+            Stacked(weights_of(self.model.layout, means)),
             self.samples.inputs[rows],
             self._factors(self.samples.targets[rows], real),
             weights_of(self.model.layout, total),
@@ -93,11 +94,11 @@ class Curvatures:
 
         return factors
 
-    def _one_by_one(self, means: Tensor, chosen: Sequence[Tensor]) -> list[Tensor]:
+    def _one_by_one(self, means: Tensor, buffers: Tensor, chosen: Sequence[Tensor]) -> list[Tensor]:
         workspace = FlatModule(self.model, means.device, means.dtype)
         found = []
-        for mean, rows in zip(means, chosen, strict=True):
-            module = workspace.load(mean, mean.new_zeros(0), training=False)
+        for mean, statistics, rows in zip(means, buffers, chosen, strict=True):
+            module = workspace.load(mean, statistics, training=False)
             place = rows.to(means.device)
             inputs, targets = self.samples.inputs[place], self.samples.targets[place]
             likelihood = self.model.likelihood

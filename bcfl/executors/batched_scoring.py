@@ -14,7 +14,7 @@ from torch import Tensor
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.memory import chunks
-from bcfl.executors.network import Network, weights_of
+from bcfl.executors.network import Network, Stacked
 from bcfl.executors.samples import Samples, padded, padded_length
 from bcfl.executors.scoring import CHUNK, loss_sum, losses_of, together
 from bcfl.model import Model
@@ -122,9 +122,8 @@ class BatchedScoring:
                 asking[key].append(index)
         outputs = []
         for key, which in asking.items():
-            weights = weights_of(self.model.layout, models[key].mean(self.model).unsqueeze(0))
             some = inputs if len(which) == len(pieces) else inputs[which]
-            outputs.append(self.network.outputs_of_one(weights, some))
+            outputs.append(self.network.outputs_of_one(self._stacked(models[key]), some))
         every = torch.cat([one.flatten(0, 1) for one in outputs])
         owners = [(index, key) for key, which in asking.items() for index in which]
         wanted = targets[[index for index, _ in owners]].flatten(0, 1)
@@ -132,6 +131,11 @@ class BatchedScoring:
         arrays = values.view(len(owners), -1, *values.shape[1:]).cpu().numpy()
         for (index, key), array in zip(owners, arrays, strict=True):
             yield pieces[index], key, array[: len(pieces[index].rows)]
+
+    def _stacked(self, posterior: Posterior) -> Stacked:
+        """One model, at the mean."""
+        mean, buffers = posterior.mean(self.model), posterior.buffers(self.model)
+        return Stacked.of(self.model.layout, mean.unsqueeze(0), buffers.to(mean).unsqueeze(0))
 
     def _needed(self, request: Score, outputs: Tensor, targets: Tensor) -> Tensor:
         if request.statistic != "prediction":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,76 +11,17 @@ from torch import Tensor
 
 from bcfl.executors.batched_curvature import Curvatures
 from bcfl.executors.batches import subset, training_batches
+from bcfl.executors.descent import Descent as Descent
+from bcfl.executors.descent import Problems as Problems
+from bcfl.executors.descent import descend as descend
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import chunks
-from bcfl.executors.network import Network, weights_of
+from bcfl.executors.network import Network
 from bcfl.executors.samples import Samples, padded, padded_length
-from bcfl.model import Likelihood, Model
+from bcfl.model import Model
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Train, Trained
 from posteriors.output_factors import CurvatureKind
-
-Descent = Callable[["Problems", Objective], Tensor]
-
-
-@dataclass(frozen=True, eq=False)
-class Problems:
-    """Trainings of one objective with batches of one padded length.
-
-    Attributes:
-        network: evaluated for all of them at one time.
-        model: its architecture.
-        samples: the clients' training samples.
-        parameters: (problems, parameters) to start from.
-        pull: (problems, parameters) precision of the prior per sample, or None without prior term.
-        rows: (steps, problems, batch) which samples each step uses.
-        shares: (problems, batch) weight of each of them: 1 / batch size, or 0 for padding.
-    """
-
-    network: Network
-    model: Model
-    samples: Samples
-    parameters: Tensor
-    pull: Tensor | None
-    rows: Tensor
-    shares: Tensor
-
-    def slope(self, targets: Tensor) -> Callable[[Tensor], Tensor]:
-        """From outputs to the gradient of the mean loss of each problem."""
-        return lambda outputs: loss_slope(self.model.likelihood, outputs, targets, self.shares)
-
-
-def loss_slope(likelihood: Likelihood, outputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
-    """Gradient in the outputs of the weighted negative log-likelihood.
-
-    Args:
-        likelihood: what the outputs are parameters of.
-        outputs: (problems, batch, outputs).
-        targets: (problems, batch), or (problems, batch, outputs) for `gaussian`.
-        shares: (problems, batch) weight of each sample.
-    """
-    if likelihood == "gaussian":
-        return (outputs - targets.reshape(outputs.shape)) * shares.unsqueeze(2)
-    slope = outputs.softmax(dim=2) * shares.unsqueeze(2)
-    return slope.scatter_add_(2, targets.unsqueeze(2), -shares.unsqueeze(2))
-
-
-def descend(problems: Problems, objective: Objective) -> Tensor:
-    """SGD with momentum for all problems; (problems, parameters) where they end."""
-    anchor, layout = problems.parameters, problems.model.layout
-    parameters, velocity = anchor.clone(), torch.zeros_like(anchor)
-    gradients = torch.empty_like(anchor)
-    weights, into = weights_of(layout, parameters), weights_of(layout, gradients)
-    for rows in problems.rows:
-        slope = problems.slope(problems.samples.targets[rows])
-        problems.network.gradients(weights, problems.samples.inputs[rows], slope, into)
-        if objective.weight_decay:
-            gradients.add_(parameters, alpha=objective.weight_decay)
-        if problems.pull is not None:
-            gradients.addcmul_(problems.pull, parameters - anchor)
-        velocity.mul_(objective.momentum).add_(gradients)
-        parameters.add_(velocity, alpha=-objective.learning_rate)
-    return parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +60,22 @@ class BatchedTraining:
             with torch.no_grad():
                 for part in chunks(group, each, self.memory):
                     problems = self._problems(part, models, objective, length, when)
-                    means = self.descent(problems, objective)
-                    answers |= self._answers(part, models, means, when)
+                    means, buffers = self.descent(problems, objective)
+                    answers |= self._answers(part, means, buffers, when)
         return answers
 
     def _groups(
         self, requests: Sequence[Train]
     ) -> Iterator[tuple[Objective, int, Sequence[Train]]]:
-        """Trainings of one objective and padded length, in an order that depends on them alone."""
+        """Trainings of one objective and batch length, in an order that depends on them alone.
+
+        Batches are padded, except where padding would change what a network gives.
+        """
         groups: dict[tuple[Objective, int], list[Train]] = defaultdict(list)
         for request in sorted(requests, key=lambda one: (one.client, one.start)):
             size = min(request.objective.batch_size, self.samples.count[request.client])
-            groups[request.objective, padded_length(size)].append(request)
+            length = size if self.network.mixes_samples else padded_length(size)
+            groups[request.objective, length].append(request)
         for (objective, length), group in groups.items():
             yield objective, length, group
 
@@ -158,6 +103,7 @@ class BatchedTraining:
                 drawn[request.client] = padded(rows + self.samples.first[request.client], length)
         starts = [models[request.start] for request in requests]
         parameters = torch.stack([start.mean(self.model) for start in starts])
+        buffers = torch.stack([start.buffers(self.model) for start in starts])
         pull = None
         if objective.prior_weight > 0:
             scales = objective.prior_weight / torch.tensor(counts, dtype=torch.float64)
@@ -169,6 +115,7 @@ class BatchedTraining:
             self.model,
             self.samples,
             parameters,
+            buffers.to(parameters),
             pull,
             torch.stack([drawn[request.client] for request in requests], dim=1).to(device),
             (real.to(parameters.dtype) / sizes.unsqueeze(1)).to(device),
@@ -177,23 +124,21 @@ class BatchedTraining:
     def _answers(
         self,
         requests: Sequence[Train],
-        models: Mapping[str, Posterior],
         means: Tensor,
+        buffers: Tensor,
         when: tuple[int, int],
     ) -> Outcomes:
         counts = [self.samples.count[request.client] for request in requests]
-        curvatures = self._curvatures(requests, means, when)
+        curvatures = self._curvatures(requests, means, buffers, when)
         return {
-            request: Trained(
-                mean.clone(), models[request.start].buffers(self.model), curvature.to(mean), count
-            )
-            for request, mean, curvature, count in zip(
-                requests, means, curvatures, counts, strict=True
+            request: Trained(mean.clone(), statistics.clone(), curvature.to(mean), count)
+            for request, mean, statistics, curvature, count in zip(
+                requests, means, buffers, curvatures, counts, strict=True
             )
         }
 
     def _curvatures(
-        self, requests: Sequence[Train], means: Tensor, when: tuple[int, int]
+        self, requests: Sequence[Train], means: Tensor, buffers: Tensor, when: tuple[int, int]
     ) -> Sequence[Tensor]:
         """What each client reports of its likelihood, by the objective that all share."""
         objective = requests[0].objective
@@ -210,5 +155,5 @@ class BatchedTraining:
         kind: CurvatureKind = "ggn" if objective.curvature == "ggn" else "empirical_fisher"
         work = Curvatures(self.network, self.model, self.samples, kind, self.memory)
         scales = [count / len(rows) for count, rows in zip(counts, chosen, strict=True)]
-        found = work.of(means, chosen)
+        found = work.of(means, buffers, chosen)
         return [curvature * scale for curvature, scale in zip(found, scales, strict=True)]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bcfl.executors.chain import chain_of
-from bcfl.executors.network import Weights
+from bcfl.executors.network import Stacked, Weights
 from bcfl.model import Model
 
 ACTIVATIONS: Mapping[type[nn.Module], Callable[[Tensor], Tensor]] = {
@@ -81,19 +81,25 @@ class DenseNetwork:
                     return None
         return cls(tuple(layers)) if layers else None
 
-    def outputs(self, weights: Weights, inputs: Tensor) -> Tensor:
+    @property
+    def mixes_samples(self) -> bool:
         """See `Network`."""
-        return self._values(weights, inputs)[-1]
+        return False
 
-    def outputs_of_one(self, weights: Weights, inputs: Tensor) -> Tensor:
+    def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
+        """See `Network`."""
+        return self._values(stacked.weights, inputs)[-1]
+
+    def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`; a product for each client, as a client alone would do it."""
-        many = [weight.expand(len(inputs), *weight.shape[1:]) for weight in weights]
-        return self.outputs(many, inputs)
+        many = [weight.expand(len(inputs), *weight.shape[1:]) for weight in stacked.weights]
+        return self._values(many, inputs)[-1]
 
     def gradients(
-        self, weights: Weights, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
+        self, stacked: Stacked, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
         """See `Network`."""
+        weights = stacked.weights
         values = self._values(weights, inputs)
         delta = slope(values[-1])
         for index, layer in reversed(list(enumerate(self.layers))):
@@ -106,7 +112,7 @@ class DenseNetwork:
 
     def squares(
         self,
-        weights: Weights,
+        stacked: Stacked,
         inputs: Tensor,
         factors: Callable[[Tensor], Tensor],
         into: Weights,
@@ -117,11 +123,12 @@ class DenseNetwork:
         over both, a product of matrices of squares.
 
         Args:
-            weights: of each problem.
+            stacked: models.
             inputs: (problems, batch, *shape).
             factors: from outputs (problems, batch, outputs) to (columns, problems, batch, outputs).
-            into: where the sums go, shaped as `weights`.
+            into: where the sums go, shaped as the weights.
         """
+        weights = stacked.weights
         values = self._values(weights, inputs)
         columns = factors(values[-1])
         for index, layer in reversed(list(enumerate(self.layers))):

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from torch import Tensor
 
-from bcfl.model import Layout
+from bcfl.layout import Layout, Slot
 
 Weights: TypeAlias = Sequence[Tensor]
 """One tensor (problems, *shape) for each parameter tensor of the model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Many models of one architecture.
+
+    Attributes:
+        weights: their parameters.
+        buffers: their running statistics, (problems, *shape) each.
+        training: whether layers normalise by the statistics of the batch, and move the running
+            ones towards them, in place.
+    """
+
+    weights: Weights
+    buffers: Sequence[Tensor] = ()
+    training: bool = False
+
+    @classmethod
+    def of(cls, layout: Layout, parameters: Tensor, buffers: Tensor) -> Stacked:
+        """Views of parameters (problems, parameters) and buffers (problems, buffers)."""
+        return cls(weights_of(layout, parameters), _views(layout.buffers, buffers))
 
 
 class Network(Protocol):
@@ -19,35 +41,45 @@ class Network(Protocol):
     What one problem gives never depends on the problems beside it, beyond rounding.
     """
 
-    def outputs(self, weights: Weights, inputs: Tensor) -> Tensor:
+    @property
+    def mixes_samples(self) -> bool:
+        """Whether samples of a training batch change what the others give; padding must not."""
+        ...
+
+    def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """(problems, batch, outputs) for inputs (problems, batch, *shape)."""
         ...
 
-    def outputs_of_one(self, weights: Weights, inputs: Tensor) -> Tensor:
-        """The outputs of one model, whose weights are (1, *shape), on the samples of many."""
+    def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
+        """The outputs of one model, whose tensors are (1, *shape), on the samples of many."""
         ...
 
     def gradients(
         self,
-        weights: Weights,
+        stacked: Stacked,
         inputs: Tensor,
         slope: Callable[[Tensor], Tensor],
         into: Weights,
     ) -> None:
         """Write the gradients of each problem's loss in its weights.
 
+        Layers are in training mode, unless batches hold one sample: it has no variance, so running
+        statistics stay as they are.
+
         Args:
-            weights: of each problem.
+            stacked: models; their running statistics move.
             inputs: (problems, batch, *shape).
             slope: from outputs to the gradient of the loss in them, both
                 (problems, batch, outputs).
-            into: where the gradients go, shaped as `weights`.
+            into: where the gradients go, shaped as the weights.
         """
         ...
 
 
 def weights_of(layout: Layout, parameters: Tensor) -> list[Tensor]:
     """Views (problems, *shape) of the tensors inside parameters (problems, parameters)."""
-    return [
-        parameters[:, slot.start : slot.stop].view(-1, *slot.shape) for slot in layout.parameters
-    ]
+    return _views(layout.parameters, parameters)
+
+
+def _views(slots: Sequence[Slot], flat: Tensor) -> list[Tensor]:
+    return [flat[:, slot.start : slot.stop].view(-1, *slot.shape) for slot in slots]

@@ -27,10 +27,25 @@ IMAGES = Model(
     (1, 2, 2),
     3,
 )
+NORMALISED = Model(
+    "normalised",
+    lambda: nn.Sequential(
+        nn.Conv2d(1, 3, 2),
+        nn.BatchNorm2d(3, momentum=0.3, eps=1e-3),
+        nn.Tanh(),
+        nn.Flatten(),
+        nn.Linear(12, 5),
+        nn.BatchNorm1d(5),
+        nn.Tanh(),
+        nn.Linear(5, 3),
+    ),
+    (1, 3, 3),
+    3,
+)
 REGRESSION = Model(
     "regression", lambda: nn.Sequential(nn.Linear(4, 2)), (4,), 2, likelihood="gaussian"
 )
-MODELS = {"dense": DENSE, "images": IMAGES, "regression": REGRESSION}
+MODELS = {"dense": DENSE, "images": IMAGES, "normalised": NORMALISED, "regression": REGRESSION}
 
 sizes = st.lists(st.integers(1, 40), min_size=1, max_size=6)
 objectives = st.builds(
@@ -84,6 +99,7 @@ def test_trainings_are_those_of_the_loop(name, counts, objective, memory):
         one, other = wanted[request], found[request]
         torch.testing.assert_close(other.mean, one.mean, rtol=1e-9, atol=1e-11)
         torch.testing.assert_close(other.curvature, one.curvature, rtol=1e-8, atol=1e-11)
+        torch.testing.assert_close(other.buffers, one.buffers, rtol=1e-9, atol=1e-11)
         assert other.num_samples == one.num_samples
 
 

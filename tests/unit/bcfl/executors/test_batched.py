@@ -38,7 +38,12 @@ def frozen():
             ),
             GroupedNetwork,
         ),
-        (of_layers(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), type(None)),
+        (of_layers(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), GroupedNetwork),
+        (of_layers(nn.BatchNorm2d(1), nn.Flatten(), shape=(1, 1, 2)), GroupedNetwork),
+        (of_layers(nn.BatchNorm1d(3, momentum=None), nn.Linear(3, 2)), type(None)),
+        (of_layers(nn.BatchNorm1d(3, track_running_stats=False), nn.Linear(3, 2)), type(None)),
+        (of_layers(nn.BatchNorm1d(3, affine=False), nn.Linear(3, 2)), type(None)),
+        (of_layers(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2)), type(None)),
         (of_layers(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 2)), type(None)),
         (of_layers(nn.Linear(3, 2), shape=(3, 3)), type(None)),
         (of_layers(*[nn.Linear(3, 3)] * 2), type(None)),
@@ -74,9 +79,10 @@ def test_what_is_left_to_the_loop(linear, clients, newborn):
     assert torch.equal(found[left[3]].mean, wanted[left[3]].mean)
 
 
-def test_a_model_that_is_not_known_is_left_to_the_loop(batch_norm, clients, newborn):
-    executor = BatchedExecutor.on(clients, batch_norm, 0, CPU, torch.float32)
-    start = newborn(batch_norm)
+def test_a_model_that_is_not_known_is_left_to_the_loop(clients, newborn):
+    averaging = of_layers(nn.BatchNorm1d(3, momentum=None), nn.Linear(3, 2))
+    executor = BatchedExecutor.on(clients, averaging, 0, CPU, torch.float32)
+    start = newborn(averaging)
     request = Train("c1", start.key, Objective(2, 4))
     assert not executor.supports(request)
     found = executor.answer([request], {start.key: start}, 0)[request]
@@ -111,7 +117,9 @@ def test_lengths_are_few():
         (of_layers(nn.Linear(3, 2)), "cpu", "batched"),
         (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cpu", "loop"),
         (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cuda", "batched"),
-        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cuda", "loop"),
+        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cpu", "loop"),
+        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cuda", "batched"),
+        (of_layers(nn.LayerNorm(3), nn.Linear(3, 2)), "cuda", "loop"),
     ],
 )
 def test_auto_depends_on_model_and_device(model, device, name):
