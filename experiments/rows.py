@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bcfl import FederationState, RoundRecord
     from bcfl.association import Association
+    from bcfl.prediction import PredictionSums
 
 Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")
@@ -39,6 +40,7 @@ def round_row(
     record: RoundRecord,
     groups: Mapping[str, int] | None,
     seconds: float,
+    held_out: Mapping[str, PredictionSums] | None = None,
 ) -> Row:
     """What is kept of a round.
 
@@ -47,8 +49,9 @@ def round_row(
         record: what happened in it.
         groups: true group of each client, None where there are none.
         seconds: wall-clock time of the whole round, its share of logging included.
+        held_out: what the model of each client made of samples that no client holds.
     """
-    from experiments.metrics import summarise
+    from experiments.metrics import macro_f1_per_client, summarise
 
     leading = record.snapshot.associations[0]
     hypotheses = state.hypotheses
@@ -57,6 +60,7 @@ def round_row(
     row = {
         "round": record.round,
         **summarise(record.evaluations),
+        "hold_out_f1": macro_f1_per_client(held_out or {}),
         **_agreement(leading, groups),
         "cluster_sizes": leading.sizes.tolist(),
         "clusters_used": int((leading.sizes > 0).sum()),

@@ -17,6 +17,7 @@ from bcfl.executors import Choice, ExecutorName
 from bcfl.methods import Settings, UnknownMethodError, build
 from experiments import datasets, models, partitions, rows
 from experiments.files import Pair, PairFiles, locked, write_aside
+from experiments.generalisation import HoldOut
 
 if TYPE_CHECKING:
     from experiments.datasets import Dataset
@@ -110,6 +111,10 @@ class Setup:
             memory=self.memory,
         )
 
+    def hold_out(self, federation: Federation, seed: int) -> HoldOut | None:
+        """The samples that no client of a federation holds; None if its partition has none."""
+        return HoldOut.of(self.dataset, self.partition(seed), federation)
+
     def check(self) -> None:
         """Build everything once, so that whatever is wrong shows before work starts.
 
@@ -143,6 +148,7 @@ class Log:
         pair: the method and seed.
         files: where to write.
         watch: whom to tell.
+        hold_out: samples that no client holds, if there are any.
         since: when the round began.
     """
 
@@ -150,6 +156,7 @@ class Log:
     pair: Pair
     files: PairFiles
     watch: Watch
+    hold_out: HoldOut | None = None
     since: float = field(default_factory=perf_counter)
 
     def __call__(self, state: FederationState, record: RoundRecord) -> None:
@@ -159,8 +166,9 @@ class Log:
             Interrupted: the run is to stop, and there are rounds left.
         """
         groups = self.setup.partition(self.pair.seed).groups
+        held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
-        row = rows.round_row(state, record, groups, now - self.since)
+        row = rows.round_row(state, record, groups, now - self.since, held_out)
         self.since = now
         rows.append(self.files.metrics, row)
         self.watch.did_round(self.pair, row)
@@ -192,7 +200,7 @@ def run_pair(setup: Setup, pair: Pair, files: PairFiles, watch: Watch) -> None:
         federation = setup.federation(pair)
         state = _restored(federation, files)
         watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
-        log = Log(setup, pair, files, watch)
+        log = Log(setup, pair, files, watch, setup.hold_out(federation, pair.seed))
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
         _write_graphs(run, files)
 

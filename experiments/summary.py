@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LAST_ROUNDS = 3
 AVERAGED = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
-OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness")
+OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness", "macro_f1", "hold_out_f1")
 SUMMED = ("trainings_asked", "trainings_done")
 SCALARS = (
     "accuracy",
@@ -25,6 +25,7 @@ SCALARS = (
     "nll",
     "ece",
     "brier",
+    "hold_out_f1",
     "ari",
     "ami",
     "homogeneity",
@@ -45,8 +46,9 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     """The metrics of one method with one seed.
 
     Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
-    of all rounds, so that clusters found early count; seconds and trainings are sums over all
-    rounds.
+    of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
+    clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
+    5); seconds and trainings are sums over all rounds.
 
     Args:
         rounds: at least one round.
@@ -58,6 +60,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     return {
         **averaged,
         **always,
+        "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
         "seconds": sum(row["seconds"]["total"] for row in rounds),
         **summed,
     }
@@ -119,3 +122,7 @@ def write_summary(plan: Plan, files: RunFiles) -> None:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None
+
+
+def _distance(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else abs(one - other)

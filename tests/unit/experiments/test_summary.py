@@ -10,6 +10,7 @@ from experiments import compare, summary
 from experiments.files import Pair
 from experiments.rows import COUNTS
 
+F1 = [(0.5, 0.7), (0.8, 0.3), (0.7, 0.4), (0.8, 0.2)]
 ACCURACY = {0: [0.1, 0.2, 0.6, 0.9], 1: [0.5, 0.5, 0.5, 0.8]}
 
 
@@ -32,6 +33,7 @@ def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
     assert set(seed) == {
         *("accuracy", "macro_f1", "ari", "ami", "nll", "ece"),
         *("mean_ari", "mean_ami", "mean_homogeneity", "mean_completeness"),
+        *("mean_macro_f1", "mean_hold_out_f1", "learning_gap"),
         *("seconds", "trainings_asked", "trainings_done"),
     }
 
@@ -43,6 +45,16 @@ def test_agreement_is_averaged_over_all_rounds_too():
     assert summary.of_seed([row(1, 0.5, ari=None), *done])["mean_ari"] is None
     older = [{name: v for name, v in one.items() if name != "homogeneity"} for one in done]
     assert summary.of_seed(older)["mean_homogeneity"] is None
+
+
+def test_the_learning_gap_lies_between_means_over_all_rounds():
+    done = [row(n, 0.5) | {"macro_f1": f1, "hold_out_f1": g} for n, (f1, g) in enumerate(F1, 1)]
+    found = summary.of_seed(done)
+    assert found["mean_macro_f1"] == pytest.approx(0.7)
+    assert found["mean_hold_out_f1"] == pytest.approx(0.4)
+    assert found["learning_gap"] == pytest.approx(0.3)
+    unknown = [one | {"hold_out_f1": None} for one in done]
+    assert summary.of_seed(unknown)["learning_gap"] is None
 
 
 def test_a_score_that_is_not_known_stays_unknown():
