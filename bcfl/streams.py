@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bcfl.clients import ClientData, View
+from bcfl.clients import TRAIN, VALIDATION, ClientData, View
+
+VALIDATION_MEMORY = "validation-memory"
 
 
 def view_name(name: str, step: int) -> str:
@@ -23,19 +25,33 @@ def num_steps(clients: Iterable[ClientData]) -> int:
 
 
 def at_step(data: ClientData, step: int) -> ClientData:
-    """What a client has at a step, under the plain names, with its past as `memory:STEP`.
+    """What a client has at a step, under the plain names, with its past beside it.
+
+    The past is the training samples of each earlier step that brought some, as `memory:STEP`, and
+    the validation samples that the client then had, if any, as `validation-memory:STEP`.
 
     Args:
         data: the client with all its steps.
         step: number of the step, from 0.
     """
+    views = _present(data, step)
+    for earlier in range(step):
+        name = view_name(TRAIN, earlier)
+        if name in data.views:
+            views[f"memory:{earlier}"] = data.views[name]
+        held_out = _present(data, earlier).get(VALIDATION)
+        if held_out is not None:
+            views[f"{VALIDATION_MEMORY}:{earlier}"] = held_out
+    return ClientData(data.client, views, data.group)
+
+
+def _present(data: ClientData, step: int) -> dict[str, View]:
+    """The newest view of each kind up to a step, under the plain names."""
     views: dict[str, View] = {}
     for name, view in sorted(data.views.items(), key=lambda item: _step(item[0])):
         if _step(name) <= step:
             views[name.partition(":")[0]] = view
-    past = {view_name("train", earlier): earlier for earlier in range(step)}
-    views |= {f"memory:{t}": data.views[name] for name, t in past.items() if name in data.views}
-    return ClientData(data.client, views, data.group)
+    return views
 
 
 def _step(name: str) -> int:
@@ -67,6 +83,10 @@ class Schedule:
     def step(self, round: int) -> int:
         """The time step of a round; later rounds belong to the last."""
         return min(round * self.num_steps // self.num_rounds, self.num_steps - 1)
+
+    def rounds(self, step: int) -> int:
+        """Number of rounds of a time step."""
+        return sum(self.step(round) == step for round in range(self.num_rounds))
 
     def begins(self, round: int) -> bool:
         """Whether a round is the first of its time step."""

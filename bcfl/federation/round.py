@@ -49,6 +49,10 @@ class Setting:
         """Time step of a round."""
         return 0 if self.schedule is None else self.schedule.step(round)
 
+    def rounds_in_step(self, round: int) -> int | None:
+        """Rounds of the time step of a round, if known."""
+        return None if self.schedule is None else self.schedule.rounds(self.schedule.step(round))
+
     def begins(self, round: int) -> bool:
         """Whether the clients' data may have changed since the round before."""
         return self.schedule is None or self.schedule.begins(round)
@@ -158,6 +162,7 @@ def _context(
         {client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()},
         setting.num_rounds,
         setting.step(round),
+        setting.rounds_in_step(round),
     )
 
 

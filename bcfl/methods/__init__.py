@@ -15,6 +15,7 @@
 | ewc, ssgd | one cluster | 1 | flat |
 | apd | one cluster per client, some weights shared | 1 | flat |
 | faacl, faacl-h | each client alone, then support tests and mutual merges | 1 | flat |
+| c-faacl | the same; in later time steps devices search for the concept of their data | 1 | flat |
 | bcfl-asym | as bcfl-g; clusters borrow from clients of others | 1 | Laplace |
 | bcfl-g | log association weight | 1 | Laplace |
 | bcfl-c-M | M best, merged | 1 | Laplace |

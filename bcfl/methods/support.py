@@ -7,6 +7,7 @@ from dataclasses import replace
 from bcfl.federation import Method
 from bcfl.methods.bayesian import bcfl_g
 from bcfl.policies.borrowing import BorrowingClusters
+from bcfl.policies.continual import ContinualClusters
 from bcfl.policies.faacl import SupportedClusters
 from bcfl.settings import Settings
 
@@ -19,6 +20,12 @@ def faacl(settings: Settings) -> Method:
 def faacl_hierarchical(settings: Settings) -> Method:
     """FAACL, hierarchical: clusters meet level by level."""
     return _faacl(SupportedClusters(settings.flat, hierarchical=True), settings)
+
+
+def continual_faacl(settings: Settings) -> Method:
+    """C-FAACL: hierarchical FAACL at first, then devices search for the concept of new data."""
+    policy = SupportedClusters(settings.flat, hierarchical=True)
+    return replace(_faacl(policy, settings), policy=ContinualClusters(policy), name="c-faacl")
 
 
 def bcfl_asymmetric(settings: Settings) -> Method:

@@ -24,6 +24,7 @@ class RoundContext:
             some.
         num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
         step: time step that the clients' data belong to, from 0.
+        rounds_in_step: rounds of that time step; None where nobody knows.
     """
 
     round: int
@@ -35,6 +36,7 @@ class RoundContext:
     num_validation: Mapping[str, int] = field(default_factory=dict)
     num_rounds: int | None = None
     step: int = 0
+    rounds_in_step: int | None = None
 
     def share_of_rounds(self, share: float) -> int:
         """So many rounds as make up a share of the run, at least one if the share is above 0.

@@ -95,7 +95,7 @@ class SupportedClusters:
             while level < wanted:
                 clustering = replace(clustering, partitions=paired(clustering.partitions))
                 level += 1
-            clustering, found = yield from self._pass(hypothesis, clustering, number, context)
+            clustering, found = yield from self.tested(hypothesis, clustering, number, context)
             findings.append(found)
         if findings and not self.hierarchical:
             settled = findings[-1].complete and clustering.same_as(before)
@@ -103,9 +103,9 @@ class SupportedClusters:
         clustering = self._welcome(clustering, newcomers, level)
         left = self.repeats if before.members and newcomers else left
         remembered = {"level": level, "settled": settled, "passes_left": left}
-        chosen = self._candidate(hypothesis, clustering, context)
+        chosen = self.planned(hypothesis, clustering, context)
         chosen = replace(chosen, state={**chosen.state, **remembered})
-        return replace(Ranking.only(chosen), facts=_facts(clustering, findings))
+        return replace(Ranking.only(chosen), facts=support_facts(clustering, findings))
 
     def _schedule(self, context: RoundContext, devices: int) -> LevelSchedule:
         """Which levels are tested when, after the cold start."""
@@ -114,10 +114,17 @@ class SupportedClusters:
         repeats = self.repeats if self.hierarchical else rounds
         return LevelSchedule(levels, rounds, repeats)
 
-    def _pass(
+    def tested(
         self, hypothesis: Hypothesis, clustering: Clustering, number: int, context: RoundContext
     ) -> Steps[tuple[Clustering, Findings]]:
-        """Test support and merge, once."""
+        """Test support between the clusters of each partition, and merge mutual supporters, once.
+
+        Args:
+            hypothesis: has the clusters' models.
+            clustering: the clusters.
+            number: of the pass within the round, from 0.
+            context: the round.
+        """
         models = [hypothesis.clusters[source] for source in clustering.sources]
         found = yield from self.testing.find(
             models, clustering.members, clustering.partitions, clustering.support, context
@@ -133,7 +140,7 @@ class SupportedClusters:
             clustering = clustering.joined_by(client, partition)
         return clustering
 
-    def _candidate(
+    def planned(
         self, hypothesis: Hypothesis, clustering: Clustering, context: RoundContext
     ) -> Candidate:
         """Members and supporters train from a cluster's model; members are served by it."""
@@ -180,7 +187,7 @@ def contributors(clustering: Clustering, cluster: int, participants: Iterable[st
     return sorted(devices & set(participants))
 
 
-def _facts(clustering: Clustering, findings: list[Findings]) -> Mapping[str, float]:
+def support_facts(clustering: Clustering, findings: list[Findings]) -> Mapping[str, float]:
     """What is worth logging; devices that are unable to support or be supported are a warning."""
     facts = {
         "clusters": float(len(clustering.members)),

@@ -88,12 +88,7 @@ def merge_mutual(
         supporters: of a merged cluster: those that both parents had (the thesis), or none, and
             nobody keeps a parent as its supporter (the program).
     """
-    couples: dict[int, int] = {}
-    taken: set[int] = set()
-    for one, other in combinations(range(len(before.members)), 2):
-        if not {one, other} & taken and before.support.mutual(one, other):
-            couples[one] = other
-            taken |= {one, other}
+    couples = _couples(before)
     gone = set(couples.values())
     living = [index for index in range(len(before.members)) if index not in gone]
     sources = {
@@ -114,6 +109,30 @@ def merge_mutual(
         tuple(before.partitions[index] for index in living),
         _remapped(before.support, couples, living, supporters),
     )
+
+
+def places_after_merging(before: Clustering) -> tuple[int, ...]:
+    """For each cluster, its number after `merge_mutual`; both parents have that of their child.
+
+    Args:
+        before: clusters and their support.
+    """
+    couples = _couples(before)
+    living = [i for i in range(len(before.members)) if i not in set(couples.values())]
+    names = {old: new for new, old in enumerate(living)}
+    names |= {second: names[first] for first, second in couples.items()}
+    return tuple(names[index] for index in range(len(before.members)))
+
+
+def _couples(before: Clustering) -> dict[int, int]:
+    """Clusters that merge, by the first of each pair."""
+    couples: dict[int, int] = {}
+    taken: set[int] = set()
+    for one, other in combinations(range(len(before.members)), 2):
+        if not {one, other} & taken and before.support.mutual(one, other):
+            couples[one] = other
+            taken |= {one, other}
+    return couples
 
 
 def _remapped(

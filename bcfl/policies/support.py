@@ -122,8 +122,24 @@ class SupportTesting:
         return self._findings(answers, before)
 
     def _score(self, client: str, models: Sequence[Posterior], pair: Pair) -> Score:
-        keys = tuple(models[index].key for index in pair)
-        return Score(client, keys, "support", VALIDATION, epsilon=self.epsilon, loss=self.loss)
+        own, offered = (models[index].key for index in pair)
+        return self.score(client, own, offered, VALIDATION)
+
+    def score(
+        self, client: str, own: str, offered: str, view: str, samples: int | None = None
+    ) -> Score:
+        """Ask a client whether a model is no worse for it than its own.
+
+        Args:
+            client: its name.
+            own: key of its own model.
+            offered: key of the other one.
+            view: which of its samples.
+            samples: at most so many of them; None is all.
+        """
+        return Score(
+            client, (own, offered), "support", view, samples, epsilon=self.epsilon, loss=self.loss
+        )
 
     def _findings(
         self, answers: Mapping[Pair, Mapping[str, SupportTest]], before: Support
