@@ -9,6 +9,8 @@ from assignment import SolverName
 from bcfl.aggregation import Aggregation
 from bcfl.model import Layers
 from bcfl.policies.capacity import FREE, ClusterSize
+from bcfl.policies.drift import check_delta
+from bcfl.policies.support import SupportTesting
 from bcfl.policies.temperature import Temperature
 from bcfl.requests import Curvature, Objective
 
@@ -53,6 +55,9 @@ class Settings:
         additive_aggregation: `cluster_mean`: the clusters' own networks become the means of their
             clients', as in the released code of CAM; `partial`: they move by their share of all
             samples, as in the paper (equation 6).
+        epsilon: by how much a supporter's model may be worse in FAACL's tests, nats per sample.
+        alpha: significance level of these tests.
+        delta: bound of FedDrift on losses, nats per sample.
         additive_update: whether the two networks of `-cam` methods are trained `simultaneous`ly,
             each against the other as it was sent (the paper); `alternating`, the shared one
             against the updated own one (the released code of IFCA-CAM); or as one, `joint`ly.
@@ -82,6 +87,9 @@ class Settings:
     additive_warm_up: float = 0.3
     additive_aggregation: AdditiveAggregation = "cluster_mean"
     additive_update: AdditiveUpdate = "simultaneous"
+    epsilon: float = 0.7
+    alpha: float = 0.1
+    delta: float = 0.25
 
     def __post_init__(self) -> None:
         if self.num_clusters != "auto" and not isinstance(self.num_clusters, int):
@@ -100,6 +108,8 @@ class Settings:
                 raise ValueError(
                     f"{name} must be one of {', '.join(values)}, got {getattr(self, name)!r}"
                 )
+        SupportTesting(self.epsilon, self.alpha)
+        check_delta(self.delta)
         if self.warm_up_rounds < 0:
             raise ValueError(f"warm_up_rounds must be at least 0, got {self.warm_up_rounds}")
         held_out = self.num_clusters == "auto" or self.temperature == "auto"

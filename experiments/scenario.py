@@ -100,6 +100,9 @@ class Scenario:
             aggregation=Aggregation(rules.fusion, rules.memory, rules.decay),
             prior_precision=rules.prior_precision,
             warm_up_rounds=rules.warm_up_rounds,
+            epsilon=rules.epsilon,
+            alpha=rules.alpha,
+            delta=rules.delta,
         )
 
     def table(self) -> dict[str, Any]:

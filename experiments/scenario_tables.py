@@ -71,6 +71,9 @@ class Rules:
         decay: share that the memory `forget` keeps per round.
         prior_precision: of the prior around the initial network, per parameter.
         warm_up_rounds: rounds of K-means on local models in `-w` methods.
+        epsilon: by how much a supporter's model may be worse in FAACL's tests, nats per sample.
+        alpha: significance level of these tests.
+        delta: bound of FedDrift on losses, nats per sample.
         checkpoint_every: rounds between checkpoints.
     """
 
@@ -93,6 +96,9 @@ class Rules:
     decay: float = 0.9
     prior_precision: float = 1.0
     warm_up_rounds: int = 2
+    epsilon: float = 0.7
+    alpha: float = 0.1
+    delta: float = 0.25
     checkpoint_every: int = 5
 
     def __post_init__(self) -> None:

@@ -30,7 +30,8 @@ def fedsoft(settings: Settings) -> Method:
 
 def feddrift(settings: Settings) -> Method:
     """FedDrift (Jothimurugesan et al. 2023): one cluster per client, merged where alike."""
-    return Method(DriftAssociation(settings.flat), name="feddrift", common_start=True)
+    policy = DriftAssociation(settings.flat, settings.delta)
+    return Method(policy, name="feddrift", common_start=True)
 
 
 def ewc(settings: Settings) -> Method:

@@ -9,22 +9,23 @@ from bcfl.methods.bayesian import bcfl_g
 from bcfl.policies.borrowing import BorrowingClusters
 from bcfl.policies.continual import ContinualClusters
 from bcfl.policies.faacl import SupportedClusters
+from bcfl.policies.support import SupportTesting
 from bcfl.settings import Settings
 
 
 def faacl(settings: Settings) -> Method:
     """FAACL, flat: clusters that support each other merge, the others lend their devices."""
-    return _faacl(SupportedClusters(settings.flat), settings)
+    return _faacl(_clusters(settings), settings)
 
 
 def faacl_hierarchical(settings: Settings) -> Method:
     """FAACL, hierarchical: clusters meet level by level."""
-    return _faacl(SupportedClusters(settings.flat, hierarchical=True), settings)
+    return _faacl(_clusters(settings, hierarchical=True), settings)
 
 
 def continual_faacl(settings: Settings) -> Method:
     """C-FAACL: hierarchical FAACL at first, then devices search for the concept of new data."""
-    policy = SupportedClusters(settings.flat, hierarchical=True)
+    policy = _clusters(settings, hierarchical=True)
     return replace(_faacl(policy, settings), policy=ContinualClusters(policy), name="c-faacl")
 
 
@@ -33,6 +34,11 @@ def bcfl_asymmetric(settings: Settings) -> Method:
     method = bcfl_g(settings)
     policy = BorrowingClusters(method.policy, samples=settings.score_samples)
     return replace(method, policy=policy, name="bcfl-asym")
+
+
+def _clusters(settings: Settings, *, hierarchical: bool = False) -> SupportedClusters:
+    testing = SupportTesting(settings.epsilon, settings.alpha)
+    return SupportedClusters(settings.flat, testing, hierarchical)
 
 
 def _faacl(policy: SupportedClusters, settings: Settings) -> Method:

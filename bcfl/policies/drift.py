@@ -95,8 +95,7 @@ class DriftAssociation:
     max_clusters: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < float("inf"):
-            raise ValueError(f"delta must be positive and finite, got {self.delta}")
+        check_delta(self.delta)
         check_when("every", self.every)
         if self.every == 0:
             raise ValueError("every must be above 0, got 0")
@@ -180,6 +179,16 @@ class DriftAssociation:
             if joins:
                 moved[client] = len(origins) - 1
         return moved, origins
+
+
+def check_delta(delta: float) -> None:
+    """Check a bound on losses.
+
+    Raises:
+        ValueError: it is not positive and finite; the message names it.
+    """
+    if not 0 < delta < float("inf"):
+        raise ValueError(f"delta must be positive and finite, got {delta}")
 
 
 def drifting(before: Mapping[str, float], now: Mapping[str, float], delta: float) -> list[str]:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from experiments.commands.overrides import overridden
 from experiments.commands.shared import INTERRUPTED, Debug, console, explained
 
 if TYPE_CHECKING:
     from experiments.plan import Plan
     from experiments.runner import Setup
     from experiments.scenario import Scenario
-    from experiments.scenario_tables import Rules
 
 
 @explained
@@ -36,6 +36,16 @@ def run(
     clusters: Annotated[str | None, typer.Option(help="Number of clusters, or auto.")] = None,
     cluster_size: Annotated[
         str | None, typer.Option(help="Fewest and most clients per cluster, such as 2,15 or 2,all.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Margin of FAACL's support tests, nats per sample.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Significance level of these tests.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Bound of FedDrift on losses, nats per sample.")
+    ] = None,
+    decay: Annotated[
+        float | None, typer.Option(help="Share that bcfl-forget keeps of the past per round.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
     threads: Annotated[
@@ -60,6 +70,10 @@ def run(
         "seeds": seeds,
         "clusters": clusters,
         "cluster-size": cluster_size,
+        "epsilon": epsilon,
+        "alpha": alpha,
+        "delta": delta,
+        "decay": decay,
         "jobs": jobs if jobs != 1 else None,
         "threads": threads if threads != 1 else None,
         "data-dir": data_dir,
@@ -70,7 +84,7 @@ def run(
     from experiments.plan import Plan, check_free, new_folder
     from experiments.scenario import load
 
-    chosen = _overridden(load(scenario), given)
+    chosen = overridden(load(scenario), given)
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.devices import device_named
@@ -118,52 +132,6 @@ def resume(
     with _stoppable(screen, plan.scenario, folder) as watch:
         work.resume(plan, folder, watch)
     _show_results(screen, plan, folder)
-
-
-def _overridden(scenario: Scenario, given: dict[str, Any]) -> Scenario:
-    readers: dict[str, Callable[[Any, Scenario], dict[str, Any]]] = {
-        "methods": lambda text, now: {"methods": tuple(_items(text))},
-        "seeds": lambda text, now: {"seeds": tuple(map(_seed, _items(text)))},
-        "rounds": lambda number, now: {"federation": now.federation.lasting(number)},
-        "clusters": lambda text, now: {
-            "federation": replace(now.federation, num_clusters=_clusters(text))
-        },
-        "cluster-size": lambda text, now: {"federation": _bounded(now.federation, text)},
-        "data-dir": lambda path, now: {"data": replace(now.data, data_dir=str(path.absolute()))},
-    }
-    for name, read in readers.items():
-        if given[name] is not None:
-            scenario = replace(scenario, **read(given[name], scenario))
-    return scenario
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise ValueError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}")
-    return int(text)
-
-
-def _clusters(text: str) -> int | Literal["auto"]:
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
-        raise ValueError(f"--clusters must be a whole number or auto, got {text!r}")
-    return int(text)
-
-
-def _bounded(rules: Rules, text: str) -> Rules:
-    lower, _, upper = (part.strip() for part in text.partition(","))
-    if not lower.isdecimal() or not (upper.isdecimal() or upper == "all"):
-        raise ValueError(
-            f"--cluster-size must be two whole numbers, or one and all, such as 2,15 or 2,all; "
-            f"got {text!r}"
-        )
-    most: int | Literal["all"] = "all" if upper == "all" else int(upper)
-    return replace(rules, min_cluster_size=int(lower), max_cluster_size=most)
 
 
 def _command(scenario: str, given: dict[str, Any]) -> str:
