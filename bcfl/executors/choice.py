@@ -12,11 +12,12 @@ from bcfl.clients import ClientData
 from bcfl.executors.batched import BatchedExecutor, network_of
 from bcfl.executors.dense import DenseNetwork
 from bcfl.executors.executor import Executor
+from bcfl.executors.graph import graph_executor
 from bcfl.executors.loop import LoopExecutor
 from bcfl.executors.memory import checked_memory
 from bcfl.model import Model
 
-ExecutorName = Literal["auto", "loop", "batched"]
+ExecutorName = Literal["auto", "loop", "batched", "graph"]
 
 
 def executor_named(text: str) -> ExecutorName:
@@ -36,8 +37,9 @@ class Choice:
     """An executor by name, and how much memory it may take.
 
     Attributes:
-        name: `loop` works on one problem after the other; `batched` on many side by side; `auto`
-            is whichever of the two suits model and device.
+        name: `loop` works on one problem after the other; `batched` on many side by side; `graph`,
+            on a GPU only, records the steps of `batched` and replays them; `auto` is whichever
+            suits model and device.
         memory: bytes for the work beside data and models; None takes what suits the device.
     """
 
@@ -54,14 +56,19 @@ class Choice:
         Measured on two CPU cores and on a GPU: small fully connected networks train several times
         faster side by side, since what is saved is the overhead of each operation. Convolutions on
         a CPU are no faster side by side than one after the other; on a GPU they are, many times.
+
+        Raises:
+            ValueError: `graph` is asked on another device than a GPU.
         """
         if self.name != "auto":
+            if self.name == "graph" and device.type != "cuda":
+                raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
             return self.name, "as asked"
         network = network_of(model)
         if network is None:
             return "loop", "the model has layers that are not done side by side"
-        if device.type != "cpu":
-            return "batched", "a GPU does many problems at one time"
+        if device.type == "cuda":
+            return "graph", "a GPU does many problems at one time, in recorded steps"
         if isinstance(network, DenseNetwork):
             return "batched", "fully connected layers are done side by side"
         return "loop", "on a CPU convolutions side by side save no time"
@@ -76,6 +83,8 @@ class Choice:
     ) -> Executor:
         """The executor, with the clients' data on the device."""
         name, _ = self.resolved(model, device)
+        if name == "graph":
+            return graph_executor(clients, model, seed, device, dtype, memory=self.memory)
         if name == "batched":
             return BatchedExecutor.on(clients, model, seed, device, dtype, memory=self.memory)
         return LoopExecutor.on(clients, model, seed, device, dtype)

@@ -1,0 +1,182 @@
+"""Convolutional networks, many at one time, by kernels of our own where they pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from bcfl.executors.chain import chain_of
+from bcfl.executors.grouped import GroupedNetwork
+from bcfl.executors.network import Stacked, Weights
+from bcfl.model import Model
+
+Layer: TypeAlias = Callable[[Weights, Tensor], Tensor]
+Link: TypeAlias = tuple[nn.Module, tuple[int | None, int | None]]
+
+MOST_IMAGES = 2**15
+"""Of one model at one time: places are counted in 32 bits."""
+
+
+@lru_cache
+def has_triton() -> bool:
+    """Whether the compiler of the kernels is installed; PyTorch for CUDA brings it along."""
+    return find_spec("triton") is not None
+
+
+@dataclass(frozen=True, eq=False)
+class FusedNetwork:
+    """A chain of convolutions, ReLU with pooling, and linear layers, for many models on a GPU.
+
+    Images lie as (problems, batch, height, width, channels). Products are made in TF32 where
+    torch is allowed to, and else with three times the work at the precision of float32.
+
+    Attributes:
+        layers: functions of all weights and of what the layer before gave.
+        plain: the same network by torch's own layers, for curvatures.
+    """
+
+    layers: tuple[Layer, ...]
+    plain: GroupedNetwork
+
+    @classmethod
+    def of(cls, model: Model) -> FusedNetwork | None:
+        """The network of a model, or None where it has other layers, or Triton is missing.
+
+        Known are convolutions of stride 1, ReLU, each followed by 2 x 2 maximum pooling or not,
+        flattening and linear layers; at least one convolution.
+        """
+        chain, plain = chain_of(model) or [], GroupedNetwork.of(model)
+        convolves = any(type(module) is nn.Conv2d for module, _ in chain)
+        if plain is None or not convolves or not has_triton() or len(model.input_shape) != 3:
+            return None
+        layers: list[Layer] = []
+        while chain:
+            layer, taken = _first_of(chain)
+            if layer is None:
+                return None
+            layers.append(layer)
+            chain = chain[taken:]
+        return cls(tuple(layers), plain)
+
+    mixes_samples = False
+
+    def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
+        """See `Network`."""
+        return self._outputs(stacked.weights, inputs)
+
+    def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
+        """See `Network`."""
+        parts = torch.split(inputs.flatten(0, 1), MOST_IMAGES)
+        found = [self.outputs(stacked, part.unsqueeze(0)).squeeze(0) for part in parts]
+        return torch.cat(found).view(*inputs.shape[:2], -1)
+
+    def gradients(
+        self, stacked: Stacked, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
+    ) -> None:
+        """See `Network`."""
+        with torch.enable_grad():
+            live = [weight.detach().requires_grad_() for weight in stacked.weights]
+            outputs = self._outputs(live, inputs)
+            found = torch.autograd.grad(outputs, live, slope(outputs.detach()))
+        for place, gradient in zip(into, found, strict=True):
+            place.copy_(gradient)
+
+    def squares(
+        self,
+        stacked: Stacked,
+        inputs: Tensor,
+        factors: Callable[[Tensor], Tensor],
+        into: Weights,
+    ) -> None:
+        """See `Network`."""
+        self.plain.squares(stacked, inputs, factors, into)
+
+    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
+        """See `Network`."""
+        return self.plain.held_by_squares(stacked, inputs)
+
+    def _outputs(self, weights: Weights, inputs: Tensor) -> Tensor:
+        values = inputs.permute(0, 1, 3, 4, 2)
+        for layer in self.layers:
+            values = layer(weights, values)
+        return values
+
+
+def _first_of(chain: Sequence[Link]) -> tuple[Layer | None, int]:
+    """A function for the first layer, and how many layers of the chain it does."""
+    module, (weight, bias) = chain[0]
+    following = chain[1][0] if len(chain) > 1 else None
+    match module:
+        case nn.Conv2d() if weight is not None and _is_simple(module):
+            return _Convolution(weight, bias, _pair(module.padding)), 1
+        case nn.ReLU() if type(following) is nn.MaxPool2d and _halves(following):
+            return _rectified_pool, 2
+        case nn.ReLU():
+            return lambda _, values: values.relu(), 1
+        case nn.Flatten(start_dim=1, end_dim=-1):
+            return _flattened, 1
+        case nn.Linear() if weight is not None:
+            return _Linear(weight, bias), 1
+    return None, 0
+
+
+def _is_simple(module: nn.Conv2d) -> bool:
+    plain = type(module) is nn.Conv2d and module.padding_mode == "zeros" and module.groups == 1
+    padded = not isinstance(module.padding, str)
+    return plain and padded and (*module.stride, *module.dilation) == (1, 1, 1, 1)
+
+
+def _halves(module: nn.MaxPool2d) -> bool:
+    sizes = (_pair(module.kernel_size), _pair(module.stride), _pair(module.padding))
+    plain = sizes == ((2, 2), (2, 2), (0, 0)) and _pair(module.dilation) == (1, 1)
+    return plain and not module.ceil_mode and not module.return_indices
+
+
+def _pair(size: int | tuple[int, ...] | str) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
+
+
+def _flattened(weights: Weights, values: Tensor) -> Tensor:
+    del weights
+    return values.permute(0, 1, 4, 2, 3).flatten(2) if values.dim() == 5 else values.flatten(2)
+
+
+def _rectified_pool(weights: Weights, values: Tensor) -> Tensor:
+    from bcfl.executors.fused import RectifiedPool
+
+    del weights
+    pooled: Tensor = RectifiedPool.apply(values)  # type: ignore[no-untyped-call]
+    return pooled
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    weight: int
+    bias: int | None
+    padding: tuple[int, int]
+
+    def __call__(self, weights: Weights, values: Tensor) -> Tensor:
+        from bcfl.executors.fused import Convolution
+
+        bias = None if self.bias is None else weights[self.bias]
+        kernels = weights[self.weight]
+        found: Tensor = Convolution.apply(values, kernels, bias, self.padding)  # type: ignore[no-untyped-call]
+        return found
+
+
+@dataclass(frozen=True)
+class _Linear:
+    weight: int
+    bias: int | None
+
+    def __call__(self, weights: Weights, values: Tensor) -> Tensor:
+        matrix = weights[self.weight].transpose(1, 2)
+        if self.bias is None:
+            return torch.bmm(values, matrix)
+        return torch.baddbmm(weights[self.bias].unsqueeze(1), values, matrix)
