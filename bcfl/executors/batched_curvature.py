@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bcfl.executors.dense import DenseNetwork
-from bcfl.executors.flat_module import FlatModule
+from bcfl.executors.batches import slices
 from bcfl.executors.memory import chunks
 from bcfl.executors.network import Network, Stacked, weights_of
 from bcfl.executors.samples import Samples, padded, padded_length
 from bcfl.model import Model
-from posteriors import diagonal_curvature
 from posteriors.output_factors import CurvatureKind, output_factors
 
 
@@ -40,47 +38,48 @@ class Curvatures:
     def of(self, means: Tensor, buffers: Tensor, chosen: Sequence[Tensor]) -> list[Tensor]:
         """Curvatures (parameters,), summed over each problem's samples.
 
-        Side by side where all layers are fully connected, else one after the other.
-
         Args:
             means: (problems, parameters).
             buffers: (problems, buffers) running statistics, which stay frozen.
             chosen: rows of the samples of each problem.
         """
-        if not isinstance(self.network, DenseNetwork):
-            return self._one_by_one(means, buffers, chosen)
         groups: dict[int, list[int]] = defaultdict(list)
         for index, rows in enumerate(chosen):
             groups[padded_length(len(rows))].append(index)
+        each = self._bytes_per_sample(means, buffers)
         found: dict[int, Tensor] = {}
         for length, group in groups.items():
-            for part in chunks(group, self._bytes(self.network, length), self.memory):
+            size = min(length, max(1, self.memory // each))
+            models = 2 * means[0].nbytes
+            for part in chunks(group, size * each + models, self.memory):
                 rows = torch.stack([padded(chosen[index], length) for index in part])
                 counts = torch.tensor([len(chosen[index]) for index in part])
-                squares = self._squares(self.network, means[list(part)], rows, counts)
-                found |= dict(zip(part, squares, strict=True))
+                real = torch.arange(length) < counts.unsqueeze(1)
+                some = list(part)
+                stacked = Stacked.of(self.model.layout, means[some], buffers[some])
+                total = torch.zeros_like(means[some])
+                for samples in slices(length, size):
+                    self._add(total, stacked, rows[:, samples], real[:, samples])
+                found |= dict(zip(part, total, strict=True))
         return [found[index] for index in range(len(chosen))]
 
-    def _bytes(self, network: DenseNetwork, length: int) -> int:
-        widest = max(self.model.layout.parameters[one.weight].shape[0] for one in network.layers)
-        numbers = 4 * self.model.num_outputs * length * widest + self.model.layout.num_parameters
+    def _bytes_per_sample(self, means: Tensor, buffers: Tensor) -> int:
+        one = Stacked.of(self.model.layout, means[:1], buffers[:1])
+        numbers = self.network.held_by_squares(one, self.samples.inputs[:1].unsqueeze(0))
         return numbers * self.samples.inputs.element_size()
 
-    def _squares(
-        self, network: DenseNetwork, means: Tensor, rows: Tensor, counts: Tensor
-    ) -> Tensor:
-        """(problems, parameters) for rows (problems, batch), of which the first `counts` count."""
+    def _add(self, total: Tensor, stacked: Stacked, rows: Tensor, real: Tensor) -> None:
+        """Add to total (problems, parameters) for samples (problems, batch), if they are real."""
         device = self.samples.inputs.device
-        real = (torch.arange(rows.shape[1]) < counts.unsqueeze(1)).to(device)
-        rows = rows.to(device)
-        total = torch.empty_like(means)
-        network.squares(
-            Stacked(weights_of(self.model.layout, means)),
+        rows, real = rows.to(device), real.to(device)
+        part = torch.empty_like(total)
+        self.network.squares(
+            stacked,
             self.samples.inputs[rows],
             self._factors(self.samples.targets[rows], real),
-            weights_of(self.model.layout, total),
+            weights_of(self.model.layout, part),
         )
-        return total
+        total.add_(part)
 
     def _factors(self, targets: Tensor, real: Tensor) -> Callable[[Tensor], Tensor]:
         """Columns of the curvature at the outputs, 0 for padding."""
@@ -93,16 +92,3 @@ class Curvatures:
             return columns.view(len(columns), *outputs.shape) * real.unsqueeze(2)
 
         return factors
-
-    def _one_by_one(self, means: Tensor, buffers: Tensor, chosen: Sequence[Tensor]) -> list[Tensor]:
-        workspace = FlatModule(self.model, means.device, means.dtype)
-        found = []
-        for mean, statistics, rows in zip(means, buffers, chosen, strict=True):
-            module = workspace.load(mean, statistics, training=False)
-            place = rows.to(means.device)
-            inputs, targets = self.samples.inputs[place], self.samples.targets[place]
-            likelihood = self.model.likelihood
-            found.append(
-                diagonal_curvature(module, inputs, targets, kind=self.kind, likelihood=likelihood)
-            )
-        return found

@@ -111,22 +111,12 @@ class DenseNetwork:
                 delta = torch.bmm(delta, weights[layer.weight])
 
     def squares(
-        self,
-        stacked: Stacked,
-        inputs: Tensor,
-        factors: Callable[[Tensor], Tensor],
-        into: Weights,
+        self, stacked: Stacked, inputs: Tensor, factors: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
-        """Write the sums of squared gradients that some factors at the outputs cause.
+        """See `Network`.
 
         For a layer with inputs x and gradients d per column and sample that is the sum of d^2 x^2
         over both, a product of matrices of squares.
-
-        Args:
-            stacked: models.
-            inputs: (problems, batch, *shape).
-            factors: from outputs (problems, batch, outputs) to (columns, problems, batch, outputs).
-            into: where the sums go, shaped as the weights.
         """
         weights = stacked.weights
         values = self._values(weights, inputs)
@@ -139,6 +129,11 @@ class DenseNetwork:
                 torch.sum(total, dim=1, out=into[layer.bias])
             if index:
                 columns = torch.matmul(columns, weights[layer.weight])
+
+    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
+        """See `Network`; all columns go back through a layer at one time."""
+        widths = [stacked.weights[layer.weight].shape[1] for layer in self.layers]
+        return inputs.numel() + 4 * widths[-1] * max(widths)
 
     def _values(self, weights: Weights, inputs: Tensor) -> Sequence[Tensor]:
         """Inputs of each layer, then the outputs."""

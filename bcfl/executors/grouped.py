@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from bcfl.executors.chain import NORMS, chain_of
+from bcfl.executors.grouped_layers import (
+    Convolution,
+    Elementwise,
+    FlattenImages,
+    FlattenVectors,
+    Layer,
+    Linear,
+)
+from bcfl.executors.grouped_norms import BatchNorm, GroupNorm, VectorBatchNorm
 from bcfl.executors.network import Stacked, Weights
 from bcfl.model import Model
 
-Layer: TypeAlias = Callable[[Stacked, Tensor], Tensor]
 Places: TypeAlias = tuple[int | None, int | None]
 
 ELEMENTWISE = (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyReLU, nn.Identity)
 POOLING = (nn.MaxPool2d, nn.AvgPool2d)
 IMAGES = (nn.Conv2d, nn.GroupNorm, nn.BatchNorm2d, *POOLING)
+
+
+class _Call(NamedTuple):
+    """A layer with parameters, what it has to know of its input, and its place in the graph."""
+
+    layer: Layer
+    seen: Tensor
+    edge: GradientEdge
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +46,7 @@ class GroupedNetwork:
     does those of all problems; vectors as (problems, batch, features).
 
     Attributes:
-        layers: functions of the models and of what the layer before gave.
+        layers: in order of evaluation.
         starts_with_images: whether the first layer reads images.
         mixes_samples: whether a layer normalises by the statistics of the batch.
     """
@@ -55,6 +71,7 @@ class GroupedNetwork:
         layers: list[Layer] = []
         sees_images, norms = images, 0
         for module, own in chain:
+            layer: Layer | None
             if isinstance(module, NORMS):
                 layer = _batch_norm(module, own, norms, sees_images)
                 norms += 1
@@ -68,7 +85,7 @@ class GroupedNetwork:
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`."""
-        values = inputs.transpose(0, 1).flatten(1, 2) if self.starts_with_images else inputs
+        values = self._laid_out(inputs)
         for layer in self.layers:
             values = layer(stacked, values)
         return values
@@ -83,33 +100,77 @@ class GroupedNetwork:
     ) -> None:
         """See `Network`."""
         with torch.enable_grad():
-            live = [weight.detach().requires_grad_() for weight in stacked.weights]
-            now = replace(stacked, weights=live, training=inputs.shape[1] > 1)
-            outputs = self.outputs(now, inputs)
-            found = torch.autograd.grad(outputs, live, slope(outputs.detach()))
+            live = _live(stacked)
+            outputs = self.outputs(replace(live, training=inputs.shape[1] > 1), inputs)
+            found = torch.autograd.grad(outputs, live.weights, slope(outputs.detach()))
         for place, gradient in zip(into, found, strict=True):
             place.copy_(gradient)
+
+    def squares(
+        self, stacked: Stacked, inputs: Tensor, factors: Callable[[Tensor], Tensor], into: Weights
+    ) -> None:
+        """See `Network`; one column goes back through the layers after the other."""
+        for place in into:
+            place.zero_()
+        with torch.enable_grad():
+            outputs, calls, _ = self._recorded(_live(stacked), inputs)
+        edges = [call.edge for call in calls]
+        columns = factors(outputs.detach())
+        for index, column in enumerate(columns):
+            last = index == len(columns) - 1
+            slopes = torch.autograd.grad(outputs, edges, column, retain_graph=not last)
+            for call, slope in zip(calls, slopes, strict=True):
+                call.layer.add_squares(call.seen, slope, into)
+
+    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
+        """See `Network`: what lies between the layers thrice, and what they have to know of it."""
+        with torch.enable_grad():
+            _, calls, size = self._recorded(_live(stacked), inputs)
+        seen = sum(call.seen.numel() for call in calls)
+        return 3 * size + seen + max(weight.numel() for weight in stacked.weights)
+
+    def _recorded(self, stacked: Stacked, inputs: Tensor) -> tuple[Tensor, list[_Call], int]:
+        """Outputs, the layers with parameters, and how many numbers all layers gave."""
+        values, size = self._laid_out(inputs), inputs.numel()
+        calls = []
+        for layer in self.layers:
+            with torch.no_grad():
+                seen = layer.seen(stacked, values)
+            values = layer(stacked, values)
+            size += values.numel()
+            if seen is not None:
+                calls.append(_Call(layer, seen, get_gradient_edge(values)))
+        return values, calls, size
+
+    def _laid_out(self, inputs: Tensor) -> Tensor:
+        return inputs.transpose(0, 1).flatten(1, 2) if self.starts_with_images else inputs
+
+
+def _live(stacked: Stacked) -> Stacked:
+    """The models, with weights in which derivatives are taken."""
+    weights = [weight.detach().requires_grad_() for weight in stacked.weights]
+    return replace(stacked, weights=weights)
 
 
 def _of_vectors(module: nn.Module, own: Places) -> Layer | None:
     kind = type(module)
     if kind is nn.Linear and own[0] is not None:
-        return _Linear(own[0], own[1])
+        return Linear(own[0], own[1])
     if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
-        return lambda _, values: values.flatten(2)
-    return _Plain(module) if kind in ELEMENTWISE else None
+        return FlattenVectors()
+    return Elementwise(module) if kind in ELEMENTWISE else None
 
 
 def _of_images(module: nn.Module, own: Places) -> Layer | None:
     kind = type(module)
     if isinstance(module, nn.Conv2d) and own[0] is not None:
         known = kind is nn.Conv2d and module.padding_mode == "zeros"
-        return _Convolution(module, own[0], own[1]) if known else None
+        return Convolution(module, own[0], own[1]) if known else None
     if isinstance(module, nn.GroupNorm) and own[0] is not None and own[1] is not None:
-        return _GroupNorm(module, own[0], own[1])
+        return GroupNorm(module.num_groups, own[0], own[1], module.eps)
     if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
-        return _flatten_images
-    return _Plain(module) if kind in (*ELEMENTWISE, *POOLING) else None
+        return FlattenImages()
+    return Elementwise(module) if kind in (*ELEMENTWISE, *POOLING) else None
 
 
 def _batch_norm(module: nn.Module, own: Places, which: int, images: bool) -> Layer | None:
@@ -119,112 +180,5 @@ def _batch_norm(module: nn.Module, own: Places, which: int, images: bool) -> Lay
         return None
     if own[0] is None or own[1] is None:
         return None
-    layer = _BatchNorm(own[0], own[1], 2 * which, module.eps, module.momentum)
-    return layer if images else layer.of_vectors
-
-
-def _flatten_images(stacked: Stacked, values: Tensor) -> Tensor:
-    batch, problems = len(values), stacked.weights[0].shape[0]
-    return values.reshape(batch, problems, -1).transpose(0, 1)
-
-
-@dataclass(frozen=True)
-class _Linear:
-    weight: int
-    bias: int | None
-
-    def __call__(self, stacked: Stacked, values: Tensor) -> Tensor:
-        weights = stacked.weights
-        matrix = weights[self.weight].transpose(1, 2)
-        if self.bias is None:
-            return torch.bmm(values, matrix)
-        return torch.baddbmm(weights[self.bias].unsqueeze(1), values, matrix)
-
-
-@dataclass(frozen=True, eq=False)
-class _Convolution:
-    module: nn.Conv2d
-    weight: int
-    bias: int | None
-
-    def __call__(self, stacked: Stacked, values: Tensor) -> Tensor:
-        weights = stacked.weights
-        one, kernels = self.module, weights[self.weight]
-        return functional.conv2d(
-            values,
-            kernels.flatten(0, 1),
-            None if self.bias is None else weights[self.bias].flatten(),
-            one.stride,
-            one.padding,
-            one.dilation,
-            one.groups * len(kernels),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _GroupNorm:
-    module: nn.GroupNorm
-    weight: int
-    bias: int
-
-    def __call__(self, stacked: Stacked, values: Tensor) -> Tensor:
-        scale, shift = stacked.weights[self.weight], stacked.weights[self.bias]
-        groups = self.module.num_groups * len(scale)
-        return functional.group_norm(
-            values, groups, scale.flatten(), shift.flatten(), self.module.eps
-        )
-
-
-@dataclass(frozen=True)
-class _BatchNorm:
-    """Channels of all problems side by side are normalised each by itself, as in one problem.
-
-    Attributes:
-        weight: place of the scales.
-        bias: place of the offsets.
-        mean: place of the running means among the buffers; the variances come next.
-        epsilon: added to variances.
-        momentum: share of the batch in the running statistics.
-    """
-
-    weight: int
-    bias: int
-    mean: int
-    epsilon: float
-    momentum: float
-
-    def __call__(self, stacked: Stacked, values: Tensor) -> Tensor:
-        running = stacked.buffers[self.mean : self.mean + 2]
-        mean, variance = (one.clone(memory_format=torch.contiguous_format) for one in running)
-        result = functional.batch_norm(
-            values,
-            mean.view(-1),
-            variance.view(-1),
-            stacked.weights[self.weight].flatten(),
-            stacked.weights[self.bias].flatten(),
-            stacked.training,
-            self.momentum,
-            self.epsilon,
-        )
-        if stacked.training:
-            for place, one in zip(running, (mean, variance), strict=True):
-                place.copy_(one)
-        return result
-
-    def of_vectors(self, stacked: Stacked, values: Tensor) -> Tensor:
-        """The same for values (problems, batch, features)."""
-        problems, batch, features = values.shape
-        flat = values.transpose(0, 1).reshape(batch, problems * features)
-        return self(stacked, flat).view(batch, problems, features).transpose(0, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Plain:
-    """A layer without parameters that treats channels alike."""
-
-    module: nn.Module
-
-    def __call__(self, stacked: Stacked, values: Tensor) -> Tensor:
-        del stacked
-        result: Tensor = self.module(values)
-        return result
+    layer = BatchNorm(own[0], own[1], 2 * which, module.eps, module.momentum)
+    return layer if images else VectorBatchNorm(layer)

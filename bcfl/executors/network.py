@@ -75,6 +75,34 @@ class Network(Protocol):
         """
         ...
 
+    def squares(
+        self,
+        stacked: Stacked,
+        inputs: Tensor,
+        factors: Callable[[Tensor], Tensor],
+        into: Weights,
+    ) -> None:
+        """Write the sums of squared gradients that some factors at the outputs cause.
+
+        Layers are in evaluation mode. Each sample and each column has a gradient of its own.
+
+        Args:
+            stacked: models.
+            inputs: (problems, batch, *shape).
+            factors: from outputs (problems, batch, outputs) to (columns, problems, batch, outputs).
+            into: where the sums go, shaped as the weights.
+        """
+        ...
+
+    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
+        """How many numbers `squares` holds for one sample of one model, at most.
+
+        Args:
+            stacked: one model.
+            inputs: (1, 1, *shape), any sample.
+        """
+        ...
+
 
 def weights_of(layout: Layout, parameters: Tensor) -> list[Tensor]:
     """Views (problems, *shape) of the tensors inside parameters (problems, parameters)."""
