@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bcfl.policies.mutual_merge import Clustering, merge_mutual
+from bcfl.policies.mutual_merge import Clustering, merge_mutual, places_after_merging
 from bcfl.policies.support import Support
 
 
@@ -40,6 +40,11 @@ def test_the_merged_cluster_keeps_supporters_that_both_parents_had():
 def test_the_program_forgets_supporters_after_a_merge():
     after = merged([{1, 2, 3}, {0, 2}, {0, 1, 3}, {0}], "empty")
     assert after.support.p_values.keys() == {(1, 2)}
+
+
+def test_both_parents_have_the_place_of_their_child():
+    assert places_after_merging(clustering([{3, 1}, {2}, {1, 0}, {0, 1}])) == (0, 1, 1, 0)
+    assert places_after_merging(clustering([{1}, {0}, set()])) == (0, 0, 1)
 
 
 def test_two_couples_are_renumbered_together():
