@@ -41,7 +41,9 @@ class ContinualClusters(Following):
         policy: the first time step; how support is tested, clusters merge and are trained.
         memory_samples: at most so many validation samples of each time step are remembered.
         own_rounds: the device's own model gets as many local steps as in so many rounds.
-        own_start: whether it begins at the `initial` model, or at that of the device's `cluster`.
+        own_start: whether it begins at the `initial` model or at that of the device's `cluster`;
+            the thesis does not say. From the initial one it takes many more steps until a model
+            can match that of a cluster, and a concept that comes back passes for a new one.
         merging_rounds: rounds of a time step in which clusters may merge; so many again after a
             cluster was opened.
     """
@@ -49,7 +51,7 @@ class ContinualClusters(Following):
     policy: SupportedClusters
     memory_samples: int = 50
     own_rounds: int = 5
-    own_start: Literal["initial", "cluster"] = "initial"
+    own_start: Literal["initial", "cluster"] = "cluster"
     merging_rounds: int = 3
 
     def __post_init__(self) -> None:
