@@ -42,5 +42,10 @@ def support_graph(
     return graph
 
 
+def remembers_support(hypothesis: Hypothesis) -> bool:
+    """Whether a hypothesis knows of tests of support, be they all without success."""
+    return Support.KEY in hypothesis.state
+
+
 def _name(cluster: int) -> str:
     return f"cluster {cluster}"

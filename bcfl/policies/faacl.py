@@ -25,7 +25,7 @@ from bcfl.policies.policy import (
     trainings,
 )
 from bcfl.policies.schedule import check_when, round_number
-from bcfl.policies.support import Findings, SupportTesting
+from bcfl.policies.support import Findings, Support, SupportTesting
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Steps, Train
 from bcfl.seeds import generator
@@ -173,7 +173,7 @@ class SupportedClusters:
             tuple(origins),
             state={
                 "partitions": list(clustering.partitions),
-                "supports": clustering.support.state,
+                Support.KEY: clustering.support.state,
             },
             models=tuple(models),
             kept={} if everybody else {INITIAL: initial},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar
 
 from bcfl.clients import VALIDATION
 from bcfl.comparison import SupportTest, TestedLoss
@@ -30,6 +30,7 @@ class Support:
             supporter); pairs without support are left out.
     """
 
+    KEY: ClassVar[str] = "supports"
     p_values: Mapping[Pair, float] = field(default_factory=dict)
 
     def supporters(self, cluster: int) -> list[int]:
@@ -43,7 +44,7 @@ class Support:
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Support:
         """What a hypothesis remembers."""
-        return cls({(own, other): p for own, other, p in state.get("supports", [])})
+        return cls({(own, other): p for own, other, p in state.get(cls.KEY, [])})
 
     @property
     def state(self) -> list[list[float]]:
@@ -78,11 +79,14 @@ class SupportTesting:
         alpha: significance level; the thesis gives none, its program has 0.1.
         loss: `raw` losses (the program's last version), or `capped` ones, where every wrongly
             classified sample costs log(classes). Both are without the program's L2 penalty.
+        withdraws: whether a supporter that fails a later test is one no more. Algorithm 2 and the
+            program only ever add supporters, as long as both clusters live.
     """
 
     epsilon: float = 0.7
     alpha: float = 0.1
     loss: TestedLoss = "raw"
+    withdraws: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon < float("inf"):
@@ -102,8 +106,8 @@ class SupportTesting:
     ) -> Steps[Findings]:
         """Test every ordered pair of clusters within each partition, on validation samples.
 
-        Devices that do not answer have no vote. Where nobody in a cluster has one, its supporters
-        stay who they were.
+        Devices that do not answer have no vote. Supporters that fail the test stay with the p-value
+        that they had, unless support is withdrawn; where nobody in a cluster has a vote, all do.
 
         Args:
             models: model of each cluster.
@@ -147,12 +151,11 @@ class SupportTesting:
         p_values: dict[Pair, float] = {}
         usable: dict[str, int] = {}
         for pair, row in answers.items():
-            if not row and pair in before.p_values:
+            largest = max((test.p_value for test in row.values()), default=1.0)
+            if row and largest <= self.alpha:
+                p_values[pair] = largest
+            elif pair in before.p_values and not (row and self.withdraws):
                 p_values[pair] = before.p_values[pair]
-            elif row:
-                largest = max(test.p_value for test in row.values())
-                if largest <= self.alpha:
-                    p_values[pair] = largest
             for client, test in row.items():
                 usable[client] = max(usable.get(client, 0), test.num_pairs)
         unable = tuple(client for client, pairs in usable.items() if 0.5**pairs > self.alpha)

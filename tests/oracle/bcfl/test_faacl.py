@@ -15,6 +15,7 @@ from bcfl.comparison import SupportTest
 from bcfl.methods import Settings, build
 from bcfl.policies import RoundContext
 from bcfl.policies.faacl import SupportedClusters
+from bcfl.policies.support import SupportTesting
 from bcfl.posterior import birth
 from bcfl.requests import Score, Trained
 
@@ -35,7 +36,8 @@ class Restated:
         halves = [self.partitions[i] | self.partitions[count - 1 - i] for i in range(count)]
         self.partitions = halves[: (count + 1) // 2]
 
-    def test(self, p_value, alpha):
+    def test(self, p_value, alpha, withdraws=False):
+        before = {} if withdraws else self.supporters
         self.supporters = {
             own: {
                 other
@@ -44,6 +46,7 @@ class Restated:
                 and any(own <= p and other <= p for p in self.partitions)
                 and all(p_value(device, own, other) <= alpha for device in own)
             }
+            | before.get(own, set())
             for own in self.clusters
         }
 
@@ -142,12 +145,16 @@ def compare(driver, restated, candidate, at):
         assert set(feeding) <= {0.0, 1.0}
 
 
+@pytest.mark.parametrize("withdraws", [False, True])
 @pytest.mark.parametrize("forget", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_flat(seed, forget):
-    after_merge = "empty" if forget else "intersection"
+def test_flat(seed, forget, withdraws):
     policy = SupportedClusters(
-        Objective(), cold_start=2, clustering=8, supporters_after_merge=after_merge
+        Objective(),
+        SupportTesting(withdraws=withdraws),
+        cold_start=2,
+        clustering=8,
+        supporters_after_merge="empty" if forget else "intersection",
     )
     p_value = p_values_of(seed)
     driver, restated = Driver(policy, p_value, 20), Restated(DEVICES)
@@ -159,7 +166,7 @@ def test_flat(seed, forget):
             before = restated.clusters, restated.supporters
             count = len(restated.clusters)
             assert len(asked) == len(DEVICES) * (count - 1)
-            restated.test(lambda d, own, other, r=round: p_value(r, d, own, other), 0.1)
+            restated.test(lambda d, own, other, r=round: p_value(r, d, own, other), 0.1, withdraws)
             restated.merge(forget)
             settled = before == (restated.clusters, restated.supporters)
         else:

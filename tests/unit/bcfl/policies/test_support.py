@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from bcfl.comparison import SupportTest
@@ -10,11 +12,11 @@ TESTING = SupportTesting(epsilon=0.1, alpha=0.1)
 def find(linear, newborn, context):
     """Test clusters whose devices' p-values are given by (device, offered cluster)."""
 
-    def of(members, p_values, partitions=None, before=None, present=None, pairs=20):
+    def of(members, p_values, partitions=None, before=None, present=None, pairs=20, **changes):
         models = [newborn(linear, seed) for seed in range(len(members))]
         keys = [model.key for model in models]
         everybody = [device for one in members for device in one]
-        steps = TESTING.find(
+        steps = replace(TESTING, **changes).find(
             models,
             members,
             partitions or (0,) * len(members),
@@ -55,10 +57,21 @@ def test_the_worst_device_gives_the_p_value(find):
 
 def test_absent_devices_have_no_vote_and_a_silent_cluster_keeps_its_supporters(find):
     before = Support({(0, 1): 0.03, (1, 0): 0.04})
-    asked, found = find([["a"], ["b", "c"]], {("b", 0): 0.5}, before=before, present=["b"])
+    asked, found = find(
+        [["a"], ["b", "c"]], {("b", 0): 0.5}, before=before, present=["b"], withdraws=True
+    )
     assert asked == {("b", 1, 0)}
     assert found.support.p_values == {(0, 1): 0.03}
     assert not found.complete
+
+
+@pytest.mark.parametrize("withdraws", [False, True])
+def test_supporters_stay_unless_support_is_withdrawn(find, withdraws):
+    before = Support({(0, 1): 0.03, (1, 0): 0.04})
+    p_values = {("a", 1): 0.6, ("b", 0): 0.07}
+    _, found = find([["a"], ["b"]], p_values, before=before, withdraws=withdraws)
+    kept = {} if withdraws else {(0, 1): 0.03}
+    assert found.support.p_values == {(1, 0): 0.07, **kept}
 
 
 @pytest.mark.parametrize(("pairs", "unable"), [(3, ("a", "b")), (4, ())])
