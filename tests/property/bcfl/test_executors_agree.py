@@ -78,10 +78,12 @@ def executors(model, clients, **options):
 
 
 def born(model, count=3):
-    posteriors = (
-        birth(model, f"k{index}", *(part.double() for part in model.initial(index)), 2.0)
-        for index in range(count)
-    )
+    """Models of distinct parameters and running statistics."""
+    initial = [[part.double() for part in model.initial(index)] for index in range(count)]
+    posteriors = [
+        birth(model, f"k{index}", mean, buffers + 0.2 * index, 2.0)
+        for index, (mean, buffers) in enumerate(initial)
+    ]
     return {posterior.key: posterior for posterior in posteriors}
 
 

@@ -1,17 +1,21 @@
 """What is done side by side, what is left to the loop, and which executor `auto` is."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from bcfl import Model, Objective
+from bcfl import ClientData, Model, Objective
 from bcfl.executors import BatchedExecutor, Choice, LoopExecutor
 from bcfl.executors.batched import network_of
 from bcfl.executors.dense import DenseNetwork
+from bcfl.executors.descent import Problems, Sgd, descend
 from bcfl.executors.grouped import GroupedNetwork
-from bcfl.executors.samples import padded, padded_length
+from bcfl.executors.samples import Samples, padded, padded_length
+from bcfl.posterior import birth
 from bcfl.requests import ClientInfo, Describe, Failure, Score, Train
 from bcfl.terms import Proximal
+from experiments.models import fashion_cnn
 
 CPU = torch.device("cpu")
 
@@ -90,6 +94,82 @@ def test_a_model_that_is_not_known_is_left_to_the_loop(clients, newborn):
     assert torch.equal(found.buffers, wanted.buffers)
 
 
+@pytest.mark.parametrize("norm", ["batch", "group", "none"])
+def test_a_round_of_the_network_of_the_papers(norm):
+    """Clients of one sample, of less than a batch, of a batch and a bit, of two.
+
+    Steps are small: where rounding tips a maximum over pixels, more than the last digits change.
+    """
+    model, random = fashion_cnn(norm=norm), np.random.default_rng(5)
+    clients = [
+        ClientData.from_arrays(
+            f"c{count}", (random.normal(size=(count, 1, 28, 28)), random.integers(0, 10, count))
+        )
+        for count in (1, 7, 33, 64)
+    ]
+    executor = BatchedExecutor.on(clients, model, 0, CPU, torch.float32)
+    starts = [
+        birth(model, f"k{seed}", mean, buffers + 0.1 * seed, 1.0)
+        for seed, (mean, buffers) in ((seed, model.initial(seed)) for seed in range(2))
+    ]
+    models = {start.key: start for start in starts}
+    objective = Objective(3, 32, 0.01, curvature="ggn", curvature_samples=4)
+    trains = [Train(data.client, key, objective) for data in clients for key in models]
+    scores = [Score(data.client, tuple(models)) for data in clients]
+    assert all(executor.supports(request) for request in (*trains, *scores))
+    found = executor.answer([*trains, *scores], models, 3)
+    wanted = executor.loop.answer([*trains, *scores], models, 3)
+    for request in trains:
+        one, other = wanted[request], found[request]
+        for name in ("mean", "buffers", "curvature"):
+            left, right = getattr(one, name), getattr(other, name)
+            assert (left - right).norm() <= 1e-5 * left.norm(), name
+    for request in scores:
+        for key in models:
+            assert found[request][key].total == pytest.approx(wanted[request][key].total, 1e-5)
+
+
+def problems_of(model, counts, steps=3):
+    """Trainings from distinct networks on samples of their own, all of a batch."""
+    random = torch.Generator().manual_seed(1)
+    total, batch = sum(counts), min(counts)
+    samples = Samples(
+        torch.randn(total, *model.input_shape, generator=random),
+        torch.randint(0, model.num_outputs, (total,), generator=random),
+        {},
+        {},
+    )
+    starts = [model.initial(seed) for seed in range(len(counts))]
+    return Problems(
+        network_of(model),
+        model,
+        samples,
+        torch.stack([mean for mean, _ in starts]),
+        torch.stack([buffers for _, buffers in starts]),
+        torch.ones(len(counts), model.layout.num_parameters),
+        torch.randint(0, total, (steps, len(counts), batch), generator=random),
+        torch.full((len(counts), batch), 1 / batch),
+    )
+
+
+def test_steps_work_in_place_and_can_be_gone_again(batch_norm):
+    problems, objective = problems_of(batch_norm, (5, 6, 5)), Objective(3, 5, 0.1, 0.9, 0.01)
+    sgd = Sgd.of(problems, objective)
+    held = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
+    places = [tensor.data_ptr() for tensor in held]
+    for rows in problems.rows.flip(0):
+        sgd.step(rows)
+    sgd.restart()
+    for rows in problems.rows:
+        sgd.step(rows)
+    assert [tensor.data_ptr() for tensor in held] == places
+    parameters, buffers = descend(problems, objective)
+    assert torch.equal(sgd.parameters, parameters)
+    assert torch.equal(sgd.buffers, buffers)
+    assert not torch.equal(parameters, problems.parameters)
+    assert not torch.equal(buffers, problems.buffers)
+
+
 def test_data_are_kept_once(linear, clients):
     executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
     all_inputs = executor.samples["train"].inputs
@@ -116,9 +196,9 @@ def test_lengths_are_few():
     [
         (of_layers(nn.Linear(3, 2)), "cpu", "batched"),
         (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cpu", "loop"),
-        (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cuda", "batched"),
+        (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cuda", "graph"),
         (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cpu", "loop"),
-        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cuda", "batched"),
+        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cuda", "graph"),
         (of_layers(nn.LayerNorm(3), nn.Linear(3, 2)), "cuda", "loop"),
     ],
 )
