@@ -123,11 +123,16 @@ class GroupedNetwork:
                 call.layer.add_squares(call.seen, slope, into)
 
     def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
-        """See `Network`: what lies between the layers thrice, and what they have to know of it."""
+        """See `Network`.
+
+        What lies between the layers thrice, what they have to know of it, the gradients of one
+        layer and column, and the columns.
+        """
         with torch.enable_grad():
-            _, calls, size = self._recorded(_live(stacked), inputs)
+            outputs, calls, size = self._recorded(_live(stacked), inputs)
         seen = sum(call.seen.numel() for call in calls)
-        return 3 * size + seen + max(weight.numel() for weight in stacked.weights)
+        gradients = max(weight.numel() for weight in stacked.weights)
+        return 3 * size + seen + gradients + 4 * outputs.numel() ** 2
 
     def _recorded(self, stacked: Stacked, inputs: Tensor) -> tuple[Tensor, list[_Call], int]:
         """Outputs, the layers with parameters, and how many numbers all layers gave."""
