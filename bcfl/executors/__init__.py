@@ -4,6 +4,7 @@ from bcfl.executors.batched import BatchedExecutor
 from bcfl.executors.choice import Choice, ExecutorName
 from bcfl.executors.executor import Executor, Outcome, Outcomes
 from bcfl.executors.loop import LoopExecutor
+from bcfl.executors.processes import ProcessesExecutor
 from bcfl.executors.unreliable import Unreliable
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "LoopExecutor",
     "Outcome",
     "Outcomes",
+    "ProcessesExecutor",
     "Unreliable",
 ]

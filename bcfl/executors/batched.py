@@ -88,8 +88,8 @@ class BatchedExecutor:
         names = sorted({name for data in clients for name in data.views})
         laid_out = {name: Samples.of(clients, name, device, dtype) for name in names}
         samples = {name: one for name, one in laid_out.items() if one is not None}
-        placed = [
-            ClientData(
+        placed = {
+            data.client: ClientData(
                 data.client,
                 {
                     name: samples[name].view(data.client) if len(view) else view
@@ -98,8 +98,8 @@ class BatchedExecutor:
                 data.group,
             )
             for data in clients
-        ]
-        loop = LoopExecutor.on(placed, model, seed, device, dtype)
+        }
+        loop = LoopExecutor(placed, model, seed, device, dtype)
         return cls(loop, samples, network_of(model), memory)
 
     def supports(self, request: Request) -> bool:

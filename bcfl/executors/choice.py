@@ -15,9 +15,11 @@ from bcfl.executors.executor import Executor
 from bcfl.executors.graph import graph_executor
 from bcfl.executors.loop import LoopExecutor
 from bcfl.executors.memory import checked_memory
+from bcfl.executors.processes import ProcessesExecutor
+from bcfl.executors.workers import Workers, checked_workers
 from bcfl.model import Model
 
-ExecutorName = Literal["auto", "loop", "batched", "graph"]
+ExecutorName = Literal["auto", "loop", "batched", "graph", "processes"]
 
 
 def executor_named(text: str) -> ExecutorName:
@@ -34,21 +36,25 @@ def executor_named(text: str) -> ExecutorName:
 
 @dataclass(frozen=True)
 class Choice:
-    """An executor by name, and how much memory it may take.
+    """An executor by name, and how much memory and how many processes it may take.
 
     Attributes:
         name: `loop` works on one problem after the other; `batched` on many side by side; `graph`,
-            on a GPU only, records the steps of `batched` and replays them; `auto` is whichever
-            suits model and device.
+            on a GPU only, records the steps of `batched` and replays them; `processes`, on the CPU
+            only, is several loops at one time; `auto` is whichever of the first three suits model
+            and device.
         memory: bytes for the work beside data and models; None takes what suits the device.
+        workers: processes of `processes`; None is one for each processor that may be used.
     """
 
     name: ExecutorName = "auto"
     memory: int | None = None
+    workers: int | None = None
 
     def __post_init__(self) -> None:
         executor_named(self.name)
         checked_memory(self.memory)
+        checked_workers(self.workers)
 
     def resolved(self, model: Model, device: torch.device) -> tuple[ExecutorName, str]:
         """The name of the executor for a model on a device, and why it is that one.
@@ -58,11 +64,13 @@ class Choice:
         a CPU are no faster side by side than one after the other; on a GPU they are, many times.
 
         Raises:
-            ValueError: `graph` is asked on another device than a GPU.
+            ValueError: `graph` is asked on another device than a GPU, or `processes` on a GPU.
         """
         if self.name != "auto":
             if self.name == "graph" and device.type != "cuda":
                 raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
+            if self.name == "processes" and device.type != "cpu":
+                raise ValueError(f"executor 'processes' needs the CPU, got {str(device)!r}")
             return self.name, "as asked"
         network = network_of(model)
         if network is None:
@@ -87,4 +95,7 @@ class Choice:
             return graph_executor(clients, model, seed, device, dtype, memory=self.memory)
         if name == "batched":
             return BatchedExecutor.on(clients, model, seed, device, dtype, memory=self.memory)
+        if name == "processes":
+            pool = Workers.shared(self.workers)
+            return ProcessesExecutor.on(clients, model, seed, device, dtype, workers=pool)
         return LoopExecutor.on(clients, model, seed, device, dtype)

@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 
 from bcfl.clients import TRAIN, ClientData, View
+from bcfl.executors.alignment import settled
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.flat_module import FlatModule
 from bcfl.executors.scoring import score_models
@@ -50,7 +51,9 @@ class LoopExecutor:
             data.client: ClientData(
                 data.client,
                 {
-                    name: View(view.inputs.to(device, dtype), _targets(view, device, dtype))
+                    name: View(
+                        settled(view.inputs, device, dtype), settled(view.targets, device, dtype)
+                    )
                     for name, view in data.views.items()
                 },
                 data.group,
@@ -97,9 +100,3 @@ class LoopExecutor:
     def _describe(self, request: Describe) -> ClientInfo:
         data = self.clients[request.client]
         return ClientInfo(data.num_samples, tuple(data.views[TRAIN].inputs.shape[1:]))
-
-
-def _targets(view: View, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    if view.targets.is_floating_point():
-        return view.targets.to(device, dtype)
-    return view.targets.to(device)

@@ -190,8 +190,14 @@ def _evidence_sum(module: nn.Module, likelihood: Likelihood, view: View, full: i
         loss = functional.cross_entropy(outputs, view.targets, reduction="sum")
     else:
         loss = 0.5 * (outputs - view.targets.reshape(outputs.shape)).square().sum()
-    slopes = torch.autograd.grad(loss, list(module.parameters()))
-    gradient = torch.cat([slope.reshape(-1) for slope in slopes])
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    slopes = iter(torch.autograd.grad(loss, trained))
+    gradient = torch.cat(
+        [
+            (next(slopes) if parameter.requires_grad else torch.zeros_like(parameter)).reshape(-1)
+            for parameter in module.parameters()
+        ]
+    )
     curvature = diagonal_curvature(module, view.inputs, view.targets, likelihood=likelihood)
     return EvidenceSum(-scale * float(losses.sum()), -scale * gradient, scale * curvature, full)
 
