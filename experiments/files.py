@@ -1,7 +1,7 @@
 """Where the files of a run lie, and writing them so that a kill leaves them whole.
 
 DIR/run.json says what the run is, and is its first file. DIR/METHOD/seed-S/ holds `config.toml`,
-`metrics.jsonl`, `checkpoints/` and three graphs; DIR/summary.json, DIR/rounds.csv and
+`metrics.jsonl`, `checkpoints/` and graphs; DIR/summary.json, DIR/rounds.csv and
 DIR/report.html come at the end, in this order.
 """
 
@@ -18,6 +18,10 @@ GRAPHS: Mapping[str, str] = {
     "clusters": "clusters.graphml",
     "hypotheses": "hypotheses.graphml",
 }
+"""Graphs that every finished run has, by kind."""
+SUPPORT = "support"
+OTHER_GRAPHS: Mapping[str, str] = {SUPPORT: "support.graphml"}
+"""Graphs that only some methods leave."""
 
 
 class BusyError(ValueError):
@@ -57,8 +61,8 @@ class PairFiles:
         return self.folder / "checkpoints"
 
     def graph(self, kind: str) -> Path:
-        """GraphML of one of `GRAPHS`."""
-        return self.folder / GRAPHS[kind]
+        """GraphML of one of `GRAPHS` or `OTHER_GRAPHS`."""
+        return self.folder / {**GRAPHS, **OTHER_GRAPHS}[kind]
 
     @property
     def is_finished(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -99,10 +99,17 @@ class RunFolder:
 
     def series(self, method: str, name: str) -> NDArray[np.float64]:
         """(seeds, rounds) a number of each round; NaN where it is unknown or not yet there."""
+        return self._over_rounds(method, lambda entry: entry.get(name))
+
+    def facts(self, method: str, name: str) -> NDArray[np.float64]:
+        """(seeds, rounds) a number that the method's own policy reported, as `series`."""
+        return self._over_rounds(method, lambda entry: (entry.get("facts") or {}).get(name))
+
+    def _over_rounds(self, method: str, read: Callable[[Round], Any]) -> NDArray[np.float64]:
         runs = [self.rounds[method][seed] for seed in self.seeds(method)]
         values = np.full((len(runs), max(map(len, runs))), np.nan)
         for row, run in zip(values, runs, strict=True):
-            row[: len(run)] = [_number(entry.get(name)) for entry in run]
+            row[: len(run)] = [_number(read(entry)) for entry in run]
         return values
 
     def graph(self, method: str, seed: int, clients: int | None = None) -> ClientGraph | None:

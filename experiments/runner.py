@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
@@ -15,8 +15,9 @@ from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, c
 from bcfl.devices import device_named
 from bcfl.executors import Choice, ExecutorName
 from bcfl.methods import Settings, UnknownMethodError, build
+from bcfl.support_graph import remembers_support, support_graph
 from experiments import datasets, models, partitions, rows
-from experiments.files import Pair, PairFiles, locked, write_aside
+from experiments.files import SUPPORT, Pair, PairFiles, locked, write_aside
 from experiments.generalisation import HoldOut
 
 if TYPE_CHECKING:
@@ -218,7 +219,11 @@ def _restored(federation: Federation, files: PairFiles) -> FederationState | Non
 
 
 def _write_graphs(run: Run, files: PairFiles) -> None:
-    graphs = {
+    """Write the graphs, those that tell a finished run last."""
+    best = run.hypotheses.best
+    supports = {SUPPORT: support_graph(best, run.groups)} if remembers_support(best) else {}
+    graphs: Mapping[str, nx.Graph[str]] = {
+        **supports,
         "clients": run.association_graph(),
         "clusters": run.client_cluster_graph(),
         "hypotheses": run.hypothesis_tree(),

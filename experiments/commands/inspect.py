@@ -24,6 +24,7 @@ class GraphKind(StrEnum):
     CLIENTS = "clients"
     CLUSTERS = "clusters"
     HYPOTHESES = "hypotheses"
+    SUPPORT = "support"
 
 
 class GraphFormat(StrEnum):
@@ -125,7 +126,13 @@ def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind)
             f"the run has no method {chosen.method!r} with seed {chosen.seed}; it has "
             f"{', '.join(scenario.methods)} with seeds {', '.join(map(str, scenario.seeds))}"
         )
-    path = RunFiles(folder).of(chosen).graph(kind.value)
+    files = RunFiles(folder).of(chosen)
+    path = files.graph(kind.value)
+    if not path.is_file() and files.is_finished:
+        raise ValueError(
+            f"{chosen} has no {kind.value} graph: its method doesn't test which cluster supports "
+            "which, as faacl does"
+        )
     if not path.is_file():
         raise ValueError(f"{chosen} isn't finished; go on with: bcfl resume {folder}")
     return path

@@ -12,6 +12,7 @@ from experiments.descent import Descent, several
 from experiments.pictures import client_graph, clusters, cost, curves, ribbons, tree, uncertainty
 from experiments.pictures.client_gallery import client_pictures
 from experiments.pictures.drawing import Picture
+from experiments.pictures.family_gallery import family_pictures
 from experiments.run_folder import RunFolder
 
 
@@ -28,6 +29,7 @@ def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
         "uncertainty": _uncertainty(run),
         "cost": _cost(run),
         **client_pictures(run),
+        **family_pictures(run),
     }
 
 
