@@ -27,10 +27,12 @@ DETECTION: Mapping[str, tuple[str, str, float]] = {
     "strange_auroc": ("other groups", "{:.3f}", 1.0),
     "strange_aupr": ("AUPR", "{:.3f}", 1.0),
     "strange_fpr95": ("FPR95", "{:.3f}", 1.0),
+    "strange_auroc_entropy": ("by entropy", "{:.3f}", 1.0),
     "strange_auroc_knowledge": ("by MI", "{:.3f}", 1.0),
     "noise_auroc": ("noise", "{:.3f}", 1.0),
     "noise_aupr": ("AUPR", "{:.3f}", 1.0),
     "noise_fpr95": ("FPR95", "{:.3f}", 1.0),
+    "noise_auroc_entropy": ("by entropy", "{:.3f}", 1.0),
     "noise_auroc_knowledge": ("by MI", "{:.3f}", 1.0),
 }
 

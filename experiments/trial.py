@@ -8,7 +8,7 @@ those of the rest, whether or not anything was tuned.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -30,21 +30,25 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Doubt:
-    """How uncertain predictions are, by two measures.
+    """How uncertain predictions are, by three measures.
 
     Attributes:
         entropy: (samples,) of the prediction, nats.
         knowledge: (samples,) the part due to not knowing model and association, nats.
+        strangeness: (samples,) of the inputs to the client's clusters, nats.
     """
 
     entropy: Array
     knowledge: Array
+    strangeness: Array
 
     @classmethod
     def of(cls, prediction: Prediction, rows: slice) -> Doubt:
         """Of some of the predicted samples."""
         knowledge = prediction.model_uncertainty + prediction.association_uncertainty
-        return cls(prediction.entropy[rows], knowledge[rows])
+        strangeness = prediction.strangeness
+        assert strangeness is not None
+        return cls(prediction.entropy[rows], knowledge[rows], strangeness[rows])
 
     @classmethod
     def joined(cls, parts: Sequence[Doubt]) -> Doubt:
@@ -52,6 +56,7 @@ class Doubt:
         return cls(
             np.concatenate([part.entropy for part in parts]),
             np.concatenate([part.knowledge for part in parts]),
+            np.concatenate([part.strangeness for part in parts]),
         )
 
 
@@ -85,18 +90,22 @@ class Outcome:
         )
 
     def scores(self) -> dict[str, float]:
-        """All scores by name; detection of strange samples and noise by entropy and knowledge."""
+        """All scores by name; strange samples and noise are found by strangeness and by others."""
         found = uncertainty.summarise(self.probabilities, self.targets)
         for source, doubt in (("strange", self.strange), ("noise", self.noise)):
             wanted = np.repeat([False, True], [len(self.own.entropy), len(doubt.entropy)])
-            score = np.concatenate([self.own.entropy, doubt.entropy])
-            by_entropy = uncertainty.detection(score, wanted)
-            score = np.concatenate([self.own.knowledge, doubt.knowledge])
+            by = {
+                name: uncertainty.detection(
+                    np.concatenate([getattr(self.own, name), getattr(doubt, name)]), wanted
+                )
+                for name in ("strangeness", "entropy", "knowledge")
+            }
             found |= {
-                f"{source}_auroc": by_entropy.auroc,
-                f"{source}_aupr": by_entropy.aupr,
-                f"{source}_fpr95": by_entropy.fpr95,
-                f"{source}_auroc_knowledge": uncertainty.detection(score, wanted).auroc,
+                f"{source}_auroc": by["strangeness"].auroc,
+                f"{source}_aupr": by["strangeness"].aupr,
+                f"{source}_fpr95": by["strangeness"].fpr95,
+                f"{source}_auroc_entropy": by["entropy"].auroc,
+                f"{source}_auroc_knowledge": by["knowledge"].auroc,
             }
         return found
 
@@ -133,7 +142,7 @@ class Trial:
         found: dict[str, Outcome] = {}
         for served in self._served_alike:
             inputs = torch.cat([self._inputs[data.client] for data in served])
-            prediction = self.run.predict(served[0].client, inputs, rule)
+            prediction = self._informed.predict(served[0].client, inputs, rule)
             end = 0
             for data in served:
                 start, end = end, end + len(self._inputs[data.client])
@@ -153,6 +162,11 @@ class Trial:
             part = "not seen" if cluster == UNSEEN else f"cluster {cluster}"
             found.setdefault(part, []).append(name)
         return dict(sorted(found.items()))
+
+    @cached_property
+    def _informed(self) -> Run:
+        """The run with its clients' samples, which tell what is strange."""
+        return self.run if self.run.data else replace(self.run, data=tuple(self.clients))
 
     @cached_property
     def _clusters(self) -> dict[str, int]:

@@ -80,8 +80,8 @@ def _sections(findings: Sequence[Finding]) -> list[Section]:
             "detection",
             "Detection",
             "AUROC, AUPR and FPR95 of finding wrong predictions by confidence, samples of other "
-            "groups and noise by entropy; by MI: AUROC by the mutual information between label "
-            "and model.",
+            "groups and noise by their strangeness to the client's clusters; AUROC by entropy, and "
+            "by the mutual information between label and model, beside it.",
             table(findings, DETECTION),
         ),
         Section(

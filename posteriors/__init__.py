@@ -16,6 +16,8 @@ sampled_evidence, sigma_points
              log evidence by draws, or by a handful of points in a subspace
 temperature  temperature of model weights from held-out sums
 predictive   plug-in, Monte Carlo and linearised predictions, mixtures, tuning
+feature_density
+             Gaussian densities of features, from sums that data holders add up
 entropy      `split_entropy`, `split_by_group`: uncertainty due to data, model and association
 pyro_bridge  posteriors and mixtures as Pyro distributions, networks as Pyro programs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -19,6 +19,7 @@ from bcfl.clients import VALIDATION, ClientData, View
 from bcfl.executors.flat_module import FlatModule
 from bcfl.executors.scoring import sample_losses
 from bcfl.federation.evaluation import served_mixture
+from bcfl.federation.familiarity import Familiarity
 from bcfl.federation.membership import Membership
 from bcfl.federation.predictions import (
     Prediction,
@@ -33,6 +34,7 @@ from bcfl.federation.tuning import GRID, tuned
 from bcfl.history import ancestor_shares, smoothed_associations
 from bcfl.hypothesis import HypothesisSet
 from bcfl.model import Model
+from bcfl.support_graph import remembers_support, support_graph
 from posteriors.predictive import TuningGrid
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class Run:
         state: what the next round would go on from.
         records: what happened in each round that this call did.
         groups: true group of each client where known; for analysis only.
-        data: clients with held-out samples, sums over which tune the predictions.
+        data: the clients' samples, sums over which tune predictions and tell strange inputs.
     """
 
     model: Model
@@ -111,6 +113,15 @@ class Run:
     def hypothesis_tree(self) -> nx.DiGraph[str]:
         """Hypotheses of all rounds; see `graphs.hypothesis_tree`."""
         return graphs.hypothesis_tree(self.state.history)
+
+    def support_graph(self) -> nx.DiGraph[str]:
+        """Clusters of the leading hypothesis and who supports whom; see `support_graph`."""
+        return support_graph(self.hypotheses.best, self.groups)
+
+    @property
+    def tests_support(self) -> bool:
+        """Whether the method tests which cluster supports which, as FAACL does."""
+        return remembers_support(self.hypotheses.best)
 
     @cached_property
     def rule(self) -> PredictionRule:
@@ -242,7 +253,20 @@ class Run:
         self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
     ) -> Prediction:
         x = fitting(self.model, inputs, self._mean)
-        return predict(self.model, membership.mixture, membership.association, x, rule)
+        found = predict(self.model, membership.mixture, membership.association, x, rule)
+        known = self.familiarity
+        return (
+            found
+            if known is None
+            else replace(found, strangeness=known.strangeness(membership.association, x))
+        )
+
+    @cached_property
+    def familiarity(self) -> Familiarity | None:
+        """What the clusters' samples look like, for `Prediction.strangeness`; None without data."""
+        if not self.data:
+            return None
+        return Familiarity.of(self.model, self.hypotheses, self.data)
 
     @property
     def _mean(self) -> torch.Tensor:

@@ -3,93 +3,116 @@
 Every method sets a fifth of the clients' training samples aside; prior precision and temperature
 are tuned on sums over those, so a tuned `plug-in` is temperature scaling. Scored on test samples:
 NLL in nats, expected calibration error, and AUROC of finding wrong predictions by their confidence,
-and samples of other groups and noise by the entropy, or by the part of it due to not knowing model
-and association. Differences are to the first method's tuned softmax on the same draws, with one
-standard error. `python -m experiments.examples.calibration SEEDS`, 10 by default.
+and samples of other groups and noise by their strangeness to the client's cluster, and by entropy.
+Differences are to the same method's plain and tuned softmax on the same draws, with one standard
+error. `python -m experiments.examples.calibration SEEDS`, 10 by default; `--help` has the rest.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from statistics import mean, stdev
 
 from rich.console import Console
-from rich.table import Table
 
-from bcfl import Federation, PredictionRule, methods
+from bcfl import PredictionRule
 from bcfl.devices import limited_threads
 from bcfl.federation.predictions import PredictiveName
-from experiments import datasets, models, partitions
-from experiments.partitions import Partition
+from experiments import scenario as scenarios
+from experiments.files import Pair
+from experiments.runner import Setup
 from experiments.trial import Trial, scores
 
-METHODS = ("wecfl", "ifca-w", "bcfl-g-w", "bcfl-c-3-w", "bcfl-mh-3-w")
-ROUNDS = (5, 40)
+METHODS = ("wecfl", "bcfl-g-w", "bcfl-mh-3-w")
+SCENARIOS = ("digits-rotated", "digits-label-skew")
+ROUNDS = (5, 40, 150)
 SHARE, DRAWS = 0.2, 32
-POSTERIOR: tuple[PredictiveName, ...] = ("monte-carlo", "probit", "bridge", "linearised")
+POSTERIOR: tuple[PredictiveName, ...] = ("monte-carlo", "probit", "linearised")
 SHOWN = {
     "accuracy": "accuracy",
     "nll": "NLL",
     "ece": "ECE",
     "wrong_auroc": "wrong",
     "strange_auroc": "other groups",
-    "strange_auroc_knowledge": "by knowledge",
+    "strange_auroc_entropy": "by entropy",
     "noise_auroc": "noise",
-    "noise_auroc_knowledge": "by knowledge",
+    "noise_auroc_entropy": "by entropy",
 }
-KINDS: Mapping[str, Callable[..., Partition]] = {
-    "rotated": partitions.rotated,
-    "label skew": partitions.two_stage_dirichlet,
-}
+RIVALS = {"plain": "plug-in", "tuned": "plug-in, tuned"}
 Found = Mapping[tuple[int, str, str], Mapping[str, float]]
 
 
-def found(clients: Partition, seed: int, rounds: Sequence[int] = ROUNDS) -> Found:
+def setup_of(name: str, device: str = "cpu", data_dir: str | None = None) -> Setup:
+    """A scenario in which clients set samples aside; images get a network without BatchNorm."""
+    found = scenarios.load(name)
+    rules = replace(found.federation, calibration=SHARE)
+    model = found.model
+    if model.name == "fashion-cnn":
+        model = replace(model, name="fashion-cnn-gn")
+    data = replace(found.data, data_dir=data_dir or found.data.data_dir)
+    return Setup(replace(found, federation=rules, model=model, data=data), device)
+
+
+def found(setup: Setup, seed: int, methods: Sequence[str], rounds: Sequence[int]) -> Found:
     """Scores by rounds, method and kind of prediction, for one draw of the clients."""
     return {
         (trial.run.state.round, name, label): scores(trial.outcomes(rule), trial.parts("all"))[
             "all"
         ]
-        for name in METHODS
-        for trial in trials(name, clients, seed, rounds)
+        for name in methods
+        for trial in trials(setup, Pair(name, seed), rounds)
         for label, rule in rules(trial, curved=name.startswith("bcfl"))
     }
 
 
-def trials(name: str, clients: Partition, seed: int, rounds: Sequence[int]) -> Iterator[Trial]:
+def trials(setup: Setup, pair: Pair, rounds: Sequence[int]) -> Iterator[Trial]:
     """A federation after each number of rounds."""
-    method = replace(methods.build(name), validation=SHARE)
-    model = models.mlp((1, 8, 8), 32, 10)
-    federation = Federation(clients, model, method, seed, evaluates=False)
+    federation = replace(setup.federation(pair), evaluates=False)
     state = None
     for stop in rounds:
         run = federation.run(stop, state=state)
         state = run.state
-        yield Trial(run, federation.data, seed)
+        yield Trial(run, federation.data, pair.seed)
 
 
 def rules(trial: Trial, *, curved: bool) -> Iterator[tuple[str, PredictionRule]]:
     """Each kind of prediction, as it is and tuned; the plain softmax comes first."""
     for kind in ("plug-in", *(POSTERIOR if curved else ())):
         rule = PredictionRule(kind, num_draws=DRAWS)
-        if kind != "linearised":  # `probit` says the same without draws
+        if kind in ("plug-in", "probit"):  # plain, draws say the same as `probit` or less
             yield kind, rule
         yield f"{kind}, tuned", trial.tuned(rule)
 
 
-def tables(every: Sequence[Found]) -> Iterator[Table]:
-    """A table for each number of rounds: means over draws, and differences in NLL and ECE."""
+def tables(every: Sequence[Found]) -> Iterator[str]:
+    """A table in Markdown for each number of rounds: means over draws, and paired differences."""
     for stop in dict.fromkeys(rounds for rounds, *_ in every[0]):
-        head = ["method", "prediction", *SHOWN.values(), "NLL, difference", "ECE, difference"]
-        table = Table(*head, title=f"{stop} rounds")
-        rival = (stop, METHODS[0], "plug-in, tuned")
+        differences = [f"{s} to {rival}" for rival in RIVALS for s in ("NLL", "ECE")]
+        head = ["method", "prediction", *SHOWN.values(), *differences, "groups", "noise"]
+        lines = [f"**{stop} rounds**", "", _row(head), _row(["---"] * len(head))]
         for key in (key for key in every[0] if key[0] == stop):
             means = [f"{mean(one[key][score] for one in every):.3f}" for score in SHOWN]
-            less = [[one[key][s] - one[rival][s] for one in every] for s in ("nll", "ece")]
-            table.add_row(key[1], key[2], *means, *map(difference, less))
-        yield table
+            less = [
+                [one[key][score] - one[*key[:2], rival][score] for one in every]
+                for rival in RIVALS.values()
+                for score in ("nll", "ece")
+            ]
+            plain = (*key[:2], RIVALS["plain"])
+            more = [
+                [one[key][f"{s}_auroc"] - one[plain][f"{s}_auroc_entropy"] for one in every]
+                for s in ("strange", "noise")
+            ]
+            lines.append(_row([*key[1:], *means, *map(difference, less + more)]))
+        yield "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def difference(values: Sequence[float]) -> str:
@@ -99,14 +122,51 @@ def difference(values: Sequence[float]) -> str:
     return f"{mean(values):+.3f} ± {stdev(values) / len(values) ** 0.5:.3f}"
 
 
-def main(seeds: Sequence[int], rounds: Sequence[int] = ROUNDS, clients: int = 40) -> None:
-    """Print the tables of both kinds of digits."""
-    digits, console = datasets.load("optdigits"), Console()
-    for kind, draw in KINDS.items():
-        every = [found(draw(digits, clients=clients, seed=s), s, rounds) for s in seeds]
-        console.print(f"{kind}, {len(every)} draws", *tables(every), sep="\n")
+def as_json(name: str, every: Mapping[int, Found]) -> str:
+    """All scores for programs."""
+    rows = [
+        {"scenario": name, "seed": seed, "rounds": key[0], "method": key[1], "prediction": key[2]}
+        | dict(found)
+        for seed, one in every.items()
+        for key, found in one.items()
+    ]
+    return json.dumps(rows, indent=1) + "\n"
+
+
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description="Calibration and detection, with and without tuning."
+    )
+    parser.add_argument("seeds", nargs="?", type=int, default=10, help="number of seeds")
+    parser.add_argument("--scenario", action="append", help="may be repeated; two kinds of digits")
+    parser.add_argument("--rounds", default=",".join(map(str, ROUNDS)), help="such as 5,40,150")
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--data-dir")
+    parser.add_argument("--out", type=Path, help="folder for SCENARIO.json and SCENARIO.md")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the tables of each scenario, and write them after every seed where asked to."""
+    asked, console = parsed(words), Console(soft_wrap=True, markup=False)
+    stops, names = [int(text) for text in asked.rounds.split(",")], asked.methods.split(",")
+    setups = {n: setup_of(n, asked.device, asked.data_dir) for n in asked.scenario or SCENARIOS}
+    every: dict[str, dict[int, Found]] = {name: {} for name in setups}
+    texts: dict[str, str] = {}
+    for seed, (name, setup) in product(range(asked.seeds), setups.items()):
+        draws = every[name]
+        draws[seed] = found(setup, seed, names, stops)
+        parts = [f"### {name}, {len(draws)} draws", *tables(list(draws.values()))]
+        texts[name] = "\n\n".join(parts)
+        if asked.out is not None:
+            asked.out.mkdir(parents=True, exist_ok=True)
+            (asked.out / f"{name}.json").write_text(as_json(name, draws))
+            (asked.out / f"{name}.md").write_text(texts[name] + "\n")
+    console.print(*texts.values(), sep="\n\n")
 
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(range(int(sys.argv[1]) if len(sys.argv) > 1 else 10))
+        main()

@@ -1,14 +1,14 @@
 """The short scripts to start from, at quick sizes."""
 
+import json
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 from PIL import Image
-from rich.console import Console
 
 from bcfl import Run
-from experiments import datasets, partitions
 from experiments.examples import (
     association_graph,
     calibration,
@@ -31,20 +31,25 @@ def test_exact_and_kept_associations(capsys):
     assert len(re.findall(r"client-\d", capsys.readouterr().out)) == 6
 
 
-def test_calibration_of_plain_and_tuned_rules(capsys, monkeypatch):
-    monkeypatch.setattr(calibration, "METHODS", ("wecfl", "bcfl-g-w"))
-    clients = partitions.rotated(datasets.load("optdigits"), clients=8, seed=0)
-    found = calibration.found(clients, 0, (3,))
-    assert {name for _, name, _ in found} == {"wecfl", "bcfl-g-w"}
-    kinds = [label for _, name, label in found if name == "bcfl-g-w"]
-    assert kinds[:3] == ["plug-in", "plug-in, tuned", "monte-carlo"]
-    assert kinds[-2:] == ["bridge, tuned", "linearised, tuned"]
-    for kind in ("monte-carlo", "probit", "bridge"):
-        plain, tuned = (found[3, "bcfl-g-w", f"{kind}{end}"] for end in ("", ", tuned"))
-        assert tuned["nll"] < plain["nll"]
-    Console(width=300).print(*calibration.tables([found, found]))
-    text = capsys.readouterr().out
-    assert re.search(r"wecfl .* plug-in, tuned .* \+0\.000 ± 0\.000", text)
+def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
+    words = ["2", "--scenario", "digits-rotated", "--rounds", "3", "--methods", "wecfl,bcfl-g-w"]
+    calibration.main([*words, "--out", str(tmp_path)])
+    rows = json.loads((tmp_path / "digits-rotated.json").read_text())
+    assert {(row["seed"], row["method"]) for row in rows} == set(
+        product((0, 1), ("wecfl", "bcfl-g-w"))
+    )
+    nll = {
+        row["prediction"]: row["nll"]
+        for row in rows
+        if row["method"] == "bcfl-g-w" and row["seed"] == 0
+    }
+    assert list(nll)[:3] == ["plug-in", "plug-in, tuned", "monte-carlo, tuned"]
+    for kind in ("plug-in", "probit"):
+        assert nll[f"{kind}, tuned"] < nll[kind]
+    text = (tmp_path / "digits-rotated.md").read_text()
+    assert text.strip() == capsys.readouterr().out.strip()
+    same = next(line for line in text.splitlines() if "wecfl | plug-in, tuned" in line)
+    assert "+0.000 ± 0.000 | +0.000 ± 0.000" in same
 
 
 def test_memories_differ_in_nothing_else(capsys, monkeypatch):

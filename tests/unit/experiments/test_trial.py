@@ -11,6 +11,12 @@ from bcfl.methods import Settings, build
 from experiments import datasets, models, partitions, uncertainty
 from experiments.trial import TUNING, Trial, scores
 
+KINDS = {
+    "strangeness": "auroc",
+    "entropy": "auroc_entropy",
+    "knowledge": "auroc_knowledge",
+}
+
 
 @pytest.fixture(scope="module")
 def trial():
@@ -93,7 +99,7 @@ def test_scores_are_those_of_all_samples_of_a_part(trial):
         targets = np.concatenate([one.targets for one in some])
         assert found[part]["nll"] == pytest.approx(uncertainty.nll(probabilities, targets))
         for source in ("strange", "noise"):
-            for kind, name in (("entropy", "auroc"), ("knowledge", "auroc_knowledge")):
+            for kind, name in KINDS.items():
                 inside = np.concatenate([getattr(one.own, kind) for one in some])
                 outside = np.concatenate([getattr(getattr(one, source), kind) for one in some])
                 labels = np.repeat([0, 1], [len(inside), len(outside)])
