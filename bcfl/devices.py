@@ -26,6 +26,17 @@ def device_named(name: str) -> torch.device:
     return device
 
 
+def checked_threads(threads: int | None) -> int | None:
+    """The number itself.
+
+    Raises:
+        ValueError: it is below 1.
+    """
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    return threads
+
+
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
     """Give torch, BLAS and OpenMP the same number of threads for a while.
@@ -36,11 +47,10 @@ def limited_threads(threads: int | None) -> Iterator[None]:
     Raises:
         ValueError: `threads` is below 1.
     """
+    checked_threads(threads)
     if threads is None:
         yield
         return
-    if threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import slices
 from bcfl.executors.memory import chunks
 from bcfl.executors.network import Network, Stacked, weights_of
@@ -58,8 +59,9 @@ class Curvatures:
                 some = list(part)
                 stacked = Stacked.of(self.model.layout, means[some], buffers[some])
                 total = torch.zeros_like(means[some])
-                for samples in slices(length, size):
-                    self._add(total, stacked, rows[:, samples], real[:, samples])
+                with in_full(means.device):
+                    for samples in slices(length, size):
+                        self._add(total, stacked, rows[:, samples], real[:, samples])
                 found |= dict(zip(part, total, strict=True))
         return [found[index] for index in range(len(chosen))]
 

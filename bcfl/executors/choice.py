@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import torch
 
 from bcfl.clients import ClientData
+from bcfl.executors.arithmetic import Arithmetic, Computing, arithmetic_named
 from bcfl.executors.batched import BatchedExecutor, network_of
 from bcfl.executors.dense import DenseNetwork
 from bcfl.executors.executor import Executor
@@ -36,7 +37,7 @@ def executor_named(text: str) -> ExecutorName:
 
 @dataclass(frozen=True)
 class Choice:
-    """An executor by name, and how much memory and how many processes it may take.
+    """An executor by name, what it may take, and how exactly it computes.
 
     Attributes:
         name: `loop` works on one problem after the other; `batched` on many side by side; `graph`,
@@ -45,16 +46,20 @@ class Choice:
             and device.
         memory: bytes for the work beside data and models; None takes what suits the device.
         workers: processes of `processes`; None is one for each processor that may be used.
+        arithmetic: `full`; `tf32` or `bfloat16` are faster where the device has units for them, and
+            less exact.
     """
 
     name: ExecutorName = "auto"
     memory: int | None = None
     workers: int | None = None
+    arithmetic: Arithmetic = "full"
 
     def __post_init__(self) -> None:
         executor_named(self.name)
         checked_memory(self.memory)
         checked_workers(self.workers)
+        arithmetic_named(self.arithmetic)
 
     def resolved(self, model: Model, device: torch.device) -> tuple[ExecutorName, str]:
         """The name of the executor for a model on a device, and why it is that one.
@@ -64,22 +69,31 @@ class Choice:
         a CPU are no faster side by side than one after the other; on a GPU they are, many times.
 
         Raises:
-            ValueError: `graph` is asked on another device than a GPU, or `processes` on a GPU.
+            ValueError: `graph` is asked on another device than a GPU, or `processes` on a GPU, or
+                `graph` with `bfloat16`.
         """
         if self.name != "auto":
-            if self.name == "graph" and device.type != "cuda":
-                raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
-            if self.name == "processes" and device.type != "cpu":
-                raise ValueError(f"executor 'processes' needs the CPU, got {str(device)!r}")
+            self._check(device)
             return self.name, "as asked"
         network = network_of(model)
         if network is None:
             return "loop", "the model has layers that are not done side by side"
+        if device.type == "cuda" and self.arithmetic == "bfloat16":
+            return "batched", "a GPU does many problems at one time"
         if device.type == "cuda":
             return "graph", "a GPU does many problems at one time, in recorded steps"
         if isinstance(network, DenseNetwork):
             return "batched", "fully connected layers are done side by side"
         return "loop", "on a CPU convolutions side by side save no time"
+
+    def _check(self, device: torch.device) -> None:
+        """Refuse what the executor that was asked for cannot do."""
+        if self.name == "graph" and device.type != "cuda":
+            raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
+        if self.name == "graph" and self.arithmetic == "bfloat16":
+            raise ValueError("arithmetic must be full or tf32 for executor 'graph', got 'bfloat16'")
+        if self.name == "processes" and device.type != "cpu":
+            raise ValueError(f"executor 'processes' needs the CPU, got {str(device)!r}")
 
     def build(
         self,
@@ -91,11 +105,18 @@ class Choice:
     ) -> Executor:
         """The executor, with the clients' data on the device."""
         name, _ = self.resolved(model, device)
-        if name == "graph":
-            return graph_executor(clients, model, seed, device, dtype, memory=self.memory)
-        if name == "batched":
-            return BatchedExecutor.on(clients, model, seed, device, dtype, memory=self.memory)
-        if name == "processes":
-            pool = Workers.shared(self.workers)
-            return ProcessesExecutor.on(clients, model, seed, device, dtype, workers=pool)
-        return LoopExecutor.on(clients, model, seed, device, dtype)
+        here = (clients, model, seed, device, dtype)
+        executor: Executor
+        match name:
+            case "graph":
+                executor = graph_executor(*here, memory=self.memory)
+            case "batched":
+                executor = BatchedExecutor.on(*here, memory=self.memory)
+            case "processes":
+                pool = Workers.shared(self.workers)
+                return ProcessesExecutor.on(*here, workers=pool, arithmetic=self.arithmetic)
+            case _:
+                executor = LoopExecutor.on(*here)
+        if self.arithmetic == "full" and device.type == "cpu":
+            return executor
+        return Computing(executor, self.arithmetic, device)

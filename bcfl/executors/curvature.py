@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bcfl.clients import View
+from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset
 from bcfl.model import Likelihood
 from bcfl.requests import Train
@@ -40,12 +41,13 @@ def reported_curvature(
             )
             used = view if chosen is None else view.take(chosen.to(view.inputs.device))
             seed = derive_seed(*when, request.client, "curvature targets")
-            curvature = diagonal_curvature(
-                module,
-                used.inputs,
-                used.targets,
-                kind=kind,
-                likelihood=likelihood,
-                generator=torch.Generator().manual_seed(seed),
-            )
+            with in_full(view.inputs.device):
+                curvature = diagonal_curvature(
+                    module,
+                    used.inputs,
+                    used.targets,
+                    kind=kind,
+                    likelihood=likelihood,
+                    generator=torch.Generator().manual_seed(seed),
+                )
             return curvature * (len(view) / len(used))

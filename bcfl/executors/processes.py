@@ -12,6 +12,7 @@ from tempfile import mkdtemp
 import torch
 
 from bcfl.clients import ClientData
+from bcfl.executors.arithmetic import Arithmetic, Computing
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.loop import LoopExecutor
 from bcfl.executors.parcels import packed, unpacked
@@ -44,7 +45,7 @@ class ProcessesExecutor:
     folder: str
 
     @classmethod
-    def on(
+    def on(  # noqa: PLR0913 - keywords with defaults
         cls,
         clients: Sequence[ClientData],
         model: Model,
@@ -53,6 +54,7 @@ class ProcessesExecutor:
         dtype: torch.dtype,
         *,
         workers: Workers | None = None,
+        arithmetic: Arithmetic = "full",
     ) -> ProcessesExecutor:
         """Write the clients' data where the processes find them.
 
@@ -63,13 +65,14 @@ class ProcessesExecutor:
             device: the CPU.
             dtype: floating-point type of parameters and inputs.
             workers: the processes; None shares those that there are, one for each processor.
+            arithmetic: of the processes.
         """
         assert device.type == "cpu"
         folder = mkdtemp(prefix="bcfl-")
         executor = cls(workers or Workers.shared(), folder)
         weakref.finalize(executor, shutil.rmtree, folder, ignore_errors=True)
         data = SharedData.write(clients, dtype, Path(folder) / "samples")
-        _site(folder).write_bytes(packed((data, model, seed, dtype)))
+        _site(folder).write_bytes(packed((data, model, seed, dtype, arithmetic)))
         return executor
 
     def answer(
@@ -115,7 +118,7 @@ def _named(requests: Sequence[Request], models: Mapping[str, Posterior]) -> dict
     return {key: models[key] for request in asked for key in request.models}
 
 
-_open: dict[str, LoopExecutor] = {}
+_open: dict[str, Computing] = {}
 """In a worker: what answers for the clients of the folder that was last worked on."""
 
 
@@ -125,7 +128,8 @@ def _answers(
     """Answers of a worker, in the order of the requests."""
     if folder not in _open:
         _open.clear()
-        data, model, seed, dtype = unpacked(_site(folder).read_bytes())
-        _open[folder] = LoopExecutor(data.open(), model, seed, CPU, dtype)
+        data, model, seed, dtype, arithmetic = unpacked(_site(folder).read_bytes())
+        loop = LoopExecutor(data.open(), model, seed, CPU, dtype)
+        _open[folder] = Computing(loop, arithmetic, CPU)
     outcomes = _open[folder].answer(requests, models, round)
     return [outcomes[request] for request in requests]

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from bcfl.clients import ClientData, View
 from bcfl.comparison import BestCounts, SampleFit, SupportTest, TestedLoss
+from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.flat_module import FlatModule
@@ -97,7 +98,8 @@ def _one(
         case "loss":
             return loss_sum(sample_losses(module, likelihood, view).cpu().numpy(), full)
         case "evidence":
-            return _evidence_sum(module, likelihood, view, full)
+            with in_full(view.inputs.device):
+                return _evidence_sum(module, likelihood, view, full)
         case "prediction":
             return _predictions(module, view, request.pooling)
         case "best_counts":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
 
 from bcfl.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
-from bcfl.devices import device_named, limited_threads
+from bcfl.devices import checked_threads, device_named, limited_threads
 from bcfl.executors import Choice, Executor, ExecutorName, Unreliable
 from bcfl.executors.stepwise import Stepwise
 from bcfl.federation.checks import check_fit, check_model
@@ -40,8 +40,10 @@ class Federation:
         evaluates: whether clients test their models after each round.
         threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are. Small
             networks lose more to waking threads than they gain.
-        executor: who answers for the clients, see `bcfl.executors.Choice`.
-        memory: bytes that the executor may take for its work; None takes what suits the device.
+        executor: who answers for the clients: a name, or a `bcfl.executors.Choice` with further
+            options.
+        memory: bytes that the executor may take for its work; None takes what suits the device, or
+            what the choice says.
 
     Raises:
         ValueError: an argument is out of range, or the clients do not fit the model.
@@ -57,15 +59,14 @@ class Federation:
     dtype: torch.dtype = torch.float32
     evaluates: bool = True
     threads: int | None = 1
-    executor: ExecutorName = "auto"
+    executor: ExecutorName | Choice = "auto"
     memory: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}")
-        with limited_threads(self.threads):
-            pass
-        Choice(self.executor, self.memory)
+        checked_threads(self.threads)
+        choice = self.choice
         if isinstance(self.method, str):
             raise TypeError(
                 f"method must be a method or a policy, got {self.method!r}; by its name: "
@@ -88,7 +89,7 @@ class Federation:
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {self.dtype}")
         for data in self.data:
             check_fit(data, self.model)
-        device_named(self.device)
+        choice.resolved(self.model, device_named(self.device))
         shape = tuple(self.data[0].views[TRAIN].inputs.shape[1:])
         check_model(self.model, self.recipe.policy.objective, shape)
 
@@ -105,6 +106,12 @@ class Federation:
         """The method with its tracker and aggregation."""
         return self.method  # type: ignore[return-value]
 
+    @property
+    def choice(self) -> Choice:
+        """The executor with its options."""
+        chosen = Choice(self.executor) if isinstance(self.executor, str) else self.executor
+        return chosen if self.memory is None else replace(chosen, memory=self.memory)
+
     @cached_property
     def engine(self) -> Executor:
         """Answers for the clients, with their data of the first time step."""
@@ -113,7 +120,7 @@ class Federation:
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.data]
         pool = (pooled(present),) if self.recipe.centralised else ()
-        local = Choice(self.executor, self.memory).build(
+        local = self.choice.build(
             (*present, *pool), self.model, self.seed, device_named(self.device), self.dtype
         )
         return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local

@@ -1,0 +1,80 @@
+"""How exactly clients compute: in full, or faster with fewer digits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+
+from bcfl.executors.executor import Executor, Outcomes
+from bcfl.posterior import Posterior
+from bcfl.requests import Request
+
+Arithmetic = Literal["full", "tf32", "bfloat16"]
+"""`full`: all digits of the parameters' type. `tf32`: on a GPU matrix products and convolutions
+round their factors to 10 bits, and add in float32. `bfloat16`: they take and give 7 bits (mixed
+precision: parameters, losses, gradients' sums and curvatures keep theirs)."""
+
+
+def arithmetic_named(text: str) -> Arithmetic:
+    """The text as a kind of arithmetic.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    for name in get_args(Arithmetic):
+        if text == name:
+            return name  # type: ignore[no-any-return]
+    raise ValueError(f"arithmetic must be one of {', '.join(get_args(Arithmetic))}, got {text!r}")
+
+
+@contextmanager
+def computing(kind: Arithmetic, device: torch.device) -> Iterator[None]:
+    """Compute in that way for a while; torch's switches are put back afterwards.
+
+    Casts of parameters are not kept, since training changes parameters in place.
+
+    Args:
+        kind: of arithmetic; the switch of TF32 is set either way, for torch leaves it on for
+            convolutions.
+        device: where.
+    """
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = products.allow_tf32, convolutions.allow_tf32
+    mixed = torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+    try:
+        products.allow_tf32 = convolutions.allow_tf32 = kind == "tf32"
+        with mixed if kind == "bfloat16" else nullcontext():
+            yield
+    finally:
+        products.allow_tf32, convolutions.allow_tf32 = before
+
+
+def in_full(device: torch.device) -> torch.autocast:
+    """Where mixed precision does not reach: curvatures and evidence."""
+    return torch.autocast(device.type, enabled=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Computing:
+    """Lets another executor answer with some arithmetic.
+
+    Attributes:
+        executor: answers.
+        kind: of arithmetic.
+        device: where it works.
+    """
+
+    executor: Executor
+    kind: Arithmetic
+    device: torch.device
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer as the executor does; see `Executor`."""
+        with computing(self.kind, self.device):
+            return self.executor.answer(requests, models, round)

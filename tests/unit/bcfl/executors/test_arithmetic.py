@@ -1,0 +1,150 @@
+"""Fewer digits, on demand: how far results are off, and that torch is left as it was."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bcfl import ClientData, Federation, Model, Objective, methods
+from bcfl.executors import BatchedExecutor, Choice, LoopExecutor, ProcessesExecutor
+from bcfl.executors.arithmetic import Computing, computing
+from bcfl.posterior import birth
+from bcfl.requests import Score, Train
+
+CPU = torch.device("cpu")
+DENSE = Model(
+    "dense", lambda: nn.Sequential(nn.Linear(16, 33), nn.Tanh(), nn.Linear(33, 3)), (16,), 3
+)
+IMAGES = Model(
+    "images",
+    lambda: nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3)),
+    (1, 4, 4),
+    3,
+)
+
+
+def clients_of(model, counts=(1, 20, 40)):
+    random = np.random.default_rng(0)
+    return [
+        ClientData.from_arrays(
+            f"c{i}",
+            (
+                random.normal(size=(n, *model.input_shape)).astype(np.float32),
+                random.integers(0, 3, n),
+            ),
+            group=i % 2,
+        )
+        for i, n in enumerate(counts)
+    ]
+
+
+def born(model):
+    return birth(model, "k", *model.initial(0), 1.0)
+
+
+def answers(choice, model, clients, asked):
+    start = born(model)
+    executor = choice.build(clients, model, 0, CPU, torch.float32)
+    return executor.answer(asked, {start.key: start}, 0)
+
+
+@pytest.mark.parametrize("model", [DENSE, IMAGES], ids=["dense", "images"])
+@pytest.mark.parametrize("name", ["loop", "batched"])
+def test_mixed_precision_moves_models_by_about_a_percent(name, model):
+    """Seven bits are 0.4 %. Were casts of parameters kept, they would go stale within a training."""
+    clients, key = clients_of(model), born(model).key
+    asked = [Train(data.client, key, Objective(10, 8, 0.05)) for data in clients]
+    full = answers(Choice(name), model, clients, asked)
+    mixed = answers(Choice(name, arithmetic="bfloat16"), model, clients, asked)
+    for request in asked:
+        moved = full[request].mean - model.initial(0)[0]
+        error = (mixed[request].mean - full[request].mean).norm() / moved.norm()
+        assert 1e-5 < error < 0.05
+        assert mixed[request].mean.dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", ["loop", "batched"])
+def test_mixed_precision_leaves_curvature_and_evidence_alone(name):
+    clients, start = clients_of(DENSE), born(DENSE)
+    still = Objective(1, 8, learning_rate=0.0, curvature="ggn")
+    asked = [Train("c2", start.key, still), Score("c2", (start.key,), "evidence")]
+    asked += [Score("c2", (start.key,), "loss")]
+    full = answers(Choice(name), DENSE, clients, asked)
+    mixed = answers(Choice(name, arithmetic="bfloat16"), DENSE, clients, asked)
+    assert torch.equal(full[asked[0]].curvature, mixed[asked[0]].curvature)
+    one, other = (found[asked[1]][start.key] for found in (full, mixed))
+    assert one.log_likelihood == other.log_likelihood
+    assert torch.equal(one.gradient, other.gradient)
+    one, other = (found[asked[2]][start.key].total for found in (full, mixed))
+    assert one != other
+    assert one == pytest.approx(other, rel=1e-2)
+
+
+def test_torch_is_left_as_it_was():
+    switches = (torch.backends.cuda.matmul, torch.backends.cudnn)
+    before = [switch.allow_tf32 for switch in switches]
+    for kind, wanted in (("full", False), ("tf32", True), ("bfloat16", False)):
+        with pytest.raises(ZeroDivisionError), computing(kind, CPU):  # noqa: PT012
+            assert [switch.allow_tf32 for switch in switches] == [wanted, wanted]
+            assert torch.is_autocast_enabled("cpu") is (kind == "bfloat16")
+            raise ZeroDivisionError
+        assert [switch.allow_tf32 for switch in switches] == before
+        assert not torch.is_autocast_enabled("cpu")
+
+
+def test_tf32_changes_nothing_on_a_cpu():
+    clients, start = clients_of(DENSE), born(DENSE)
+    asked = [Train(data.client, start.key, Objective(3, 8)) for data in clients]
+    one, other = (
+        answers(Choice("loop", arithmetic=kind), DENSE, clients, asked) for kind in ("full", "tf32")
+    )
+    assert all(torch.equal(one[request].mean, other[request].mean) for request in asked)
+
+
+def test_what_is_built():
+    clients = clients_of(DENSE)
+
+    def built(name, arithmetic, device=CPU):
+        return Choice(name, arithmetic=arithmetic).build(clients, DENSE, 0, device, torch.float32)
+
+    assert isinstance(built("loop", "full"), LoopExecutor)
+    mixed = built("auto", "bfloat16")
+    assert isinstance(mixed, Computing)
+    assert isinstance(mixed.executor, BatchedExecutor)
+    assert isinstance(built("processes", "bfloat16"), ProcessesExecutor)
+    with pytest.raises(ValueError, match=r"arithmetic must be one of full, tf32, .*'fp8'"):
+        Choice("loop", arithmetic="fp8")
+    cuda = torch.device("cuda")
+    assert Choice(arithmetic="bfloat16").resolved(DENSE, cuda)[0] == "batched"
+    with pytest.raises(ValueError, match="full or tf32 for executor 'graph', got 'bfloat16'"):
+        Choice("graph", arithmetic="bfloat16").resolved(DENSE, cuda)
+
+
+def test_a_run_in_mixed_precision_finds_the_same_clusters():
+    """Two groups with opposite labels; the answer is clear, and rounding must not hide it."""
+    random = np.random.default_rng(1)
+    clients = []
+    for i in range(8):
+        x = random.normal(size=(40, 16)).astype(np.float32)
+        clients.append(
+            ClientData.from_arrays(f"c{i}", (x, (x[:, 0] > 0) ^ bool(i % 2)), group=i % 2)
+        )
+    runs = [
+        Federation(
+            clients, DENSE, methods.build("ifca", methods.Settings(num_clusters=2)),
+            executor=Choice(arithmetic=kind), evaluates=False,
+        ).run(4)
+        for kind in ("full", "bfloat16")
+    ]  # fmt: skip
+    one, other = (run.hypotheses.best.association.labels for run in runs)
+    assert len(set(one)) == 2
+    np.testing.assert_array_equal(one, other)
+
+
+def test_workers_compute_as_they_are_told():
+    clients, start = clients_of(DENSE), born(DENSE)
+    asked = [Train(data.client, start.key, Objective(3, 8)) for data in clients]
+    loop = answers(Choice("loop", arithmetic="bfloat16"), DENSE, clients, asked)
+    others = Choice("processes", workers=1, arithmetic="bfloat16")
+    found = answers(others, DENSE, clients, asked)
+    assert all(torch.equal(loop[request].mean, found[request].mean) for request in asked)
