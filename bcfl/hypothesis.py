@@ -32,7 +32,7 @@ class Hypothesis:
         kind: how a proposal was made, such as `split`; empty for one that simply went on.
         lineage: for each round, the position of the ancestor that competed in it; the first names
             the start that it descends from.
-        state: what a policy carries from round to round; opaque to everyone else.
+        state: what a policy or a tracker carries from round to round; opaque to everyone else.
         kept: models that a policy carries from round to round, by name.
     """
 

@@ -12,7 +12,6 @@ from bcfl.clients import VALIDATION
 from bcfl.hypothesis import Hypothesis
 from bcfl.policies.association_prior import AssociationPrior
 from bcfl.policies.policy import Candidate, Ranking, RoundContext
-from bcfl.policies.ranking import chosen_log_prior
 from bcfl.requests import Exchange, Score, Steps
 
 
@@ -27,28 +26,28 @@ def judged_on_held_out(
     Clients without validation samples, or that do not answer, contribute nothing.
 
     Args:
-        ranking: associations by training samples; the differences between them are kept.
+        ranking: associations by training samples, with their costs; the differences between them
+            are kept.
         parent: hypothesis that they follow.
         prior: of the associations.
         context: says who has validation samples.
     """
     candidates = iter(ranking)
     best = next(candidates)
-    labels = {t.client: best.association.label(t.client) for t in best.trainings}
-    asked = [
-        Score(client, (parent.clusters[labels[client]].key,), view=VALIDATION)
-        for client in context.validating(labels)
-    ]
-    replies = (yield Exchange.of(asked, parent.clusters)) if asked else {}
-    held_out = -sum(replies[s][s.models[0]].total for s in asked if s in replies)
-    clients = sorted(labels)
-    log_prior = prior.log_probabilities(parent.association, clients)
-    shift = held_out + chosen_log_prior(log_prior, best, clients) - best.log_weight
+    if best.costs is None:
+        raise ValueError("ranking must have costs to be judged on held-out samples")
+    clients = best.costs.clients
+    losses = yield from held_out_losses(parent, clients, context)
+    judged = losses - prior.log_probabilities(parent.association, clients)
+    labels = [best.association.label(client) for client in clients]
+    held_out = -float(judged[np.arange(len(clients)), labels].sum())
+    shift = held_out - best.log_weight
+    costs = replace(best.costs, judged=judged)
 
     def shifted() -> Iterator[Candidate]:
-        yield replace(best, log_weight=best.log_weight + shift)
+        yield replace(best, log_weight=best.log_weight + shift, costs=costs)
         for one in candidates:
-            yield replace(one, log_weight=one.log_weight + shift)
+            yield replace(one, log_weight=one.log_weight + shift, costs=costs)
 
     return Ranking(shifted(), ranking.log_total + shift)
 

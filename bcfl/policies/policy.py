@@ -63,11 +63,19 @@ class Costs:
         clients: names of the rows.
         values: (clients, clusters) negative log weight of each client in each cluster, nats.
         cluster_size: bounds on the number of clients per cluster.
+        judged: (clients, clusters) the same by which hypotheses compete, where that differs, such
+            as by held-out samples.
     """
 
     clients: tuple[str, ...]
     values: NDArray[np.float64]
     cluster_size: ClusterSize = FREE
+    judged: NDArray[np.float64] | None = None
+
+    @property
+    def competing(self) -> NDArray[np.float64]:
+        """(clients, clusters) negative log weights by which hypotheses compete, nats."""
+        return self.values if self.judged is None else self.judged
 
 
 @dataclass(frozen=True, eq=False)

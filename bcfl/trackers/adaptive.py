@@ -20,6 +20,7 @@ from bcfl.policies.policy import Policy, RoundContext
 from bcfl.requests import Steps
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Proposal, SplitAndFree, every_proposal
+from bcfl.trackers.recollection import Remembering, inherited, recalled
 from bcfl.trackers.survival import AncestorQuota, NScan
 from bcfl.trackers.tracker import (
     Successor,
@@ -46,6 +47,7 @@ class AdaptiveMultiHypothesis:
         proposals: how alternatives are made.
         quota: what each start is granted in the first rounds, where there are several.
         n_scan: how past ambiguities are resolved; None leaves them to the weights.
+        remembers: whether clients that are absent count with what they last said.
     """
 
     max_hypotheses: int = 8
@@ -54,6 +56,7 @@ class AdaptiveMultiHypothesis:
     proposals: tuple[Proposal, ...] = PROPOSALS
     quota: AncestorQuota | None = None
     n_scan: NScan | None = None
+    remembers: bool = True
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
@@ -72,6 +75,8 @@ class AdaptiveMultiHypothesis:
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank, cap to the effective number, train, merge near copies, propose."""
+        if self.remembers:
+            policy = Remembering.within(policy, aggregation)
         competing = hypotheses.competing
         successors, log_total = yield from expand(competing, policy, aggregation, context, None)
         kept = self._kept(successors, competing, context.round)
@@ -110,9 +115,11 @@ class AdaptiveMultiHypothesis:
         context: RoundContext,
     ) -> tuple[Hypothesis, ...]:
         """Alternatives to the best hypothesis, made of the trainings that it has had."""
-        parent = competing[best.parent]
+        parent, step = competing[best.parent], context.step
+        known = recalled(best.candidate, step)
         made = []
-        for chosen in every_proposal(self.proposals, best.candidate, trained.answers, context):
+        for one in every_proposal(self.proposals, known, trained.answers, context):
+            chosen = inherited(one, parent, step) if self.remembers else one
             clusters, _ = aggregation.combine(
                 context.model, parent, chosen, trained.answers, trained.known, context.round
             )

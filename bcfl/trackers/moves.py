@@ -97,7 +97,10 @@ def explained_share(
 
 
 def price_of_freeing(chosen: Candidate, slot: int) -> float:
-    """What the members of a cluster lose when they move to their next best one, nats."""
+    """What the members of a cluster lose when they move to their next best one, nats.
+
+    They move by the costs that associate them, and lose by those by which hypotheses compete.
+    """
     if chosen.costs is None:
         return float("inf")
     members = [
@@ -105,8 +108,11 @@ def price_of_freeing(chosen: Candidate, slot: int) -> float:
         for row, client in enumerate(chosen.costs.clients)
         if chosen.association.label(client) == slot
     ]
-    others = np.delete(chosen.costs.values[members], slot, axis=1)
-    return float((others.min(axis=1) - chosen.costs.values[members, slot]).sum())
+    others = chosen.costs.values[members].copy()
+    others[:, slot] = np.inf
+    lost = chosen.costs.competing[members]
+    rows = np.arange(len(members))
+    return float((lost[rows, others.argmin(axis=1)] - lost[rows, slot]).sum())
 
 
 def split_into(chosen: Candidate, split: Split, slot: int) -> Candidate:

@@ -82,12 +82,22 @@ def test_differences_between_associations_are_those_of_training(judged, temperat
     assert by["training"].log_total - by["held_out"].log_total == pytest.approx(shifts[0])
 
 
-def test_each_client_is_asked_about_its_own_cluster_alone(judged, parent):
-    exchanges, _ = judged(LikelihoodAssociation(2, Objective(), 1.0, judge="held_out"))
-    zero, one = (posterior.key for posterior in parent.clusters)
-    assert exchanges[1].requests == tuple(
-        Score(c, (k,), view=VALIDATION) for c, k in zip(NAMES, (zero, one, zero), strict=True)
-    )
+def test_what_would_be_of_a_client_elsewhere_is_told_with_the_costs(judged, parent):
+    """The other columns are for those that remember a client that is absent later."""
+    prior = AssociationPrior(0.6)
+    policy = LikelihoodAssociation(2, Objective(), 1.0, judge="held_out", prior=prior)
+    exchanges, ranking = judged(policy, {c: TESTED[c] for c in "ac"})
+    keys = tuple(posterior.key for posterior in parent.clusters)
+    assert exchanges[1].requests == tuple(Score(c, keys, view=VALIDATION) for c in NAMES)
+    costs = next(iter(ranking)).costs
+    stayed, left = -np.log([0.6, 0.4])
+    expected = [[3 + stayed, 2 + left], [stayed, left], [7 + np.log(2), 1 + np.log(2)]]
+    assert costs.judged.tolist() == [pytest.approx(row) for row in expected]
+    assert costs.competing is costs.judged
+    trained = [[TRAINED[c][k] for k in range(2)] for c in NAMES]
+    assert (costs.values - trained).tolist() == [
+        pytest.approx(row) for row in ([stayed, left], [stayed, left], [np.log(2)] * 2)
+    ]
 
 
 def test_clients_that_do_not_answer_contribute_nothing(judged):
