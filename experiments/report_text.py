@@ -54,12 +54,21 @@ def failures(run: RunFolder) -> list[tuple[str, str, int]]:
 
 
 def warnings(run: RunFolder) -> list[str]:
-    """Sentences on how far the fused posteriors can be trusted."""
+    """Sentences on how far the fused posteriors, and tests of support, can be trusted."""
     floored = {m: run.series(m, "num_floored") for m in run.methods}
     outside = {m: run.series(m, "outside_hull") for m in run.methods}
     raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
     beyond = [f"{np.nanmax(v):.2%} ({m})" for m, v in outside.items() if np.nansum(v) > 0]
+    few = {m: run.facts(m, "devices_with_too_few_pairs") for m in run.methods}
+    mute = [f"{np.nanmax(v):,.0f} ({m})" for m, v in few.items() if np.nansum(v) > 0]
     found = []
+    if mute:
+        found.append(
+            f"Devices with too few samples to test support on, most in a round: {', '.join(mute)}. "
+            "No p-value of theirs can reach the level (at 0.1 that takes four samples on which two "
+            "models differ), so their clusters are supported by none and never merge: set more "
+            "samples aside (validation), or raise alpha."
+        )
     if raised:
         found.append(
             f"Curvature entries raised to the floor, mean per round: {', '.join(raised)}. The data "

@@ -45,6 +45,12 @@ class SupportedClusters:
 
     A device that comes later is a new cluster, and opens the tests again for `repeats` rounds.
 
+    Flat, with n devices that all support each other, the first test sends each device n models and
+    takes n (n - 1) answers, and n^2 / 2 trainings follow: n / 2 merged clusters train on everybody.
+    The next rounds take n^2 / 4, n^2 / 8, ... trainings. No two of them are the same, since every
+    cluster starts from a model of its own, so none can be shared. In the hierarchy such devices
+    meet in pairs that merge at once: it never takes more than n trainings a round.
+
     Attributes:
         objective: local objective.
         testing: when a cluster supports another.
