@@ -7,7 +7,7 @@ import os
 import platform
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from experiments.engine import Engine
 from experiments.files import Pair, RunFiles, write_aside
 from experiments.scenario import Scenario, from_table
 
 if TYPE_CHECKING:
-    from bcfl.executors import ExecutorName
     from experiments.runner import Setup
 
 PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
@@ -42,8 +42,7 @@ class Plan:
         threads: of each process.
         jobs: processes at one time.
         command: what runs it again.
-        executor: who answers for the clients, see `bcfl.executors.Choice`.
-        memory: bytes that it may take; None takes what suits the device.
+        engine: how clients are worked on.
     """
 
     scenario: Scenario
@@ -51,8 +50,7 @@ class Plan:
     threads: int
     jobs: int
     command: str
-    executor: ExecutorName = "auto"
-    memory: int | None = None
+    engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
         for name in ("threads", "jobs"):
@@ -109,8 +107,7 @@ def write_plan(plan: Plan, setup: Setup, files: RunFiles) -> None:
             "device": plan.device,
             "threads": plan.threads,
             "jobs": plan.jobs,
-            "executor": plan.executor,
-            "memory": plan.memory,
+            **asdict(plan.engine),
         },
         "machine": _machine(plan.device),
         "versions": _versions(),
@@ -150,8 +147,7 @@ def read_plan(folder: Path) -> Plan:
             execution["threads"],
             execution["jobs"],
             table["command"],
-            execution.get("executor", "loop"),
-            execution.get("memory"),
+            Engine.of(execution),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {error!r}") from error

@@ -13,10 +13,9 @@ import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.devices import device_named
-from bcfl.executors import Choice, ExecutorName
 from bcfl.methods import Settings, UnknownMethodError, build
-from bcfl.support_graph import remembers_support, support_graph
 from experiments import datasets, models, partitions, rows
+from experiments.engine import Engine
 from experiments.files import SUPPORT, Pair, PairFiles, locked, write_aside
 from experiments.generalisation import HoldOut
 
@@ -52,14 +51,14 @@ class Setup:
     Attributes:
         scenario: the experiment.
         device: where the work is done.
-        executor: who answers for the clients, see `bcfl.executors.Choice`.
-        memory: bytes that it may take; None takes what suits the device.
+        engine: how clients are worked on.
+        threads: of torch, BLAS and OpenMP; None leaves them as they are.
     """
 
     scenario: Scenario
     device: str
-    executor: ExecutorName = "auto"
-    memory: int | None = None
+    engine: Engine = field(default_factory=Engine)
+    threads: int | None = 1
     _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -80,8 +79,7 @@ class Setup:
     @property
     def executor_name(self) -> str:
         """Name of the executor that suits the network, where `auto` was asked for."""
-        choice = Choice(self.executor, self.memory)
-        return choice.resolved(self.model, device_named(self.device))[0]
+        return self.engine.choice.resolved(self.model, device_named(self.device))[0]
 
     def method(self, name: str) -> Method:
         """The method of a name with the scenario's numbers."""
@@ -108,8 +106,8 @@ class Setup:
             participation=rules.participation,
             drop_out=rules.drop_out,
             device=self.device,
-            executor=self.executor,
-            memory=self.memory,
+            executor=self.engine.choice,
+            threads=self.threads,
         )
 
     def hold_out(self, federation: Federation, seed: int) -> HoldOut | None:
@@ -220,8 +218,7 @@ def _restored(federation: Federation, files: PairFiles) -> FederationState | Non
 
 def _write_graphs(run: Run, files: PairFiles) -> None:
     """Write the graphs, those that tell a finished run last."""
-    best = run.hypotheses.best
-    supports = {SUPPORT: support_graph(best, run.groups)} if remembers_support(best) else {}
+    supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
     graphs: Mapping[str, nx.Graph[str]] = {
         **supports,
         "clients": run.association_graph(),

@@ -10,15 +10,15 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
+from experiments.engine import Engine
 from experiments.files import Pair, RunFiles
 
 if TYPE_CHECKING:
-    from bcfl.executors import ExecutorName
     from experiments.runner import Watch
     from experiments.scenario import Scenario
 
@@ -38,16 +38,14 @@ class Orders:
         device: where the work is done.
         threads: threads of each worker.
         files: where the run lies.
-        executor: who answers for the clients.
-        memory: bytes that it may take, or None.
+        engine: how clients are worked on.
     """
 
     scenario: Scenario
     device: str
     threads: int
     files: RunFiles
-    executor: ExecutorName = "auto"
-    memory: int | None = None
+    engine: Engine = field(default_factory=Engine)
 
 
 @dataclass(eq=False)
@@ -81,7 +79,7 @@ def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch)
         with _without_interrupts():
             for _ in range(min(jobs, len(pairs))):
                 here, there = context.Pipe()
-                process = context.Process(target=_work, args=(orders, there, stop), daemon=True)
+                process = context.Process(target=_work, args=(orders, there, stop))
                 process.start()
                 there.close()
                 workers[here] = _Worker(process, here)
@@ -144,7 +142,7 @@ def _work(orders: Orders, line: Connection, stop: Any) -> None:  # noqa: ANN401
     from bcfl.devices import limited_threads
     from experiments.runner import Interrupted, Setup, Watch, run_pair
 
-    setup = Setup(orders.scenario, orders.device, orders.executor, orders.memory)
+    setup = Setup(orders.scenario, orders.device, orders.engine, orders.threads)
     watch = Watch(
         begins=lambda pair, done: line.send(("begins", done)),
         did_round=lambda pair, row: line.send(("round", row)),

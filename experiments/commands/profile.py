@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from experiments.commands.shared import Debug, console, explained
+from experiments.commands.shared import (
+    Arithmetic,
+    Debug,
+    Executor,
+    Memory,
+    NumWorkers,
+    console,
+    explained,
+)
 
 
 @explained
@@ -21,8 +29,10 @@ def profile(
         str | None, typer.Option(help="Methods instead, such as ifca,bcfl-g.")
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured, after one.")] = 3,
-    executor: Annotated[str, typer.Option(help="auto, loop or batched.")] = "auto",
-    memory: Annotated[str | None, typer.Option(help="For batched work, such as 2GB.")] = None,
+    executor: Executor = "auto",
+    memory: Memory = None,
+    workers: NumWorkers = None,
+    arithmetic: Arithmetic = "full",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
@@ -33,8 +43,7 @@ def profile(
     from dataclasses import replace
 
     from bcfl.devices import device_named
-    from bcfl.executors.choice import executor_named
-    from bcfl.executors.memory import bytes_named
+    from experiments.engine import engine_of
     from experiments.files import Pair
     from experiments.profiling import PHASES, matrix_peak, profiled
     from experiments.runner import Setup
@@ -46,8 +55,8 @@ def profile(
     if data_dir is not None:
         chosen = replace(chosen, data=replace(chosen.data, data_dir=str(data_dir.absolute())))
     chosen = replace(chosen, seeds=chosen.seeds[:1])
-    place, budget = str(device_named(device)), None if memory is None else bytes_named(memory)
-    setup = Setup(chosen, place, executor_named(executor), budget)
+    place, engine = str(device_named(device)), engine_of(executor, memory, workers, arithmetic)
+    setup = Setup(chosen, place, engine, threads)
     setup.check()
     peak, screen = matrix_peak(place, threads), console()
     table = Table(
@@ -61,7 +70,7 @@ def profile(
     )
     sentences = []
     for name in chosen.methods:
-        federation = replace(setup.federation(Pair(name, chosen.seeds[0])), threads=threads)
+        federation = setup.federation(Pair(name, chosen.seeds[0]))
         found = profiled(federation, rounds, peak)
         per_round = [f"{1e3 * found.seconds[phase] / rounds:.1f}" for phase in PHASES]
         counts = [f"{done} of {asked}" for asked, done in (found.trainings, found.scores)]

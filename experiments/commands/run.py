@@ -14,7 +14,16 @@ import typer
 from rich.console import Console
 
 from experiments.commands.overrides import overridden
-from experiments.commands.shared import INTERRUPTED, Debug, console, explained
+from experiments.commands.shared import (
+    INTERRUPTED,
+    Arithmetic,
+    Debug,
+    Executor,
+    Memory,
+    NumWorkers,
+    console,
+    explained,
+)
 
 if TYPE_CHECKING:
     from experiments.plan import Plan
@@ -47,18 +56,22 @@ def run(
     decay: Annotated[
         float | None, typer.Option(help="Share that bcfl-forget keeps of the past per round.")
     ] = None,
+    posterior: Annotated[
+        str | None,
+        typer.Option(
+            help="Local posteriors of bcfl methods, such as laplace-full; small networks."
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
     threads: Annotated[
         int, typer.Option(help="Threads of each process; more pay for large networks only.")
     ] = 1,
     data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    executor: Annotated[
-        str, typer.Option(help="How clients are worked on: auto, loop or batched.")
-    ] = "auto",
-    memory: Annotated[
-        str | None, typer.Option(help="Memory for batched work, such as 2GB.")
-    ] = None,
+    executor: Executor = "auto",
+    memory: Memory = None,
+    workers: NumWorkers = None,
+    arithmetic: Arithmetic = "full",
     out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -74,12 +87,15 @@ def run(
         "alpha": alpha,
         "delta": delta,
         "decay": decay,
+        "posterior": posterior,
         "jobs": jobs if jobs != 1 else None,
         "threads": threads if threads != 1 else None,
         "data-dir": data_dir,
         "device": device if device != "auto" else None,
         "executor": executor if executor != "auto" else None,
         "memory": memory,
+        "workers": workers,
+        "arithmetic": arithmetic if arithmetic != "full" else None,
     }
     from experiments.plan import Plan, check_free, new_folder
     from experiments.scenario import load
@@ -88,15 +104,14 @@ def run(
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.devices import device_named
-    from bcfl.executors.choice import Choice, executor_named
-    from bcfl.executors.memory import bytes_named
+    from experiments.engine import engine_of
     from experiments.resume import start
     from experiments.runner import Setup
 
-    choice = Choice(executor_named(executor), None if memory is None else bytes_named(memory))
+    engine = engine_of(executor, memory, workers, arithmetic, jobs)
     command, where = _command(scenario, given), str(device_named(device))
-    plan = Plan(chosen, where, threads, jobs, command, choice.name, choice.memory)
-    setup = Setup(plan.scenario, plan.device, plan.executor, plan.memory)
+    plan = Plan(chosen, where, threads, jobs, command, engine)
+    setup = Setup(plan.scenario, plan.device, engine, threads)
     setup.check()
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)
@@ -155,6 +170,8 @@ def _headline(plan: Plan, setup: Setup) -> str:
         if key not in ("clients", "groups")
     ]
     where = f"{plan.device}, {_counted(plan.threads, 'thread')}, {setup.executor_name} executor"
+    if setup.executor_name == "processes":
+        where += f" of {_counted(plan.engine.workers or 1, 'worker')}"
     parts = [
         setup.dataset.name,
         _counted(len(partition), "client"),
