@@ -1,0 +1,96 @@
+"""Every policy under every tracker, and every way to fuse, gives lawful hypotheses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bcfl import ClientData, Method, Objective
+from bcfl.policies import KMeansAssociation, LikelihoodAssociation, SingleCluster, WarmUp
+from bcfl.policies.alone import Alone
+from bcfl.policies.bipartition import RecursiveBipartition
+from bcfl.policies.clustering_temperature import AtRound
+from bcfl.policies.drift import DriftAssociation
+from bcfl.policies.ensemble import Ensemble
+from bcfl.policies.fedgroup import ColdStartGroups
+from bcfl.policies.frozen import Frozen
+from bcfl.policies.one_shot import OneShotClustering
+from bcfl.policies.soft import SoftAssociation
+from bcfl.policies.update_clustering import KMeansClustering
+from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, Greedy, MultiHypothesis
+
+POINT = Objective(local_steps=4, batch_size=4)
+LAPLACE = replace(POINT, curvature="ggn", prior_weight=1.0)
+POLICIES = {
+    "single": SingleCluster(LAPLACE),
+    "k-means by samples": KMeansAssociation(2, LAPLACE, "samples"),
+    "k-means, equal": KMeansAssociation(2, POINT, "equal"),
+    "few shots": Frozen(KMeansAssociation(2, POINT), 1),
+    "loss": LikelihoodAssociation(2, POINT, solver="argmin"),
+    "likelihood, Bayes": LikelihoodAssociation(2, LAPLACE, 1.0),
+    "likelihood, murty": LikelihoodAssociation(2, LAPLACE, solver="murty"),
+    "likelihood of a subset": LikelihoodAssociation(2, LAPLACE, 5.0, score_samples=3),
+    "joint evidence": LikelihoodAssociation(2, LAPLACE, 1.0, "joint"),
+    "empirical Fisher": LikelihoodAssociation(2, replace(LAPLACE, curvature="empirical_fisher")),
+    "warm-up": WarmUp(KMeansAssociation(2, LAPLACE), LikelihoodAssociation(2, LAPLACE, 2.0), 1),
+    "one shot": OneShotClustering(POINT, KMeansClustering(2), AtRound(1)),
+    "bipartition": RecursiveBipartition(POINT, 2.0, 0.0, "relative", when=0),
+    "cold start": ColdStartGroups(2, POINT, POINT),
+    "alone": Alone(LAPLACE),
+    "ensemble": Ensemble(2, LAPLACE),
+    "soft": SoftAssociation(2, POINT),
+    "drift": DriftAssociation(POINT),
+}
+TRACKERS = {
+    "greedy": Greedy(),
+    "consensus of 3": Consensus(3),
+    "3 hypotheses": MultiHypothesis(3),
+    "3 hypotheses, 2 each": MultiHypothesis(3, 2),
+    "exact": Exact(),
+    "adaptive": AdaptiveMultiHypothesis(4),
+}
+
+
+@pytest.mark.parametrize("tracker", TRACKERS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_policy_under_a_tracker_gives_lawful_hypotheses(
+    policy, tracker, federation, assert_lawful
+):
+    method = Method(POLICIES[policy], TRACKERS[tracker])
+    run = federation(method, sizes=(4, 7, 5)).run(2)
+    assert_lawful(run, ["c0", "c1", "c2"])
+
+
+def test_bcfl_exact_keeps_every_history(federation, assert_lawful):
+    run = federation("bcfl-exact", sizes=(4, 5, 6)).run(2)
+    assert [len(s.associations) for s in run.state.history] == [2**3, 2**6]
+    assert_lawful(run, ["c0", "c1", "c2"])
+    assert [s.log_captured_mass for s in run.state.history] == pytest.approx([0, 0], abs=1e-9)
+
+
+def test_bcfl_exact_obeys_the_laws_of_the_others(federation, everything, make_clients):
+    """Resuming equals going through, and the order of clients changes no bit."""
+    clients, states = make_clients((4, 5, 6)), []
+    whole = federation("bcfl-exact", clients=clients).run(
+        2, on_round=lambda state, _: states.append(state)
+    )
+    turned = federation("bcfl-exact", clients=clients[::-1])
+    assert everything(turned.run(2).state) == everything(whole.state)
+    assert everything(turned.run(2, state=states[0]).state) == everything(whole.state)
+
+
+@pytest.mark.parametrize("name", ["ifca", "bcfl-g", "bcfl-mh-3", "feddrift", "fedsoft"])
+def test_clients_of_equal_data_join_the_same_cluster(name, federation):
+    x = np.random.default_rng(1).normal(size=(6, 3))
+    clients = [ClientData.from_arrays(f"c{i}", (x, [0, 1, 0, 1, 0, 1])) for i in range(4)]
+    sizes = federation(name, clients=clients).run(3).hypotheses.best.association.sizes
+    assert sorted(sizes)[-1] == 4
+
+
+@pytest.mark.parametrize("memory", ["replace", "forget", "accumulate"])
+@pytest.mark.parametrize("fusion", ["precision_weighted", "exact", "literal"])
+@pytest.mark.parametrize("name", ["bcfl-c-3", "bcfl-mh-3"])
+def test_every_fusion_and_memory_runs(name, fusion, memory, recipe, federation, assert_lawful):
+    method = recipe(name, objective=replace(LAPLACE, learning_rate=0.01))
+    method = replace(method, aggregation=replace(method.aggregation, fusion=fusion, memory=memory))
+    assert_lawful(federation(method).run(3), [f"c{i}" for i in range(6)])
