@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bcfl.terms import Term
+from posteriors import LocalPosteriorName, local_posterior_fit
 
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
 
@@ -28,9 +29,15 @@ class Objective:
             its samples for each parameter (a flat posterior; fusion is then the sample-weighted
             mean); `uniform`: 1; `ggn`: exact diagonal Gauss-Newton; `mc_ggn`: the same with one
             target drawn per sample, cheaper the more classes there are; `empirical_fisher`.
-            Laplace posteriors of other shapes have the diagonal of `ggn`, or an estimate of it.
         curvature_samples: at most so many samples are used for the last three, rescaled
             to all samples; None uses all.
+        posterior: where curvature is `ggn`: how the local posterior is fitted, see
+            `posteriors.local`. `laplace-diag` is the curvature itself. The others fit under the
+            prior that the client was sent, on all its samples, and report the mean and the diagonal
+            precision of the likelihood: of all parameters jointly (`laplace-full`), in Kronecker
+            form (`laplace-kron`), of the last layer or the least determined parameters alone
+            (`laplace-last-layer`, `laplace-subnetwork`; the rest reports none), `variational`, or
+            by draws (`nuts`, tiny networks). The means of the last two aren't where SGD ended.
         terms: further terms of the training loss.
         phases: names of the blocks that are trained together, phase after phase; empty trains
             all blocks together. Blocks in no phase stay as they were sent.
@@ -46,6 +53,7 @@ class Objective:
     prior_weight: float = 0.0
     curvature: Curvature = "samples"
     curvature_samples: int | None = 128
+    posterior: LocalPosteriorName = "laplace-diag"
     terms: tuple[Term, ...] = ()
     phases: tuple[tuple[str, ...], ...] = ()
     against: Literal["start", "updated"] = "start"
@@ -67,13 +75,27 @@ class Objective:
             raise ValueError(
                 f"curvature_samples must be at least 1 or None, got {self.curvature_samples}"
             )
+        self._check_posterior()
         if self.against not in ("start", "updated"):
             raise ValueError(f"against must be 'start' or 'updated', got {self.against!r}")
+
+    def _check_posterior(self) -> None:
+        local_posterior_fit(self.posterior)
+        if self.fits_posterior and self.curvature not in ("ggn", "samples", "uniform"):
+            raise ValueError(
+                f"curvature must be 'ggn' where posterior is {self.posterior!r}, "
+                f"got {self.curvature!r}"
+            )
 
     @property
     def reports_precision(self) -> bool:
         """Whether the reply holds a precision vector, not just a number."""
         return self.curvature not in ("samples", "uniform")
+
+    @property
+    def fits_posterior(self) -> bool:
+        """Whether a local posterior is fitted that is more than a diagonal curvature."""
+        return self.reports_precision and self.posterior != "laplace-diag"
 
     def trains(self, block: str) -> bool:
         """Whether the parameters of a block are trained."""

@@ -13,6 +13,7 @@ from bcfl.policies.drift import check_delta
 from bcfl.policies.support import SupportTesting
 from bcfl.policies.temperature import Temperature
 from bcfl.requests import Curvature, Objective
+from posteriors import LocalPosteriorName
 
 AdditiveAggregation = Literal["cluster_mean", "partial"]
 AdditiveUpdate = Literal["simultaneous", "alternating", "joint"]
@@ -27,6 +28,7 @@ class Settings:
             from one cluster.
         objective: local training; the recipe sets its curvature.
         curvature: curvature of the methods with posteriors.
+        posterior: their local posteriors, see `Objective`.
         temperature: of the association weights, see `LikelihoodAssociation`; None is `"mean"`, as
             in the paper, and 1 for `bcfl-mht-M`.
         staying: prior probability that a client stays in its cluster; None is uniform.
@@ -66,6 +68,7 @@ class Settings:
     num_clusters: int | Literal["auto"] = 4
     objective: Objective = field(default_factory=Objective)
     curvature: Curvature = "ggn"
+    posterior: LocalPosteriorName = "laplace-diag"
     temperature: Temperature | None = None
     staying: float | None = None
     validation: float = 0.25
@@ -140,4 +143,4 @@ class Settings:
     @property
     def laplace(self) -> Objective:
         """Local training of methods with posteriors."""
-        return replace(self.objective, curvature=self.curvature)
+        return replace(self.objective, curvature=self.curvature, posterior=self.posterior)

@@ -90,6 +90,7 @@ class Scenario:
                 **asdict(self.training), curvature_samples=_limit(rules.curvature_samples)
             ),
             curvature=rules.curvature,
+            posterior=rules.posterior,
             temperature=None if rules.temperature == "default" else rules.temperature,
             staying=None if rules.staying == "uniform" else rules.staying,
             validation=rules.validation,

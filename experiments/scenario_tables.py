@@ -56,6 +56,7 @@ class Rules:
         drop_out: probability that an asked client drops out of a round.
         score_samples: samples scored per client and model, or `all`.
         curvature: of methods with posteriors, see `bcfl.Objective`.
+        posterior: local posteriors of these methods, see `bcfl.Objective`.
         curvature_samples: samples of a client that its curvature is taken from, or `all`.
         temperature: of the association weights: `mean` or `auto` (see
             `bcfl.policies.LikelihoodAssociation`), what divides the summed loss, or `default` for
@@ -83,6 +84,15 @@ class Rules:
     drop_out: float = 0.0
     score_samples: int | Literal["all"] = "all"
     curvature: Literal["ggn", "mc_ggn", "empirical_fisher", "samples", "uniform"] = "ggn"
+    posterior: Literal[
+        "laplace-diag",
+        "laplace-last-layer",
+        "laplace-kron",
+        "laplace-full",
+        "laplace-subnetwork",
+        "variational",
+        "nuts",
+    ] = "laplace-diag"
     curvature_samples: int | Literal["all"] = 128
     temperature: float | Literal["default", "mean", "auto"] = "default"
     staying: float | Literal["uniform"] = "uniform"

@@ -39,6 +39,7 @@ from posteriors.local import (
     LOCAL_POSTERIORS,
     LocalFit,
     LocalPosteriorFit,
+    LocalPosteriorName,
     UnsupportedFitError,
     local_posterior_fit,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "LocalFit",
     "LocalPosterior",
     "LocalPosteriorFit",
+    "LocalPosteriorName",
     "Memory",
     "MergeRule",
     "MixturePrediction",

@@ -105,14 +105,14 @@ class BatchedExecutor:
     def supports(self, request: Request) -> bool:
         """Whether a request is answered side by side with others.
 
-        Trainings are unless their objective has terms or phases, or draws the targets of its
-        curvature; scores are but for `evidence`.
+        Trainings are unless their objective has terms or phases, draws the targets of its
+        curvature or fits a local posterior; scores are but for `evidence`.
         """
         if self.network is None or request.client not in self.loop.clients:
             return False
         match request:
             case Train(objective=objective, references=references):
-                draws = objective.curvature == "mc_ggn"
+                draws = objective.curvature == "mc_ggn" or objective.fits_posterior
                 return not (objective.terms or objective.phases or any(references) or draws)
             case Score(statistic=statistic, view=view):
                 held = view in self.samples and request.client in self.samples[view].count

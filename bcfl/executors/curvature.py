@@ -8,10 +8,35 @@ from torch import Tensor, nn
 from bcfl.clients import View
 from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset
-from bcfl.model import Likelihood
+from bcfl.model import Likelihood, Model
+from bcfl.posterior import Posterior
 from bcfl.requests import Train
 from bcfl.seeds import derive_seed
-from posteriors import diagonal_curvature
+from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
+from posteriors.network import eval_mode
+
+
+def fitted_posterior(
+    module: nn.Module, model: Model, view: View, request: Train, start: Posterior, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Mean and diagonal precision of the local posterior that the objective names.
+
+    Args:
+        module: the trained network.
+        model: its architecture.
+        view: the client's training samples, all of which are used.
+        request: client and objective.
+        start: what the client was sent, with its prior.
+        seed: of everything random in the fit.
+
+    Raises:
+        UnsupportedFitError: the method can't take the prior.
+    """
+    prior = DiagonalGaussian(start.mean(model), start.prior_precision(model))
+    method = local_posterior_fit(request.objective.posterior, model.likelihood)
+    with eval_mode(module):
+        fit = method.fit(module, view.inputs, view.targets, prior, seed=seed)
+    return fit.mean, fit.curvature
 
 
 def reported_curvature(

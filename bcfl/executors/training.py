@@ -12,7 +12,7 @@ from torch.nn import functional
 from bcfl.clients import View
 from bcfl.executors.addends import Addends
 from bcfl.executors.batches import training_batches
-from bcfl.executors.curvature import reported_curvature
+from bcfl.executors.curvature import fitted_posterior, reported_curvature
 from bcfl.executors.flat_module import FlatModule
 from bcfl.model import Likelihood, Model
 from bcfl.posterior import Posterior
@@ -72,7 +72,11 @@ def train_locally(
             workspace.load(*again, training=training)
     if objective.phases:
         workspace.load(trained, statistics, training=training)
-    curvature = reported_curvature(module, model.likelihood, view, request, when)
+    if objective.fits_posterior:
+        seed = derive_seed(*when, request.client, "posterior")
+        trained, curvature = fitted_posterior(module, model, view, request, start, seed)
+    else:
+        curvature = reported_curvature(module, model.likelihood, view, request, when)
     return Trained(trained, statistics, curvature.to(trained), len(view))
 
 

@@ -7,20 +7,24 @@ import torch
 from bcfl.clients import ClientData
 from bcfl.model import Model
 from bcfl.requests import Objective
-from posteriors import diagonal_curvature
+from posteriors import DiagonalGaussian, Memory, local_posterior_fit
 
 
-def check_model(model: Model, objective: Objective, shape: tuple[int, ...]) -> None:
+def check_model(
+    model: Model, objective: Objective, shape: tuple[int, ...], memory: Memory = "replace"
+) -> None:
     """Run a model on one sample of zeros, and its curvature where the objective asks for it.
 
     Args:
         model: the architecture.
         objective: what the clients will do.
         shape: of one sample.
+        memory: whether clients are sent the prior that the model was born with, of one precision,
+            or one that holds what earlier rounds found.
 
     Raises:
         ValueError: the model does not take such samples, gives another number of outputs, or has a
-            layer whose curvature is not known.
+            layer whose curvature is not known; or its local posterior takes no such model or prior.
     """
     module, sample = model.module().eval(), torch.zeros(1, *shape)
     try:
@@ -34,10 +38,11 @@ def check_model(model: Model, objective: Objective, shape: tuple[int, ...]) -> N
             f"{tuple(outputs.shape)} for one sample"
         )
     if objective.reports_precision:
-        targets = torch.zeros(1, model.num_outputs)
-        if model.likelihood == "categorical":
-            targets = torch.zeros(1, dtype=torch.int64)
-        diagonal_curvature(module, sample, targets, likelihood=model.likelihood)
+        precision = torch.ones(model.layout.num_parameters)
+        if memory != "replace":
+            precision[0] = 2.0
+        prior = DiagonalGaussian(torch.zeros_like(precision), precision)
+        local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
 
 
 def check_fit(data: ClientData, model: Model) -> None:

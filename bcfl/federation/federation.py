@@ -91,7 +91,8 @@ class Federation:
             check_fit(data, self.model)
         choice.resolved(self.model, device_named(self.device))
         shape = tuple(self.data[0].views[TRAIN].inputs.shape[1:])
-        check_model(self.model, self.recipe.policy.objective, shape)
+        memory = self.recipe.aggregation.memory
+        check_model(self.model, self.recipe.policy.objective, shape, memory)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.data)} clients, {self.model!r}, {self.recipe.name})"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     from experiments.scenario import Scenario
     from experiments.scenario_tables import Rules
+    from posteriors import LocalPosteriorName
 
 NUMBERS = ("epsilon", "alpha", "delta", "decay")
 """Options that are keys of `[federation]` as they are."""
@@ -34,6 +35,9 @@ def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
         },
         "cluster-size": lambda text, now: {"federation": _bounded(now.federation, text)},
         **{name: partial(_with_number, name) for name in NUMBERS},
+        "posterior": lambda name, now: {
+            "federation": replace(now.federation, posterior=_posterior(name))
+        },
         "data-dir": lambda path, now: {"data": replace(now.data, data_dir=str(path.absolute()))},
     }
     for name, read in readers.items():
@@ -45,6 +49,14 @@ def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
 def _with_number(name: str, number: float, now: Scenario) -> dict[str, Any]:
     changed: dict[str, Any] = {name: number}
     return {"federation": replace(now.federation, **changed)}
+
+
+def _posterior(name: str) -> LocalPosteriorName:
+    from experiments.options import chosen
+    from posteriors import LOCAL_POSTERIORS
+
+    chosen("posterior", name, LOCAL_POSTERIORS)
+    return cast("LocalPosteriorName", name)
 
 
 def _items(text: str) -> list[str]:

@@ -10,6 +10,7 @@ nuts               `nuts`, by Pyro: draws from the exact posterior of tiny netwo
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Literal
 
 from posteriors.local.dense_laplace import FullLaplace, LastLayerLaplace, SubnetworkLaplace
 from posteriors.local.diagonal_laplace import DiagonalLaplace
@@ -27,6 +28,7 @@ __all__ = [
     "LastLayerLaplace",
     "LocalFit",
     "LocalPosteriorFit",
+    "LocalPosteriorName",
     "NoUTurn",
     "SubnetworkLaplace",
     "UnsupportedFitError",
@@ -45,6 +47,17 @@ LOCAL_POSTERIORS: Mapping[str, type[LocalPosteriorFit]] = MappingProxyType(
         "nuts": NoUTurn,
     }
 )
+
+
+LocalPosteriorName = Literal[
+    "laplace-diag",
+    "laplace-last-layer",
+    "laplace-kron",
+    "laplace-full",
+    "laplace-subnetwork",
+    "variational",
+    "nuts",
+]
 
 
 def local_posterior_fit(name: str, likelihood: Likelihood = "categorical") -> LocalPosteriorFit:

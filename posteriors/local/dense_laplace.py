@@ -12,7 +12,7 @@ from posteriors.curvature import diagonal_curvature
 from posteriors.gauss_newton import gauss_newton_matrix
 from posteriors.gaussian import DiagonalGaussian
 from posteriors.likelihood_curvature import DenseCurvature
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
+from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, some_targets
 from posteriors.local.laplace_fit import LaplaceOptions, laplace_fit
 from posteriors.network import eval_mode, free_indices, indices_of
 from posteriors.output_factors import Likelihood
@@ -35,6 +35,21 @@ class LastLayerLaplace:
     link: Link = "probit"
     max_parameters: int = 3000
 
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        check_prior(module, prior)
+        self._indices(module, inputs)
+
+    def _indices(self, module: nn.Module, inputs: Tensor) -> Tensor:
+        """Places of the last layer's parameters."""
+        name, layer = _last_layer(module, inputs)
+        own = [f"{name}.{parameter}" if name else parameter for parameter, _ in _own(layer)]
+        if not all(value.requires_grad for _, value in _own(layer)):
+            raise UnsupportedFitError(f"laplace-last-layer needs layer {name!r} to be trainable")
+        indices = indices_of(module, set(own))
+        _refuse_many("laplace-last-layer", len(indices), self.max_parameters)
+        return indices
+
     def fit(
         self,
         module: nn.Module,
@@ -46,12 +61,7 @@ class LastLayerLaplace:
     ) -> LocalFit:
         """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
         check_prior(module, prior)
-        name, layer = _last_layer(module, inputs)
-        own = [f"{name}.{parameter}" if name else parameter for parameter, _ in _own(layer)]
-        if not all(value.requires_grad for _, value in _own(layer)):
-            raise UnsupportedFitError(f"laplace-last-layer needs layer {name!r} to be trainable")
-        indices = indices_of(module, set(own))
-        _refuse_many("laplace-last-layer", len(indices), self.max_parameters)
+        indices = self._indices(module, inputs)
         return _dense_fit("laplace-last-layer", module, (inputs, targets), prior, indices, self)
 
 
@@ -71,6 +81,11 @@ class FullLaplace:
     link: Link = "probit"
     max_parameters: int = 3000
 
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        check_prior(module, prior)
+        _refuse_many("laplace-full", len(free_indices(module)), self.max_parameters)
+
     def fit(
         self,
         module: nn.Module,
@@ -81,9 +96,8 @@ class FullLaplace:
         seed: int = 0,
     ) -> LocalFit:
         """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
-        check_prior(module, prior)
+        self.check(module, inputs, prior)
         indices = free_indices(module)
-        _refuse_many("laplace-full", len(indices), self.max_parameters)
         return _dense_fit("laplace-full", module, (inputs, targets), prior, indices, self)
 
 
@@ -110,6 +124,12 @@ class SubnetworkLaplace:
         """Check the size."""
         if self.size < 1:
             raise ValueError(f"size must be at least 1, got {self.size}")
+
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        check_prior(module, prior)
+        targets = some_targets(module, inputs, self.likelihood)
+        diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)
 
     def fit(
         self,

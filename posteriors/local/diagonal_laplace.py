@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from posteriors.curvature import diagonal_curvature
 from posteriors.gaussian import DiagonalGaussian
 from posteriors.likelihood_curvature import DiagonalCurvature
-from posteriors.local.fit import LocalFit, check_prior
+from posteriors.local.fit import LocalFit, check_prior, some_targets
 from posteriors.local.laplace_fit import laplace_fit
 from posteriors.network import free_indices
 from posteriors.output_factors import CurvatureKind, Likelihood
@@ -31,6 +31,12 @@ class DiagonalLaplace:
     likelihood: Likelihood = "categorical"
     kind: CurvatureKind = "ggn"
     link: Link = "probit"
+
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        check_prior(module, prior)
+        targets = some_targets(module, inputs, self.likelihood)
+        diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)
 
     def fit(
         self,

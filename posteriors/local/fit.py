@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from posteriors.fusion import LocalPosterior
 from posteriors.gaussian import DiagonalGaussian
 from posteriors.likelihood_curvature import LikelihoodCurvature
-from posteriors.network import flat_parameters
+from posteriors.network import eval_mode, flat_parameters
+from posteriors.output_factors import Likelihood
 from posteriors.predictive import Linearised, MonteCarlo, Predictive
 
 EvidenceKind = Literal["laplace", "lower bound", "importance"]
@@ -76,6 +77,20 @@ class LocalFit:
 class LocalPosteriorFit(Protocol):
     """A method that turns data and a prior into a local posterior."""
 
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check, without fitting, that the method can take a network and a prior.
+
+        Args:
+            module: Network with outputs (samples, outputs).
+            inputs: Inputs, (samples, ...), at least one sample.
+            prior: Prior over the flat parameter vector, (parameters,).
+
+        Raises:
+            UnsupportedFitError: If it can't.
+            ValueError: If the prior is improper or of another shape.
+        """
+        ...
+
     def fit(
         self,
         module: nn.Module,
@@ -111,6 +126,14 @@ def check_prior(module: nn.Module, prior: DiagonalGaussian) -> None:
             f"got {tuple(prior.mean.shape)}"
         )
     prior.require_proper()
+
+
+def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> Tensor:
+    """Targets of the right kind, on which no curvature depends."""
+    with eval_mode(module), torch.no_grad():
+        outputs = module(inputs)
+    targets: Tensor = outputs if likelihood == "gaussian" else outputs.argmax(1)
+    return targets
 
 
 def laplace_log_evidence(

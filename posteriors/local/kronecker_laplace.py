@@ -6,6 +6,7 @@ import copy
 import importlib
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,13 @@ class KroneckerLaplace:
     likelihood: Likelihood = "categorical"
     link: Link = "probit"
 
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        check_prior(module, prior)
+        _check_layers(module)
+        sizes = [value.numel() for value in module.parameters()]
+        _one_per_block(prior.precision.expand(prior.mean.shape), sizes)
+
     def fit(
         self,
         module: nn.Module,
@@ -49,8 +57,7 @@ class KroneckerLaplace:
         seed: int = 0,
     ) -> LocalFit:
         """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
-        check_prior(module, prior)
-        _check_layers(module)
+        self.check(module, inputs, prior)
         twin = copy.deepcopy(module).double().eval()
         inputs = inputs.double() if inputs.is_floating_point() else inputs
         with torch.no_grad():
@@ -97,13 +104,7 @@ class KroneckerCurvature:
         return float(posterior.logdet() - prior_precision.double().log().sum())
 
     def _per_block(self, prior_precision: Tensor) -> Tensor:
-        blocks = torch.split(prior_precision.double(), list(self.sizes))
-        if not all(bool((block == block[0]).all()) for block in blocks):
-            raise UnsupportedFitError(
-                "laplace-kron needs one prior precision per parameter tensor, but the prior's "
-                "varies inside a tensor; laplace-diag, -full and -last-layer take such priors"
-            )
-        return torch.stack([block[0] for block in blocks])
+        return _one_per_block(prior_precision, self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +142,17 @@ class KroneckerCovariance:
         normaliser = 0.5 * (self.precision.logdet() - sum(self.sizes) * math.log(2 * math.pi))
         nats: Tensor = normaliser - 0.5 * (deviations * scaled).sum(1)
         return nats
+
+
+def _one_per_block(precision: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The prior precision of each block, (blocks,), float64."""
+    blocks = torch.split(precision.double(), list(sizes))
+    if not all(bool((block == block[0]).all()) for block in blocks):
+        raise UnsupportedFitError(
+            "laplace-kron needs one prior precision per parameter tensor, but the prior's "
+            "varies inside a tensor; laplace-diag, -full and -last-layer take such priors"
+        )
+    return torch.stack([block[0] for block in blocks])
 
 
 def _block_diagonal(vectors: list[Tensor], values: list[Tensor]) -> Tensor:

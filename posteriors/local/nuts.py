@@ -44,16 +44,8 @@ class NoUTurn:
     max_parameters: int = 200
     evidence_draws: int = 1000
 
-    def fit(
-        self,
-        module: nn.Module,
-        inputs: Tensor,
-        targets: Tensor,
-        prior: DiagonalGaussian,
-        *,
-        seed: int = 0,
-    ) -> LocalFit:
-        """Sample from near the module's parameters, see `LocalPosteriorFit.fit`."""
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         if prior.num_parameters > self.max_parameters:
             raise UnsupportedFitError(
@@ -67,6 +59,18 @@ class NoUTurn:
             )
         if len(free_indices(module)) < prior.num_parameters:
             raise UnsupportedFitError("nuts needs all parameters to be trainable")
+
+    def fit(
+        self,
+        module: nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        prior: DiagonalGaussian,
+        *,
+        seed: int = 0,
+    ) -> LocalFit:
+        """Sample from near the module's parameters, see `LocalPosteriorFit.fit`."""
+        self.check(module, inputs, prior)
         mode = find_mode(module, inputs, targets, prior, self.likelihood).parameters
         twin = copy.deepcopy(module).double()
         inputs = inputs.double() if inputs.is_floating_point() else inputs

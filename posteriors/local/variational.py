@@ -47,6 +47,12 @@ class Variational:
     start_deviation: float = 0.1
     evidence_draws: int = 200
 
+    def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
+        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        check_prior(module, prior)
+        if len(free_indices(module)) < len(prior.mean):
+            raise UnsupportedFitError("variational needs all parameters to be trainable")
+
     def fit(
         self,
         module: nn.Module,
@@ -57,10 +63,8 @@ class Variational:
         seed: int = 0,
     ) -> LocalFit:
         """Fit from the module's parameters, see `LocalPosteriorFit.fit`."""
-        check_prior(module, prior)
+        self.check(module, inputs, prior)
         twin = copy.deepcopy(module)
-        if len(free_indices(twin)) < len(prior.mean):
-            raise UnsupportedFitError("variational needs all parameters to be trainable")
         log_likelihood = network_log_likelihood(twin, inputs, targets, self.likelihood)
         nearest = self._nearest(twin, (inputs, targets), prior, seed)
         posterior = StructuredGaussian.from_diagonal(nearest)

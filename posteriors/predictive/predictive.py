@@ -190,6 +190,7 @@ def outputs_of_all(predictives: Sequence[Linearised], inputs: Tensor) -> list[Ou
         first.module, first.posterior.mean, inputs, indices, first.chunk_bytes
     ):
         means.append(outputs.double())
+        jacobian = jacobian.double()
         for found, one in zip(covariances, predictives, strict=True):
             found.append(one.posterior.covariance.of_outputs(jacobian))
     mean = torch.cat(means)
