@@ -15,6 +15,7 @@ from torch import Tensor
 from bcfl.buffers import pool_buffers
 from bcfl.hypothesis import Hypothesis
 from bcfl.model import BlockSpec, Model
+from bcfl.partial_upload import seen_means
 from bcfl.policies.policy import Candidate
 from bcfl.posterior import Block, Posterior
 from bcfl.requests import Train, Trained
@@ -122,9 +123,9 @@ class Aggregation:
         for position, spec in enumerate(model.blocks):
             made: Block | None = None
             for index, origin in enumerate(origins):
-                if spec.scope == "cluster" or made is None:
+                if spec.scope != "global" or made is None:
                     feeding = _contributions(spec, candidate, replies, index, sent)
-                    share = _share(feeding, candidate, replies) if spec.scope == "cluster" else 1.0
+                    share = _share(feeding, candidate, replies) if spec.scope != "global" else 1.0
                     made, seen = self._block(
                         model, origin.blocks[position], feeding, known, round, share
                     )
@@ -175,8 +176,9 @@ class Aggregation:
         """
         base = carry(self.memory, origin.gaussian, origin.base, self.decay)
         local, buffers = [], []
-        for c in feeding:
-            mean, part = model.split(c.reply.mean, c.reply.buffers)[origin.name]
+        means = seen_means(model, origin, [(c.reply, c.weight) for c in feeding])
+        for c, mean in zip(feeding, means, strict=True):
+            part = model.split(c.reply.mean, c.reply.buffers)[origin.name][1]
             curvature, samples = c.reply.curvature, 1
             if curvature.ndim:
                 curvature = model.split(curvature, c.reply.buffers)[origin.name][0]
@@ -223,7 +225,7 @@ def _contributions(
     sent: Mapping[str, Posterior],
 ) -> list[Contribution]:
     """Who feeds a block, in the order of the clients' names."""
-    feeds = candidate.feeds[:, index] if spec.scope == "cluster" else candidate.feeds.sum(axis=1)
+    feeds = candidate.feeds.sum(axis=1) if spec.scope == "global" else candidate.feeds[:, index]
     feeding = [
         Contribution(training, replies[training], float(weight), sent.get(training.start))
         for training, weight in zip(candidate.trainings, feeds, strict=True)

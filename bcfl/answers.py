@@ -62,12 +62,14 @@ class Trained:
         buffers: (buffers,) running statistics.
         curvature: (parameters,) precision of the likelihood, or one number for all parameters.
         num_samples: training samples of the client.
+        sent: (parameters,) bool, which ones of global blocks the server gets to see; None is all.
     """
 
     mean: Tensor
     buffers: Tensor
     curvature: Tensor
     num_samples: int
+    sent: Tensor | None = None
 
 
 Scores: TypeAlias = Mapping[str, LossSum] | Mapping[str, EvidenceSum]

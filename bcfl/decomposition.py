@@ -40,15 +40,13 @@ class Decomposition(nn.Module):
 def decomposed(model: Model) -> Model:
     """The architecture with decomposed weights in its linear and convolutional layers.
 
-    The shared parts are a global block; adaptive parts, and masks with all else, are blocks of
-    their own.
+    The shared parts are a global block; adaptive parts, and masks with all else, are blocks that
+    stay with their client.
 
     Raises:
         ValueError: the architecture is already divided into blocks.
     """
-    if len(model.blocks) > 1:
-        blocks = ", ".join(block.name for block in model.blocks)
-        raise ValueError(f"model must be undivided to be decomposed, it has blocks {blocks}")
+    check_undivided(model)
     build = partial(_build, model)
     layout = Layout.of(build())
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
@@ -57,10 +55,21 @@ def decomposed(model: Model) -> Model:
     own = tuple(name for name in names if name not in {*shared, *adaptive})
     parts = (
         BlockSpec(SHARED, "global", shared),
-        BlockSpec(ADAPTIVE, "cluster", adaptive),
-        BlockSpec(OWN, "cluster", own),
+        BlockSpec(ADAPTIVE, "client", adaptive),
+        BlockSpec(OWN, "client", own),
     )
     return replace(model, name=f"decomposed-{model.name}", build=build, blocks=parts)
+
+
+def check_undivided(model: Model) -> None:
+    """Check that a model can be decomposed.
+
+    Raises:
+        ValueError: it is already divided into blocks.
+    """
+    if len(model.blocks) > 1:
+        blocks = ", ".join(block.name for block in model.blocks)
+        raise ValueError(f"model must be undivided to be decomposed, it has blocks {blocks}")
 
 
 def _build(model: Model) -> nn.Module:

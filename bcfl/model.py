@@ -20,7 +20,7 @@ from bcfl.layout import Part as Part
 from bcfl.layout import Slot as Slot
 
 Likelihood = Literal["categorical", "gaussian"]
-Scope = Literal["cluster", "global"]
+Scope = Literal["cluster", "global", "client"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class BlockSpec:
 
     Attributes:
         name: name of the block.
-        scope: `cluster` blocks differ between clusters; a `global` block is one for all clusters.
+        scope: `cluster` blocks differ between clusters; a `global` block is one for all clusters; a
+            `client` block belongs to the one client of a cluster, which keeps it: nobody sends it.
         prefixes: parameters whose name starts with one of these belong to the block.
     """
 
@@ -39,7 +40,7 @@ class BlockSpec:
 
     def __post_init__(self) -> None:
         if self.scope not in get_args(Scope):
-            raise ValueError(f"scope must be 'cluster' or 'global', got {self.scope!r}")
+            raise ValueError(f"scope must be 'cluster', 'global' or 'client', got {self.scope!r}")
 
 
 @dataclass(frozen=True, eq=False)

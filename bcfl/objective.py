@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bcfl.terms import Term
+from bcfl.upload import Upload
 from posteriors import LocalPosteriorName, local_posterior_fit
 
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
@@ -41,6 +42,7 @@ class Objective:
         terms: further terms of the training loss.
         phases: names of the blocks that are trained together, phase after phase; empty trains
             all blocks together. Blocks in no phase stay as they were sent.
+        upload: which of the trained parameters are sent; None is all.
         against: what the other blocks are while a phase trains: as they were at the `start`, or
             as earlier phases `updated` them.
     """
@@ -57,6 +59,7 @@ class Objective:
     terms: tuple[Term, ...] = ()
     phases: tuple[tuple[str, ...], ...] = ()
     against: Literal["start", "updated"] = "start"
+    upload: Upload | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("local_steps", 1), ("batch_size", 1)):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from bcfl.executors.stretches import Stretches
 from bcfl.model import Model
 from bcfl.posterior import Posterior
 from bcfl.requests import Train
@@ -21,19 +22,19 @@ class ParameterTerm:
 
     Attributes:
         term: the term.
-        chosen: (parameters,) bool, what it is about.
+        chosen: parameters that it is about.
         start: (chosen,) of the model that the client starts from.
         references: (chosen,) of each referenced model.
     """
 
     term: Term
-    chosen: Tensor
+    chosen: Stretches
     start: Tensor
     references: Sequence[Tensor]
 
     def gradient(self, parameters: Tensor) -> Tensor:
         """(chosen,) gradient of the weighted term."""
-        live = parameters[self.chosen].detach().requires_grad_()
+        live = self.chosen.take(parameters).detach().requires_grad_()
         with torch.enable_grad():
             loss = self.term.weight * self.term.penalty(live, self.start, self.references)
         (gradient,) = torch.autograd.grad(loss, live)
@@ -102,8 +103,8 @@ class Addends:
             posteriors = [models[key] for key in (request.start, *keys)]
             if term.sees == "parameters":
                 means = [posterior.mean(model) for posterior in posteriors]
-                chosen = model.chosen(term.part).to(means[0].device)
-                start, *others = (mean[chosen] for mean in means)
+                chosen = Stretches.of(model.chosen(term.part))
+                start, *others = map(chosen.take, means)
                 parameter.append(ParameterTerm(term, chosen, start, others))
             else:
                 some = posteriors[0].mean(model)
@@ -128,7 +129,7 @@ class Addends:
         if self.pull is not None:
             gradients.addcmul_(self.pull, parameters - self.anchor)
         for term in self.of_parameter:
-            gradients[term.chosen] += term.gradient(parameters)
+            term.chosen.add(gradients, term.gradient(parameters))
 
 
 def _named(model: Model, posterior: Posterior) -> dict[str, Tensor]:

@@ -112,8 +112,9 @@ class BatchedExecutor:
             return False
         match request:
             case Train(objective=objective, references=references):
-                draws = objective.curvature == "mc_ggn" or objective.fits_posterior
-                return not (objective.terms or objective.phases or any(references) or draws)
+                alone = objective.curvature == "mc_ggn" or objective.upload is not None
+                alone = alone or objective.fits_posterior
+                return not (objective.terms or objective.phases or any(references) or alone)
             case Score(statistic=statistic, view=view):
                 held = view in self.samples and request.client in self.samples[view].count
                 fits = statistic != "prediction" or self.loop.model.likelihood == "categorical"

@@ -14,6 +14,7 @@ from bcfl.executors.addends import Addends
 from bcfl.executors.batches import training_batches
 from bcfl.executors.curvature import fitted_posterior, reported_curvature
 from bcfl.executors.flat_module import FlatModule
+from bcfl.executors.stretches import Stretches
 from bcfl.model import Likelihood, Model
 from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Train, Trained
@@ -61,7 +62,7 @@ def train_locally(
             + addends.of_outputs(outputs, view.inputs[batch])
             for batch in batches
         )
-        frozen = model.outside(phase).to(mean.device) if phase else None
+        frozen = Stretches.of(model.outside(phase)) if phase else None
         with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
             _descend(workspace, losses, objective, addends, frozen)
         if frozen is None:
@@ -77,7 +78,8 @@ def train_locally(
         trained, curvature = fitted_posterior(module, model, view, request, start, seed)
     else:
         curvature = reported_curvature(module, model.likelihood, view, request, when)
-    return Trained(trained, statistics, curvature.to(trained), len(view))
+    sent = None if objective.upload is None else objective.upload.sent(model, trained)
+    return Trained(trained, statistics, curvature.to(trained), len(view), sent)
 
 
 def _assembled(
@@ -106,7 +108,7 @@ def _descend(
     losses: Iterable[Tensor],
     objective: Objective,
     addends: Addends,
-    frozen: Tensor | None,
+    frozen: Stretches | None,
 ) -> None:
     """SGD with momentum; each loss is computed when it is asked for, at the parameters then."""
     parameters, gradients = workspace.parameters, workspace.gradients
@@ -117,7 +119,7 @@ def _descend(
         with torch.no_grad():
             addends.add_gradients(parameters, gradients)
             if frozen is not None:
-                gradients[frozen] = 0.0
+                frozen.fill(gradients, 0.0)
             velocity.mul_(objective.momentum).add_(gradients)
             parameters.add_(velocity, alpha=-objective.learning_rate)
             gradients.zero_()

@@ -32,7 +32,7 @@ class RoundExchange:
         round: int,
         remembered: Mapping[Request, Any] | None = None,
     ) -> None:
-        self.ledger = Ledger()
+        self.ledger = Ledger.of(model)
         self._executor = executor
         self._model = model
         self._round = round
@@ -100,7 +100,7 @@ class RoundExchange:
             self.ledger.failures.append(f"{request.client}: {outcome.text} ({outcome.kind})")
             self._failures.update(dict.fromkeys(parts, outcome))
         else:
-            self.ledger.receive(request, self._model)
+            self.ledger.receive(request, self._model, outcome)
             self._answers.update(zip(parts, request.split(outcome), strict=True))
 
     def _reply(self, request: Request) -> Any | None:  # noqa: ANN401 - any answer

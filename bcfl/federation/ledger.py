@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bcfl.model import Model, Slot
-from bcfl.posterior import Posterior
-from bcfl.requests import Describe, Request, Score, Train
+from bcfl.posterior import Block, Posterior
+from bcfl.requests import Describe, Request, Score, Train, Trained
 
 NUMBER_BYTES = 8
 FLOAT_BYTES = 4
@@ -23,12 +23,14 @@ class Ledger:
         scores_done: distinct pairs among them.
         trainings_asked: trainings that hypotheses asked for.
         trainings_done: distinct trainings among them.
-        bytes_down: payload sent to clients: each distinct block once per client and round.
+        bytes_down: payload sent to clients: each distinct block once per client and round. Buffers
+            of which more than half are zeros travel with their places instead.
         parameters_run: parameters of the networks that clients evaluated or trained, each distinct
             block once per client and round.
         bytes_up: payload of the clients' answers.
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
+        private: names of blocks that stay with their clients, and are not sent.
     """
 
     exchanges: int = 0
@@ -41,7 +43,14 @@ class Ledger:
     bytes_up: int = 0
     failures: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    private: frozenset[str] = frozenset()
     _sent: set[tuple[str, str]] = field(default_factory=set, repr=False)
+    _sizes: dict[str, int] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, model: Model) -> Ledger:
+        """An empty ledger of an architecture."""
+        return cls(private=frozenset(b.name for b in model.blocks if b.scope == "client"))
 
     def ask(self, request: Request) -> None:
         """Count a request of one hypothesis."""
@@ -69,17 +78,18 @@ class Ledger:
                 self.scores_done += len(request.models)
                 self._download(request.client, request.models, models)
 
-    def receive(self, request: Request, model: Model) -> None:
-        """Count the answer to a request."""
+    def receive(self, request: Request, model: Model, answer: object = None) -> None:
+        """Count the answer to a request.
+
+        Args:
+            request: the request.
+            model: the architecture.
+            answer: where a training sends only some parameters, which ones.
+        """
         layout = model.layout
         match request:
             case Train():
-                vectors = 2 if request.objective.reports_precision else 1
-                numbers = 0
-                for name, (parameters, buffers) in model.block_slots.items():
-                    if request.objective.trains(name):
-                        numbers += vectors * _size(parameters) + _size(buffers)
-                self.bytes_up += FLOAT_BYTES * numbers + NUMBER_BYTES
+                self.bytes_up += self._trained(request, model, answer) + NUMBER_BYTES
             case Score(statistic="support"):
                 self.bytes_up += 2 * NUMBER_BYTES
             case Score(statistic="evidence"):
@@ -90,13 +100,40 @@ class Ledger:
             case Describe():
                 pass
 
+    def _trained(self, request: Train, model: Model, answer: object) -> int:
+        """Bytes of a trained model; single parameters of private blocks travel with their place."""
+        vectors = 2 if request.objective.reports_precision else 1
+        upload, numbers = request.objective.upload, 0
+        sent = answer.sent if isinstance(answer, Trained) else None
+        for name, (parameters, buffers) in model.block_slots.items():
+            if not request.objective.trains(name):
+                continue
+            places = 2 if name in self.private else 1
+            if sent is not None:
+                chosen = sum(int(sent[slot.start : slot.stop].sum()) for slot in parameters)
+                numbers += vectors * places * chosen
+            elif name not in self.private:
+                numbers += vectors * _size(parameters)
+            numbers += 0 if name in self.private else _size(buffers)
+        overhead = 0 if upload is None else upload.overhead(model)
+        return FLOAT_BYTES * numbers + overhead
+
     def _download(self, client: str, keys: Sequence[str], models: Mapping[str, Posterior]) -> None:
         """Send the blocks of some models; a block that the client has already is not sent again."""
         for key in keys:
             for block in (block for block in models[key].blocks if not block.silent):
-                numbers = block.gaussian.mean.numel() + block.buffers.numel()
+                numbers = self._numbers(block)
                 if self._send_once(client, block.key, numbers):
                     self.parameters_run += block.gaussian.mean.numel()
+
+    def _numbers(self, block: Block) -> int:
+        """Numbers that are sent of a block."""
+        if block.name in self.private:
+            return 0
+        if block.key not in self._sizes:
+            buffers = min(block.buffers.numel(), 2 * int(block.buffers.count_nonzero()))
+            self._sizes[block.key] = block.gaussian.mean.numel() + buffers
+        return self._sizes[block.key]
 
     def _send_once(self, client: str, key: str, numbers: int) -> bool:
         """Whether the client did not have it yet."""

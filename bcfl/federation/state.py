@@ -104,7 +104,7 @@ def initial_state(
 
 def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:
     """The posteriors with the first one's blocks of global scope, which are one object in all."""
-    if all(spec.scope == "cluster" for spec in model.blocks):
+    if all(spec.scope != "global" for spec in model.blocks):
         return born
     first = born[0].blocks
     return [

@@ -132,12 +132,18 @@ def _training_trouble(outcome: object, model: Model) -> str:
         trouble = _tensor_trouble(getattr(outcome, name), shapes, largest)
         if trouble:
             return f"a trained model whose {name} {trouble}"
+    if outcome.sent is not None and not _is_choice(outcome.sent, layout.num_parameters):
+        return "a trained model without a choice of what is sent"
     spreads = [slot for slot in layout.buffers if slot.name.endswith("running_var")]
     if any(bool((outcome.buffers[s.start : s.stop] < 0).any()) for s in spreads):
         return "a trained model with a negative running variance"
     if bool((outcome.curvature < 0).any()) or not _is_count(outcome.num_samples):
         return "a negative precision or a model trained on no sample"
     return ""
+
+
+def _is_choice(sent: object, length: int) -> bool:
+    return isinstance(sent, Tensor) and sent.dtype == torch.bool and sent.shape == (length,)
 
 
 def _tensor_trouble(tensor: object, shapes: Collection[tuple[int, ...]], largest: float) -> str:

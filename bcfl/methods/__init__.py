@@ -13,7 +13,7 @@
 | fedsoft | all clusters, by how often each is best | 1 | flat |
 | feddrift | lowest loss; clusters merge and open | 1 | flat |
 | ewc, ssgd | one cluster | 1 | flat |
-| apd | one cluster per client, some weights shared | 1 | flat |
+| apd, fedweit | one cluster per client, some weights shared | 1 | flat |
 | faacl, faacl-h | each client alone, then support tests and mutual merges | 1 | flat |
 | c-faacl | the same; in later time steps devices search for the concept of their data | 1 | flat |
 | bcfl-asym | as bcfl-g; clusters borrow from clients of others | 1 | Laplace |

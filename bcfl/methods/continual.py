@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from bcfl.decomposition import SHARED, Sparsity, decomposed
+from bcfl.decomposition import ADAPTIVE, OWN, SHARED, Sparsity, decomposed
 from bcfl.dropout import with_dropout
 from bcfl.federation import Method
 from bcfl.model import Part
@@ -14,9 +14,11 @@ from bcfl.policies.drift import DriftAssociation
 from bcfl.policies.elastic import ElasticCluster
 from bcfl.policies.soft import SoftAssociation
 from bcfl.policies.stable import StableCluster
+from bcfl.policies.transfer import TransferringClients
 from bcfl.requests import Objective
 from bcfl.settings import Settings
 from bcfl.terms import Proximal
+from bcfl.transfer import MaskedUpload, transferring
 
 DROPOUT = 0.25
 SMALL_BATCH = 10
@@ -59,6 +61,20 @@ def apd(settings: Settings) -> Method:
     terms = (Proximal(settings.proximal, Part(SHARED)), Sparsity())
     policy = DecomposedClients(replace(settings.flat, terms=terms))
     return Method(policy, name="apd", common_start=True, architecture=decomposed)
+
+
+def fedweit(settings: Settings) -> Method:
+    """FedWeIT (Yoon et al. 2021): as APD, with masked uploads and others' adaptive weights."""
+    upload = MaskedUpload()
+    objective = replace(
+        settings.flat,
+        curvature="uniform",
+        terms=(Sparsity(upload.least),),
+        phases=((SHARED, ADAPTIVE, OWN),),
+        upload=upload,
+    )
+    policy = TransferringClients(DecomposedClients(objective), upload.least)
+    return Method(policy, name="fedweit", common_start=True, architecture=transferring)
 
 
 def _held_back(settings: Settings) -> Objective:

@@ -11,6 +11,7 @@ from bcfl.policies.drift import DriftAssociation
 from bcfl.policies.elastic import ElasticCluster
 from bcfl.policies.soft import SoftAssociation
 from bcfl.policies.stable import StableCluster
+from bcfl.policies.transfer import TransferringClients
 
 POLICIES = {
     "fedsoft": SoftAssociation,
@@ -18,6 +19,7 @@ POLICIES = {
     "ewc": ElasticCluster,
     "ssgd": StableCluster,
     "apd": DecomposedClients,
+    "fedweit": TransferringClients,
 }
 
 

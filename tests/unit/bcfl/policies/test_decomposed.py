@@ -86,8 +86,8 @@ def test_who_was_there_before_is_held(model, parent, associated):
 def test_parts_are_blocks(model, linear):
     assert [(block.name, block.scope) for block in model.blocks] == [
         ("shared", "global"),
-        ("adaptive", "cluster"),
-        ("own", "cluster"),
+        ("adaptive", "client"),
+        ("own", "client"),
     ]
     sizes = {name: sum(s.stop - s.start for s in p) for name, (p, _) in model.block_slots.items()}
     assert sizes == {"shared": 6, "adaptive": 6, "own": 4}
