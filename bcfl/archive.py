@@ -35,6 +35,7 @@ class StateWriter:
         hypotheses = state.hypotheses
         kept = {
             "round": hypotheses.round,
+            "planned_rounds": state.planned_rounds,
             "log_captured_mass": hypotheses.log_captured_mass,
             "clients": list(hypotheses.best.association.clients),
             "hypotheses": [self._hypothesis(h) for h in hypotheses],
@@ -186,6 +187,7 @@ class StateReader:
                 for client, info in structure["directory"].items()
             },
             dict(_score(*row) for row in structure["scores"]),
+            structure.get("planned_rounds"),
         )
 
     def _hypothesis(

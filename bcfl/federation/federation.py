@@ -136,18 +136,27 @@ class Federation:
         self,
         rounds: int,
         *,
+        planned_rounds: int | None = None,
         state: FederationState | None = None,
         on_round: OnRound | None = None,
     ) -> Run:
         """Run until `rounds` rounds are done in all.
 
+        Warm-ups, rounds named by their share of the run and time steps of the data follow the plan
+        for the whole run, which a state carries with it. `run(5, planned_rounds=9)`, then
+        `run(9, state=...)` is `run(9)` to the last bit; `run(5)`, then `run(9, state=...)` adds
+        four rounds to a run of five, whose schedules are over.
+
         Args:
             rounds: rounds in all, those already done in `state` included.
+            planned_rounds: rounds that the whole run is planned for; by default those that the
+                state was planned for, or else `rounds`.
             state: where to go on; by default at the beginning.
             on_round: called after each round, for progress, logs and checkpoints.
 
         Raises:
-            ValueError: `rounds` is below 1, or `state` is of other clients.
+            ValueError: `rounds` is below 1, `planned_rounds` below `rounds` or another number than
+                the state was planned for, or `state` is of other clients.
         """
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
@@ -156,7 +165,8 @@ class Federation:
         if list(theirs) != ours:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
-        schedule = Schedule.of(self.data, rounds)
+        state = state.planned(rounds, planned_rounds)
+        schedule = Schedule.of(self.data, state.planned_rounds or rounds)
         executor = self.engine
         if schedule.num_steps > 1:
             later = [self._executor(step) for step in range(1, schedule.num_steps)]

@@ -53,6 +53,10 @@ class Setting:
         """Rounds of the time step of a round, if known."""
         return None if self.schedule is None else self.schedule.rounds(self.schedule.step(round))
 
+    def ends(self, round: int) -> bool:
+        """Whether a round is the last of the run, or one that was added after it."""
+        return self.num_rounds is not None and round + 1 >= self.num_rounds
+
     def begins(self, round: int) -> bool:
         """Whether the clients' data may have changed since the round before."""
         return self.schedule is None or self.schedule.begins(round)
@@ -109,7 +113,7 @@ def server_round(
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()
     tested = _tested(directory, everyone) if setting.evaluates else ()
-    testing_steps = _testing(method, model, hypotheses, tested, round + 1 == setting.num_rounds)
+    testing_steps = _testing(method, model, hypotheses, tested, setting.ends(round))
     evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
     ledger.seconds["evaluate"] = perf_counter() - testing

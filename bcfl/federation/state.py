@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -29,12 +29,14 @@ class FederationState:
         history: associations and weights of all rounds so far.
         directory: what clients have said of themselves.
         scores: what they have said of models that have not changed since.
+        planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
     """
 
     hypotheses: HypothesisSet
     history: tuple[Snapshot, ...] = ()
     directory: Mapping[str, ClientInfo] = field(default_factory=dict)
     scores: Mapping[Request, LossSum] = field(default_factory=dict)
+    planned_rounds: int | None = None
 
     def __repr__(self) -> str:
         return f"FederationState({self.hypotheses!r})"
@@ -43,6 +45,31 @@ class FederationState:
     def round(self) -> int:
         """Rounds done."""
         return self.hypotheses.round
+
+    def planned(self, rounds: int, asked: int | None) -> FederationState:
+        """The state with its plan, which is made once and kept when the run goes on.
+
+        Args:
+            rounds: rounds to do in all, the plan where nobody says otherwise.
+            asked: rounds that the whole run is asked to be planned for.
+
+        Raises:
+            ValueError: the plan would be shorter than the rounds, or another one than was made.
+        """
+        if self.planned_rounds is None:
+            if asked is not None and (not isinstance(asked, int) or asked < rounds):
+                raise ValueError(
+                    f"planned_rounds must be a whole number of at least the {rounds} rounds, got "
+                    f"{asked}"
+                )
+            return replace(self, planned_rounds=rounds if asked is None else asked)
+        if asked not in (None, self.planned_rounds):
+            raise ValueError(
+                f"planned_rounds must be {self.planned_rounds}, for which the first "
+                f"{self.round} rounds of this run were planned, got {asked}; leave it out to keep "
+                "the plan, or begin anew"
+            )
+        return self
 
 
 @dataclass(frozen=True, eq=False)

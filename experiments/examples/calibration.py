@@ -75,7 +75,7 @@ def trials(setup: Setup, pair: Pair, rounds: Sequence[int]) -> Iterator[Trial]:
     federation = replace(setup.federation(pair), evaluates=False)
     state = None
     for stop in rounds:
-        run = federation.run(stop, state=state)
+        run = federation.run(stop, planned_rounds=rounds[-1], state=state)
         state = run.state
         yield Trial(run, federation.data, pair.seed)
 
