@@ -1,4 +1,4 @@
-"""Moves that change several clients at once: split a cluster, free it, widen, take away."""
+"""Moves that change several clients at once: split, free, widen, take away, unite, exchange."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bcfl.association import UNSEEN
 from bcfl.policies.kmeans import weighted_kmeans
-from bcfl.policies.policy import Candidate, Continue
+from bcfl.policies.policy import Candidate, Continue, RoundContext
 from bcfl.requests import Train, Trained
 from bcfl.seeds import derive_seed
+from bcfl.trackers.blocks import differing
 
 SPLIT_STARTS = 3
 """Starts of 2-means: a cluster that is worth splitting falls apart from any start."""
@@ -28,12 +29,19 @@ class Split:
         leaving: names of the clients of one half.
         explained: share of the local models' variance that the two halves explain.
         num_members: how many local models there are.
+        staying: names of the trained clients of the other half.
     """
 
     cluster: int
     leaving: frozenset[str]
     explained: float
     num_members: int
+    staying: frozenset[str] = frozenset()
+
+    @property
+    def turned(self) -> Split:
+        """The same division, the other half leaving."""
+        return replace(self, leaving=self.staying, staying=self.leaving)
 
     @property
     def gain(self) -> float:
@@ -52,12 +60,14 @@ class Split:
 
 
 def splits(
-    chosen: Candidate,
-    answers: Mapping[Train, Trained],
-    min_members: int,
-    when: tuple[int, int],
+    chosen: Candidate, answers: Mapping[Train, Trained], min_members: int, context: RoundContext
 ) -> list[Split]:
-    """For each cluster with enough trained members, the best division of its local models."""
+    """For each cluster with enough trained members, the best division of its local models.
+
+    Models are compared in the blocks that differ between clusters: a network that all clusters
+    share says how a client's samples differ, not which cluster they need.
+    """
+    seen = differing(context.model)
     found = []
     for cluster in range(len(chosen.origins)):
         members = [
@@ -67,16 +77,17 @@ def splits(
         ]
         if len(members) < max(min_members, 2):
             continue
-        points = np.stack([answers[t].mean.double().cpu().numpy() for t in members])
+        points = np.stack([answers[t].mean.cpu()[seen].double().numpy() for t in members])
         weights = np.array([float(answers[t].num_samples) for t in members])
-        seed = derive_seed(*when, "split", cluster)
+        seed = derive_seed(context.seed, context.round, "split", cluster)
         labels = weighted_kmeans(points, weights, 2, seed, SPLIT_STARTS)
         if 0 < labels.sum() < len(members):
             leaving = frozenset(
                 t.client for t, label in zip(members, labels, strict=True) if label == 1
             )
+            staying = frozenset(t.client for t in members) - leaving
             explained = explained_share(points, weights, labels)
-            found.append(Split(cluster, leaving, explained, len(members)))
+            found.append(Split(cluster, leaving, explained, len(members), staying))
     return found
 
 
@@ -94,6 +105,19 @@ def explained_share(
         centre = np.average(points[inside], axis=0, weights=weights[inside])
         between += float(weights[inside].sum() * ((centre - mean) ** 2).sum())
     return between / total
+
+
+def price_of_uniting(chosen: Candidate, gone: int, kept: int) -> float:
+    """What the members of a cluster lose when they all move to one other cluster, nats."""
+    if chosen.costs is None:
+        return inf
+    members = [
+        row
+        for row, client in enumerate(chosen.costs.clients)
+        if chosen.association.label(client) == gone
+    ]
+    lost = chosen.costs.competing[members]
+    return float((lost[:, kept] - lost[:, gone]).sum())
 
 
 def price_of_freeing(chosen: Candidate, slot: int) -> float:
@@ -146,6 +170,34 @@ def widened(chosen: Candidate) -> Candidate:
         feeds=np.pad(chosen.feeds, ((0, 0), (0, 1))),
         origins=(*chosen.origins, chosen.origins[-1]),
     )
+
+
+def exchanged(chosen: Candidate, first: Split, second: Split) -> Candidate:
+    """The candidate in which two clusters exchange the halves that leave them.
+
+    Each cluster continues from itself and is fed by the half that stays: what newcomers have
+    trained began at another model, and the mean of models trained apart is a bad one.
+    """
+    labels: dict[str, int] = {}
+    feeds = chosen.feeds.copy()
+    for one, other in ((first, second), (second, first)):
+        labels |= dict.fromkeys(one.leaving, other.cluster)
+        leaving = [training.client in one.leaving for training in chosen.trainings]
+        feeds[leaving, one.cluster] = 0.0
+    association = chosen.association.updated(labels)
+    return replace(chosen, association=association, feeds=feeds, kind="swap")
+
+
+def united(chosen: Candidate, gone: int, kept: int) -> Candidate:
+    """The candidate in which the clients of one cluster all move to another, and it is gone.
+
+    The other continues from itself, fed by its own members: the mean of two models trained apart
+    is a bad one.
+    """
+    members = chosen.association.labels == gone
+    names = [c for c, moves in zip(chosen.association.clients, members, strict=True) if moves]
+    moved = chosen.association.updated(dict.fromkeys(names, kept))
+    return replace(without(replace(chosen, association=moved), gone), kind="merge")
 
 
 def without(chosen: Candidate, slot: int) -> Candidate:

@@ -15,6 +15,7 @@ from bcfl.merging import merge_hypotheses
 from bcfl.model import Model
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.posterior import Posterior
+from bcfl.trackers.blocks import differing
 
 
 @dataclass(frozen=True)
@@ -91,18 +92,19 @@ def _collapsed(
 def squared_distances(
     rows: Sequence[Posterior], columns: Sequence[Posterior], model: Model
 ) -> NDArray[np.float64]:
-    """(rows, columns) squared Euclidean distances of the clusters' means."""
-    return np.array(
-        [
-            [
-                0.0
-                if row.key == column.key
-                else float((row.mean(model) - column.mean(model)).double().square().sum())
-                for column in columns
-            ]
-            for row in rows
-        ]
-    )
+    """(rows, columns) squared Euclidean distances of the clusters' means.
+
+    Blocks that all clusters share are left out: they say nothing of which cluster is which.
+    """
+    seen = differing(model)
+
+    def distance(row: Posterior, column: Posterior) -> float:
+        if row.key == column.key:
+            return 0.0
+        apart = (row.mean(model) - column.mean(model)).double().square()
+        return float(apart[seen.to(apart.device)].sum())
+
+    return np.array([[distance(row, column) for column in columns] for row in rows])
 
 
 def mean_spread(clusters: Sequence[Posterior], model: Model) -> float:

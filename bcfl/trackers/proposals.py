@@ -9,11 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Protocol
 
 from bcfl.policies.policy import Candidate, RoundContext
 from bcfl.requests import Train, Trained
-from bcfl.trackers.moves import price_of_freeing, split_into, splits, widened, without
+from bcfl.trackers.moves import (
+    exchanged,
+    price_of_freeing,
+    price_of_uniting,
+    split_into,
+    splits,
+    united,
+    widened,
+    without,
+)
 
 
 class Proposal(Protocol):
@@ -62,7 +72,7 @@ class SplitAndFree:
         num_clusters = len(chosen.origins)
         if (context.round + 1) % self.every or chosen.costs is None or num_clusters < 2:
             return []
-        found = splits(chosen, answers, self.min_members, (context.seed, context.round))
+        found = splits(chosen, answers, self.min_members, context)
         sizes = chosen.association.sizes
         made = []
         for split in sorted(found, key=lambda s: -s.explained)[: self.splits]:
@@ -103,7 +113,7 @@ class Birth:
         """Alternatives with one more cluster, in rounds that are due."""
         if (context.round + 1) % self.every or len(chosen.origins) >= self.max_clusters:
             return []
-        found = splits(chosen, answers, self.min_members, (context.seed, context.round))
+        found = splits(chosen, answers, self.min_members, context)
         best = sorted(found, key=lambda s: -s.explained)[: self.splits]
         return [replace(split_into(widened(chosen), s, -1), kind="birth") for s in best]
 
@@ -132,6 +142,72 @@ class Death:
             return []
         cheapest = sorted(range(num_clusters), key=lambda s: price_of_freeing(chosen, s))
         return [without(chosen, slot) for slot in cheapest[: self.slots]]
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Unite two clusters that the data cannot tell apart.
+
+    Tries the pairs whose members lose least when they all move from one cluster to the other, by
+    the costs by which hypotheses compete. Unlike `Death` it keeps a cluster's members together.
+
+    Attributes:
+        every: propose in every so many rounds.
+        pairs: how many pairs of clusters to try.
+    """
+
+    every: int = 2
+    pairs: int = 2
+
+    def __post_init__(self) -> None:
+        check_least(self, every=1, pairs=1)
+
+    def propose(
+        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+    ) -> list[Candidate]:
+        """Alternatives with one cluster less, in rounds that are due."""
+        if (context.round + 1) % self.every or chosen.costs is None:
+            return []
+        prices = {
+            (gone, kept): price_of_uniting(chosen, gone, kept)
+            for gone, kept in permutations(range(len(chosen.origins)), 2)
+        }
+        best: dict[frozenset[int], tuple[int, int]] = {}
+        for pair in sorted(prices, key=lambda p: prices[p]):
+            best.setdefault(frozenset(pair), pair)
+        return [united(chosen, *pair) for pair in list(best.values())[: self.pairs]]
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Let two clusters that each hold two kinds of clients exchange halves.
+
+    Takes the two clusters whose local models fall best into two. Which half of the one belongs
+    with which half of the other cannot be seen from models that began apart, so both ways are
+    tried. The number of clusters stays as it is, and none has to be freed.
+
+    Attributes:
+        every: propose in every so many rounds.
+        min_members: split only clusters with at least so many trained members.
+    """
+
+    every: int = 2
+    min_members: int = 4
+
+    def __post_init__(self) -> None:
+        check_least(self, every=1, min_members=2)
+
+    def propose(
+        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+    ) -> list[Candidate]:
+        """Both ways to exchange halves, in rounds that are due."""
+        if (context.round + 1) % self.every:
+            return []
+        found = splits(chosen, answers, self.min_members, context)
+        if len(found) < 2:
+            return []
+        first, second = sorted(found, key=lambda s: -s.explained)[:2]
+        return [exchanged(chosen, first, way) for way in (second, second.turned)]
 
 
 def every_proposal(

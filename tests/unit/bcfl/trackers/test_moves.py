@@ -4,19 +4,23 @@ from itertools import product
 import numpy as np
 import pytest
 
+from bcfl.model import BlockSpec
 from bcfl.policies import Continue
+from bcfl.trackers.blocks import differing
 from bcfl.trackers.moves import (
     Split,
+    exchanged,
     explained_share,
     next_best,
     price_of_freeing,
+    price_of_uniting,
     split_into,
     splits,
+    united,
     widened,
     without,
 )
 
-ROUND = (0, 0)
 LABELS = {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 2}
 COSTS = {
     "a": (1, 5, 9),
@@ -26,6 +30,11 @@ COSTS = {
     "e": (7, 3, 4),
     "f": (8, 2.5, 2),
 }
+
+
+@pytest.fixture
+def here(context):
+    return context(tuple("abcdef"))
 
 
 @pytest.fixture
@@ -66,7 +75,7 @@ def best_division(points, weights):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_halves_are_the_best_of_all_divisions(parent, chosen_with, trained_at, seed):
+def test_halves_are_the_best_of_all_divisions(parent, chosen_with, trained_at, here, seed):
     random = np.random.default_rng(seed)
     labels = dict.fromkeys("abcdef", 0)
     chosen = chosen_with(parent, labels, COSTS)
@@ -74,7 +83,7 @@ def test_halves_are_the_best_of_all_divisions(parent, chosen_with, trained_at, s
     points = random.normal(size=(6, 2)) + groups[:, None]
     samples = dict(zip("abcdef", map(int, random.integers(1, 30, size=6)), strict=True))
     answers = trained_at(chosen, dict(zip("abcdef", points, strict=True)), samples=samples)
-    (found,) = splits(chosen, answers, 4, (seed, 3))
+    (found,) = splits(chosen, answers, 4, replace(here, seed=seed, round=3))
     weights = np.array([samples[c] for c in "abcdef"], dtype=float)
     inside, explained = best_division(points, weights)
     halves = [
@@ -82,22 +91,24 @@ def test_halves_are_the_best_of_all_divisions(parent, chosen_with, trained_at, s
     ]
     assert found.leaving in halves
     assert found.explained == pytest.approx(explained)
+    assert found.staying == frozenset("abcdef") - found.leaving
+    assert (found.turned.leaving, found.turned.staying) == (found.staying, found.leaving)
     assert found.cluster == 0
 
 
-def test_clusters_with_too_few_trained_members_are_left_whole(chosen, trained_at):
+def test_clusters_with_too_few_trained_members_are_left_whole(chosen, trained_at, here):
     places = {"a": 0, "b": 1, "c": 5, "d": 6, "e": 0, "f": 0}
-    assert [s.cluster for s in splits(chosen, trained_at(chosen, places), 4, ROUND)] == [0]
-    assert splits(chosen, trained_at(chosen, places), 5, ROUND) == []
+    assert [s.cluster for s in splits(chosen, trained_at(chosen, places), 4, here)] == [0]
+    assert splits(chosen, trained_at(chosen, places), 5, here) == []
     del places["d"]
-    assert splits(chosen, trained_at(chosen, places), 4, ROUND) == []
-    (found,) = splits(chosen, trained_at(chosen, places), 3, ROUND)
+    assert splits(chosen, trained_at(chosen, places), 4, here) == []
+    (found,) = splits(chosen, trained_at(chosen, places), 3, here)
     assert found.leaving in ({"a", "b"}, {"c"})
 
 
-def test_equal_models_are_no_division(chosen, trained_at):
+def test_equal_models_are_no_division(chosen, trained_at, here):
     places = dict.fromkeys("abcdef", 3.0)
-    assert splits(chosen, trained_at(chosen, places), 2, ROUND) == []
+    assert splits(chosen, trained_at(chosen, places), 2, here) == []
 
 
 def test_the_share_explained_by_hand():
@@ -203,3 +214,67 @@ def test_the_gain_is_the_information_criterion_for_each_dimension(explained, cou
 
 def test_the_gain_of_halves_that_are_points_is_infinite():
     assert Split(0, frozenset("a"), 1.0, 4).gain == np.inf
+
+
+def test_uniting_costs_what_all_members_lose_by_one_move(chosen):
+    assert price_of_uniting(chosen, 0, 1) == pytest.approx(4 * (5 - 1))
+    assert price_of_uniting(chosen, 0, 2) == pytest.approx(4 * (9 - 1))
+    assert price_of_uniting(chosen, 1, 2) == pytest.approx(4 - 3)
+    assert price_of_uniting(chosen, 2, 1) == pytest.approx(2.5 - 2)
+    assert price_of_uniting(replace(chosen, costs=None), 2, 1) == np.inf
+
+
+def test_prices_are_by_what_judges_and_moves_by_what_associates(chosen):
+    """E and f would move by training samples, and lose by held-out ones."""
+    judged = np.array([(1, 2, 3)] * 4 + [(9, 1, 20), (9, 50, 30)], dtype=float)
+    costs = replace(chosen.costs, judged=judged)
+    by = replace(chosen, costs=costs)
+    assert price_of_freeing(by, 1) == pytest.approx(20 - 1)
+    assert price_of_freeing(by, 2) == pytest.approx(50 - 30)
+    assert price_of_uniting(by, 1, 0) == pytest.approx(9 - 1)
+    assert next_best(by, 1) == {"e": 2}
+
+
+@pytest.mark.parametrize(("gone", "kept", "labels"), [(0, 1, "000001"), (1, 0, "000001")])
+def test_united_clusters_stay_together_and_go_on_from_one(chosen, gone, kept, labels):
+    made = united(chosen, gone, kept)
+    assert "".join(str(k) for k in made.association.labels) == labels
+    assert made.origins == (Continue(kept), Continue(2))
+    own = [1.0 if LABELS[c] == kept else 0.0 for c in "abcdef"]
+    assert made.feeds[:, 0].tolist() == own
+    assert made.kind == "merge"
+    assert labels_of(chosen) == LABELS
+
+
+def test_members_of_a_united_cluster_do_not_go_to_their_next_best(chosen):
+    """All of cluster 0 would rather be in cluster 1."""
+    assert set(next_best(chosen, 0).values()) == {1}
+    assert labels_of(united(chosen, 0, 2)) == {**dict.fromkeys("abcd", 1), "e": 0, "f": 1}
+
+
+def test_clusters_exchange_the_halves_that_leave(hypothesis_at, chosen_with):
+    parent = hypothesis_at("x", [(0, 0), (10, 0), (20, 0)], [0, 0, 0, 1, 1, 2])
+    chosen = chosen_with(parent, {**LABELS, "d": 1}, COSTS, absent="a")
+    first = Split(0, frozenset("c"), 0.9, 2, frozenset("b"))
+    second = Split(1, frozenset("e"), 0.8, 2, frozenset("d"))
+    made = exchanged(chosen, first, second)
+    assert labels_of(made) == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": 2}
+    assert made.origins == chosen.origins
+    assert made.feeds.tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]]
+    assert made.kind == "swap"
+    other = exchanged(chosen, first, second.turned)
+    assert labels_of(other) == {"a": 0, "b": 0, "c": 1, "d": 0, "e": 1, "f": 2}
+    assert chosen.feeds.sum() == 5
+
+
+def test_blocks_that_all_clusters_share_divide_nobody(chosen, trained_at, here):
+    """Local models differ widely in the first half of their parameters, alike in the second."""
+    places = {c: (100.0 * (c in "ac"), 0, 0, 0, 0, 0, 0, c in "ab") for c in "abcdef"}
+    answers = trained_at(chosen, places)
+    (found,) = splits(chosen, answers, 4, here)
+    assert {found.leaving, found.staying} == {frozenset("ac"), frozenset("bd")}
+    blocks = (BlockSpec("s", "global", ("0.weight",)), BlockSpec("own", "cluster", ("0.bias",)))
+    divided = replace(here.model, blocks=blocks)
+    assert differing(divided).tolist() == [False] * 6 + [True] * 2
+    (found,) = splits(chosen, answers, 4, replace(here, model=divided))
+    assert {found.leaving, found.staying} == {frozenset("ab"), frozenset("cd")}

@@ -1,10 +1,14 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from bcfl import Aggregation, Association
-from bcfl.trackers.near_copies import NearCopies
+from bcfl.model import BlockSpec
+from bcfl.posterior import birth
+from bcfl.trackers.near_copies import NearCopies, squared_distances
 
 FAR = [(0.0, 0.0), (10.0, 0.0)]
 """Two clusters whose squared distance, and so the spread, is 100."""
@@ -90,6 +94,28 @@ def test_shared_models_stay_the_objects_that_they_are(hypothesis_at, merged):
     (both,) = merged(one, other, threshold=0.0)
     assert all(p is q for p, q in zip(both.clusters, one.clusters, strict=True))
     assert both.association.serving.tolist() == [pytest.approx([1, 0]), pytest.approx([0.4, 0.6])]
+
+
+def test_blocks_that_all_clusters_share_do_not_keep_copies_apart(linear):
+    """Clusters differ in their biases alone; the copies' shared weights are far apart."""
+    blocks = (
+        BlockSpec("shared", "global", ("0.weight",)),
+        BlockSpec("own", "cluster", ("0.bias",)),
+    )
+    divided = replace(linear, blocks=blocks)
+
+    def apart(model):
+        far = [birth_at(model, f"{i}{x}", x, i) for x in (0.0, 9.0) for i in (0.0, 1.0)]
+        return squared_distances(far[:2], far[2:], model).tolist()
+
+    assert apart(linear) == [[81, 82], [82, 81]]
+    assert apart(divided) == [[0, 1], [1, 0]]
+
+
+def birth_at(model, key, weight, bias):
+    mean = torch.zeros(8, dtype=torch.float64)
+    mean[0], mean[7] = weight, bias
+    return birth(model, key, mean, torch.empty(0), 1.0)
 
 
 def test_a_single_cluster_has_no_spread_and_merges_with_itself_alone(hypothesis_at, merged):
