@@ -49,7 +49,7 @@ class Column:
 
     def marked(self, results: Mapping[str, Metrics]) -> set[str]:
         """Rows that show the best mean, ties included; none if there is one row."""
-        means = {name: row[self.metric]["mean"] for name, row in results.items()}
+        means = {name: row.get(self.metric, MISSING)["mean"] for name, row in results.items()}
         known = {
             name: round(self.scale * m, self.digits) for name, m in means.items() if m is not None
         }
@@ -66,7 +66,12 @@ COLUMNS = (
     Column("nll", "NLL", 3, best=min),
     Column("ece", "ECE", 3, best=min),
     Column("seconds", "seconds", 1),
+    Column("communication", "comm. ×", 1),
+    Column("storage", "stor. ×", 1),
+    Column("computation", "comp. ×", 1),
 )
+"""Costs are multiples of those of FedAvg; runs of earlier versions have none."""
+MISSING: Mapping[str, Any] = {"mean": None, "std": None, "values": []}
 
 
 def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
@@ -107,7 +112,10 @@ def aligned(results: Mapping[str, Metrics]) -> list[str]:
     for column in COLUMNS:
         best = column.marked(results)
         mark = {name: f" {BEST}" if name in best else "  " for name in results}
-        cells = [column.text(row[column.metric]) + mark[name] for name, row in results.items()]
+        cells = [
+            column.text(row.get(column.metric, MISSING)) + mark[name]
+            for name, row in results.items()
+        ]
         columns.append([f"{column.title}  ", *cells])
     columns.append([" trainings asked / done", *map(_trainings, results.values())])
     widths = [max(map(len, column)) for column in columns]
@@ -121,7 +129,8 @@ def aligned(results: Mapping[str, Metrics]) -> list[str]:
 
 def latex(results: Mapping[str, Metrics]) -> list[str]:
     r"""Lines of a LaTeX table for the package booktabs: mean $\pm$ spread, the best in bold."""
-    header = " & ".join(["Method", *(column.title for column in COLUMNS)])
+    titles = (column.title.replace("×", r"$\times$") for column in COLUMNS)
+    header = " & ".join(["Method", *titles])
     lines = [
         rf"\begin{{tabular}}{{l{'r' * len(COLUMNS)}}}",
         r"\toprule",
@@ -132,7 +141,8 @@ def latex(results: Mapping[str, Metrics]) -> list[str]:
     for name, row in results.items():
         cells = [name.replace("_", r"\_")]
         for column in COLUMNS:
-            text = column.text(row[column.metric], r"$\pm$ ").replace(UNKNOWN, "--")
+            text = column.text(row.get(column.metric, MISSING), r"$\pm$ ")
+            text = text.replace(UNKNOWN, "--")
             cells.append(rf"\textbf{{{text}}}" if name in best[column.metric] else text)
         lines.append(rf"{' & '.join(cells)} \\")
     return [*lines, r"\bottomrule", r"\end{tabular}"]

@@ -7,11 +7,14 @@ and was not sent again costs nothing, and a prior of a posterior costs as much a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from bcfl import Model, RoundRecord
-from bcfl.federation.ledger import FLOAT_BYTES
+if TYPE_CHECKING:
+    from bcfl import Model, RoundRecord
+
+PER_ROUND = ("models_sent", "models_run")
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,49 @@ def relative_cost(records: Sequence[RoundRecord], model: Model) -> RelativeCost:
     Raises:
         ValueError: nobody took part in any round.
     """
-    asked = [record for record in records if record.participants]
-    if not asked:
+    cost = _cost([models_used(record, model) for record in records])
+    if cost is None:
         raise ValueError("records must hold a round with participants, got none")
-    layout = model.layout
+    return cost
+
+
+def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | None]:
+    """How many of FedAvg's models a participant was sent and ran in a round.
+
+    Args:
+        record: of the round.
+        model: the architecture as FedAvg would use it.
+
+    Returns:
+        `models_sent` and `models_run`, unknown where nobody took part or there is no model.
+    """
+    if model is None or not record.participants:
+        return dict.fromkeys(PER_ROUND)
+    from bcfl.federation.ledger import FLOAT_BYTES
+
+    layout, asked = model.layout, len(record.participants)
     payload = FLOAT_BYTES * (layout.num_parameters + layout.num_buffers)
-    sent = [r.ledger.bytes_down / (len(r.participants) * payload) for r in asked]
-    ran = [r.ledger.parameters_run / (len(r.participants) * layout.num_parameters) for r in asked]
+    return {
+        "models_sent": record.ledger.bytes_down / (asked * payload),
+        "models_run": record.ledger.parameters_run / (asked * layout.num_parameters),
+    }
+
+
+def over_rounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The cost of a run by name, from the rows of its rounds; unknown where none tells."""
+    cost = _cost(rows)
+    names = RelativeCost.__dataclass_fields__
+    return dict.fromkeys(names) if cost is None else asdict(cost)
+
+
+def _cost(rows: Sequence[Mapping[str, Any]]) -> RelativeCost | None:
+    """The cost over those rounds in which somebody took part."""
+    known = [
+        (row["models_sent"], row["models_run"])
+        for row in rows
+        if all(row.get(name) is not None for name in PER_ROUND)
+    ]
+    if not known:
+        return None
+    sent, ran = zip(*known, strict=True)
     return RelativeCost(max(sent), sum(sent) / len(sent), sum(ran) / len(ran))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bcfl import FederationState, RoundRecord
+    from bcfl import FederationState, Model, RoundRecord
     from bcfl.association import Association
     from bcfl.prediction import PredictionSums
 
@@ -41,6 +41,7 @@ def round_row(
     groups: Mapping[str, int] | None,
     seconds: float,
     held_out: Mapping[str, PredictionSums] | None = None,
+    unit: Model | None = None,
 ) -> Row:
     """What is kept of a round.
 
@@ -50,7 +51,9 @@ def round_row(
         groups: true group of each client, None where there are none.
         seconds: wall-clock time of the whole round, its share of logging included.
         held_out: what the model of each client made of samples that no client holds.
+        unit: the network that FedAvg would use, in which costs are counted.
     """
+    from experiments.costs import models_used
     from experiments.metrics import macro_f1_per_client, summarise
 
     leading = record.snapshot.associations[0]
@@ -70,6 +73,7 @@ def round_row(
         "log_captured_mass": record.snapshot.log_captured_mass,
         "participants": len(record.participants),
         **{name: getattr(ledger, name) for name in COUNTS},
+        **models_used(record, unit),
         "num_floored": fusion.num_floored,
         "outside_hull": fusion.outside_hull,
         "num_candidates": record.info.num_candidates,

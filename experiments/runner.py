@@ -167,7 +167,7 @@ class Log:
         groups = self.setup.partition(self.pair.seed).groups
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
-        row = rows.round_row(state, record, groups, now - self.since, held_out)
+        row = rows.round_row(state, record, groups, now - self.since, held_out, self.setup.model)
         self.since = now
         rows.append(self.files.metrics, row)
         self.watch.did_round(self.pair, row)

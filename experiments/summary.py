@@ -9,7 +9,7 @@ from io import StringIO
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from experiments import rows
+from experiments import costs, rows
 from experiments.files import Pair, RunFiles, write_aside
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ SCALARS = (
     "log_captured_mass",
     "participants",
     *rows.COUNTS,
+    *costs.PER_ROUND,
     "num_floored",
     "outside_hull",
 )
@@ -48,7 +49,8 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
     of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
     clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
-    5); seconds and trainings are sums over all rounds.
+    5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, see
+    `experiments.costs`.
 
     Args:
         rounds: at least one round.
@@ -63,6 +65,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
         "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
         "seconds": sum(row["seconds"]["total"] for row in rounds),
         **summed,
+        **costs.over_rounds(rounds),
     }
 
 

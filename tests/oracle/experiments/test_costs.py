@@ -5,6 +5,7 @@ import pytest
 import bcfl
 from bcfl.federation import Setting, server_round
 from bcfl.methods import Settings, build
+from experiments import compare, rows, summary
 from experiments.costs import RelativeCost, relative_cost
 from experiments.models import linear
 
@@ -12,7 +13,7 @@ ROUNDS, CLUSTERS, CLIENTS = 10, 10, 12
 
 
 @pytest.fixture
-def cost():
+def rounds():
     """All models are scored in each round, also those of empty clusters, which do not change."""
 
     def of(name, **settings):
@@ -24,13 +25,22 @@ def cost():
         model = linear(4, 3)
         method = build(name, Settings(CLUSTERS, objective, **settings))
         one = bcfl.Federation(clients, model, method, device="cpu", evaluates=False)
-        state, records = one.initial_state(), []
+        state, seen = one.initial_state(), []
         for _ in range(ROUNDS):
             state, record = server_round(
                 one.recipe, one.model, one.engine, state, Setting(0, evaluates=False)
             )
-            records.append(record)
-        return relative_cost(records, model)
+            seen.append((state, record))
+        return seen, model
+
+    return of
+
+
+@pytest.fixture
+def cost(rounds):
+    def of(name, **settings):
+        seen, model = rounds(name, **settings)
+        return relative_cost([record for _, record in seen], model)
 
     return of
 
@@ -52,6 +62,41 @@ def test_ifca_cam_is_cheaper_the_longer_its_warm_up(cost, warm_up, times):
     """
     expected = RelativeCost(11, pytest.approx(times), pytest.approx(times))
     assert cost("ifca-cam", additive_warm_up=warm_up) == expected
+
+
+def test_tables_show_the_costs_of_the_paper(rounds):
+    """Storage, communication and computation of Table 7.6: 1; 10; 11, 8 and 8."""
+
+    def metrics(name, **settings):
+        seen, model = rounds(name, **settings)
+        lines = [rows.round_row(*pair, None, 0.0, unit=model) for pair in seen]
+        return {key: summary.over_seeds([value]) for key, value in summary.of_seed(lines).items()}
+
+    results = {
+        "fedavg": metrics("fedavg"),
+        "ifca": metrics("ifca"),
+        "ifca-cam": metrics("ifca-cam", additive_warm_up=3),
+    }
+    head, *lines = compare.aligned(results)
+    assert head.index("comm. ×") < head.index("stor. ×") < head.index("comp. ×")
+    assert [line.split()[-6:-3] for line in lines] == [
+        ["1.0", "1.0", "1.0"],
+        ["10.0", "10.0", "10.0"],
+        ["8.0", "11.0", "8.0"],
+    ]
+    assert r"comm. $\times$ & stor. $\times$ & comp. $\times$ \\" in compare.latex(results)[2]
+
+
+def test_rounds_that_told_no_costs_are_unknown(rounds):
+    seen, model = rounds("fedavg")
+    told, silent = (
+        [rows.round_row(*pair, None, 0.0, unit=unit) for pair in seen] for unit in (model, None)
+    )
+    assert summary.of_seed(silent)["storage"] is None
+    assert summary.of_seed([*silent, *told])["communication"] == 1
+    old = {k: v for k, v in summary.of_seed(told).items() if k != "storage"}
+    results = {"fedavg": {key: summary.over_seeds([value]) for key, value in old.items()}}
+    assert compare.aligned(results)[1].split()[-6:-3] == ["1.0", compare.UNKNOWN, "1.0"]
 
 
 def test_kmeans_methods_send_one_model_to_each_client(cost):

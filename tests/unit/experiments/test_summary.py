@@ -35,7 +35,16 @@ def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
         *("mean_ari", "mean_ami", "mean_homogeneity", "mean_completeness"),
         *("mean_macro_f1", "mean_hold_out_f1", "learning_gap"),
         *("seconds", "trainings_asked", "trainings_done"),
+        *("communication", "storage", "computation"),
     }
+
+
+def test_costs_are_means_of_all_rounds_and_storage_the_largest():
+    done = [row(n, 0.5) | {"models_sent": n, "models_run": 2 * n} for n in (1, 2, 6)]
+    nobody = row(4, 0.5) | {"models_sent": None, "models_run": None}
+    found = summary.of_seed([*done, nobody])
+    assert (found["communication"], found["storage"], found["computation"]) == (3, 6, 6)
+    assert summary.of_seed([nobody])["storage"] is None
 
 
 def test_agreement_is_averaged_over_all_rounds_too():
@@ -105,14 +114,15 @@ def test_the_best_of_each_column_is_marked():
     header, fedavg, best = compare.aligned(results())
     assert header.split() == [
         *("method", "accuracy", "macro-F1", "ARI", "NLL", "ECE", "seconds"),
-        *("trainings", "asked", "/", "done"),
+        *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "asked", "/", "done"),
     ]
     assert fedavg.split() == [
-        *("fedavg", "91.8", "91.8", "–", "0.300", "0.100", "▲", "3.0", "1000", "/", "250")
+        *("fedavg", "91.8", "91.8", "–", "0.300", "0.100", "▲", "3.0"),
+        *("–", "–", "–", "1000", "/", "250"),
     ]
     assert best.split() == [
         *("bcfl-mh-6", "96.2", "▲", "96.2", "▲", "1.00", "▲", "0.210", "▲", "0.100", "▲"),
-        *("3.0", "1000", "/", "250"),
+        *("3.0", "–", "–", "–", "1000", "/", "250"),
     ]
     assert len(fedavg) == len(best)
 

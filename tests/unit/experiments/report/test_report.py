@@ -87,7 +87,16 @@ def test_numbers_of_the_table_are_those_of_the_summary(make_run):
             assert float(mean) == round(summary[method][metric]["mean"] * factor, digits)
             assert float(deviation) == round(summary[method][metric]["std"] * factor, digits)
         costs = [mean for mean, _, _ in cells[len(COLUMNS) :]]
-        assert costs == ["5.4", "144", "78", "12.0", "6.0"]
+        assert costs == ["5.4", "144", "78", "7.5", "10.0", "4.0", "12.0", "6.0"]
+
+
+def test_runs_of_earlier_versions_have_no_relative_costs(make_run):
+    folder = make_run(methods=("fedavg",))
+    stored = json.loads((folder / "summary.json").read_text())
+    del stored["methods"]["fedavg"]["storage"]
+    (folder / "summary.json").write_text(json.dumps(stored))
+    (cells,) = result_rows(written(folder)).values()
+    assert [mean for mean, _, _ in cells[9:12]] == ["7.5", "–", "4.0"]
 
 
 def test_best_of_each_score_is_marked_and_costs_are_not(make_run):
@@ -234,6 +243,13 @@ def test_unstable_fusion_is_said_in_words(make_run):
     text = written(make_run(methods=["bcfl-g"], outside_hull=0.25, num_floored=1234))
     assert "25.00% (bcfl-g)" in text
     assert "1,234 (bcfl-g)" in text
+
+
+def test_devices_that_cannot_test_support_are_counted(make_run):
+    text = written(make_run(methods=["faacl"], facts={"devices_with_too_few_pairs": 3.0}))
+    assert "Devices with too few samples to test support on, most in a round: 3 (faacl)." in text
+    none = written(make_run(methods=["faacl"], facts={"devices_with_too_few_pairs": 0.0}))
+    assert "too few samples to test support" not in none
 
 
 def test_nothing_to_be_careful_about_is_not_mentioned(usual):
