@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise, starmap
 
 import numpy as np
 
 from bcfl import FederationState
 from bcfl.checkpoint import CheckpointError
+from bcfl.history import Snapshot
 from experiments.datasets import DataError
 from experiments.files import Pair
 from experiments.local_models import LocalModels, path_of
@@ -113,7 +115,15 @@ def _moves_of(state: FederationState, groups: Groups) -> moves.Moves | None:
     if most < 2:
         return None
     labels = np.stack([one.labels for one in leading])
-    return moves.Moves.of(labels, most, [groups.get(client) for client in leading[0].clients])
+    known = [groups.get(client) for client in leading[0].clients]
+    return moves.Moves.of(labels, most, known, list(starmap(_goes_on, pairwise(state.history))))
+
+
+def _goes_on(before: Snapshot, after: Snapshot) -> bool:
+    """Whether the only hypothesis goes on without losing a cluster: their numbers then stay."""
+    if len(before.associations) > 1 or len(after.associations) > 1:
+        return False
+    return after.associations[0].num_clusters >= before.associations[0].num_clusters
 
 
 def _clusters(states: Mapping[str, FederationState]) -> Picture | None:

@@ -40,14 +40,29 @@ class Moves:
 
     @classmethod
     def of(
-        cls, labels: NDArray[np.int64], num_clusters: int, groups: Sequence[int | None]
+        cls,
+        labels: NDArray[np.int64],
+        num_clusters: int,
+        groups: Sequence[int | None],
+        goes_on: Sequence[bool] = (),
     ) -> Moves:
         """Name clusters so that as few clients as can be move; in the last round as they are.
 
         Another hypothesis that takes the lead may number the same clusters differently.
+
+        Args:
+            labels: (rounds, clients) cluster of each client after each round, -1 before it was
+                seen.
+            num_clusters: number of clusters.
+            groups: true group of each client, None where unknown.
+            goes_on: for each round but the last, whether the next one numbers the same clusters
+                alike, so that all clients may really move at once; empty where nobody knows.
         """
-        named = np.array(labels)
+        named, names = np.array(labels), np.arange(num_clusters)
         for row in range(len(named) - 2, -1, -1):
+            if goes_on and goes_on[row]:
+                named[row] = np.where(named[row] == UNSEEN, UNSEEN, names[named[row]])
+                continue
             shared = SAME_NUMBER * np.eye(num_clusters)
             both = (named[row] != UNSEEN) & (named[row + 1] != UNSEEN)
             np.add.at(shared, (named[row, both], named[row + 1, both]), 1)

@@ -44,6 +44,17 @@ def test_clusters_that_only_changed_their_numbers_are_no_moves():
     assert labels[0].tolist() == [1, 1, 0, 0, -1]
 
 
+def test_clients_that_all_move_at_once_are_seen_where_the_same_clusters_go_on():
+    labels = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0]])
+    unknown = [None] * 3
+    assert moves.Moves.of(labels, 2, unknown).title() == "no moves"
+    one = moves.Moves.of(labels, 2, unknown, [True, True])
+    assert one.labels.tolist() == labels.tolist()
+    assert one.title() == "6 moves, the last in round 3"
+    half = moves.Moves.of(labels, 2, unknown, [True, False])
+    assert half.labels.tolist() == [[1] * 3, [0] * 3, [0] * 3]
+
+
 def test_two_clusters_that_become_one_keep_their_numbers_before():
     labels = np.array([[0, 0, 1, 1], [0, 0, 0, 0]])
     assert moves.Moves.of(labels, 2, [None] * 4).labels.tolist() == labels.tolist()
