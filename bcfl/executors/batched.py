@@ -106,7 +106,9 @@ class BatchedExecutor:
         """Whether a request is answered side by side with others.
 
         Trainings are unless their objective has terms or phases, draws the targets of its
-        curvature or fits a local posterior; scores are but for `evidence`.
+        curvature or fits a local posterior; scores are but for
+        `support`, and `evidence` of networks with batch normalisation: their gradients side by side
+        are those of training mode.
         """
         if self.network is None or request.client not in self.loop.clients:
             return False
@@ -118,7 +120,8 @@ class BatchedExecutor:
             case Score(statistic=statistic, view=view):
                 held = view in self.samples and request.client in self.samples[view].count
                 fits = statistic != "prediction" or self.loop.model.likelihood == "categorical"
-                return held and fits and statistic in BATCHED
+                still = statistic != "evidence" or not self.network.mixes_samples
+                return held and fits and still and statistic in BATCHED
         return False
 
     def answer(

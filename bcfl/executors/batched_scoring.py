@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bcfl.executors.batched_evidence import BatchedEvidence
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.memory import chunks
@@ -22,8 +23,8 @@ from bcfl.posterior import Posterior
 from bcfl.requests import Score
 
 Array = NDArray[np.float64]
-BATCHED = ("loss", "prediction", "best_counts")
-"""Statistics that follow from the outputs alone."""
+BATCHED = ("loss", "prediction", "best_counts", "evidence")
+"""Statistics that are answered side by side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +62,31 @@ class BatchedScoring:
             requests: of the statistics in `BATCHED`.
             models: posteriors by key.
         """
-        chosen = {request: self._rows(request) for request in requests}
+        rows_of = {request: self._rows(request) for request in requests}
+        expanded = {r: rows for r, rows in rows_of.items() if r.statistic == "evidence"}
+        chosen = {r: rows for r, rows in rows_of.items() if r not in expanded}
+        return self._evidence(expanded, models) | self._from_outputs(chosen, models)
+
+    def _evidence(self, asked: Mapping[Score, Tensor], models: Mapping[str, Posterior]) -> Outcomes:
+        outcomes: Outcomes = {}
+        for view in dict.fromkeys(request.view for request in asked):
+            here = {request: rows for request, rows in asked.items() if request.view == view}
+            work = BatchedEvidence(
+                self.network, self.model, self.samples[view], self.memory, self.bytes_per_sample
+            )
+            outcomes |= work.answer(here, models)
+        return outcomes
+
+    def _from_outputs(
+        self, chosen: Mapping[Score, Tensor], models: Mapping[str, Posterior]
+    ) -> Outcomes:
+        """What follows from the outputs alone."""
         pieces = [
             _Piece(request, rows[part])
             for request, rows in sorted(chosen.items(), key=lambda item: item[0].client)
             for part in slices(len(rows), CHUNK)
         ]
-        found: dict[Score, dict[str, list[Array]]] = {request: {} for request in requests}
+        found: dict[Score, dict[str, list[Array]]] = {request: {} for request in chosen}
         with torch.no_grad():
             for piece, key, values in self._values(pieces, models):
                 found[piece.request].setdefault(key, []).append(values)

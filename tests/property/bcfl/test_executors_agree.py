@@ -167,3 +167,29 @@ def test_predictions_are_those_of_the_loop(pooling):
         np.testing.assert_array_equal(found[request].confusion, wanted[request].confusion)
     for request in asked[3:]:
         np.testing.assert_array_equal(found[request].counts, wanted[request].counts)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=8, deadline=None)
+@given(counts=sizes, samples=st.sampled_from([None, 4]), memory=st.sampled_from([1, 9_000, None]))
+def test_evidence_is_that_of_the_loop(name, counts, samples, memory):
+    model = MODELS[name]
+    clients, models = clients_of(counts, model), born(model)
+    keys = tuple(models)
+    asked = [
+        Score(data.client, keys[i % 2 :], "evidence", view, samples=samples)
+        for i, data in enumerate(clients)
+        for view in ("train", "test")
+    ]
+    loop, batched = executors(model, clients, memory=memory)
+    mixes = batched.network.mixes_samples
+    assert all(batched.supports(request) is not mixes for request in asked)
+    wanted, found = loop.answer(asked, models, 0), batched.answer(asked, models, 0)
+    for request in asked:
+        assert list(found[request]) == list(request.models)
+        for key in request.models:
+            one, other = wanted[request][key], found[request][key]
+            assert other.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-10)
+            torch.testing.assert_close(other.gradient, one.gradient, rtol=1e-8, atol=1e-10)
+            torch.testing.assert_close(other.curvature, one.curvature, rtol=1e-8, atol=1e-10)
+            assert other.num_samples == one.num_samples

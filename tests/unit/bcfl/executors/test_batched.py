@@ -68,7 +68,7 @@ def test_what_is_left_to_the_loop(linear, clients, newborn):
         Train("x", start.key, plain),
         Train("c0", start.key, terms, ((),)),
         Train("c0", start.key, phases),
-        Score("c0", (start.key,), "evidence"),
+        Score("c0", (start.key, start.key), "support"),
         Score("c0", (start.key,), view="nowhere"),
     ]
     assert not any(executor.supports(request) for request in left)
