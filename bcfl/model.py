@@ -159,6 +159,11 @@ class Model:
             torch.default_generator.manual_seed(seed)
             return self.build()
 
+    @cached_property
+    def at_rest(self) -> nn.Module:
+        """One module in eval mode for `functional_call`; its own tensors are never used."""
+        return self.module().eval()
+
     def initial(self, seed: int) -> tuple[Tensor, Tensor]:
         """Parameters (num_parameters,) and buffers (num_buffers,) of a fresh module."""
         module = self.module(seed)

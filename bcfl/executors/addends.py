@@ -107,10 +107,8 @@ class Addends:
                 start, *others = map(chosen.take, means)
                 parameter.append(ParameterTerm(term, chosen, start, others))
             else:
-                some = posteriors[0].mean(model)
-                module = model.module().to(some.device, some.dtype).eval()
                 named = [_named(model, posterior) for posterior in posteriors]
-                output.append(OutputTerm(term, module, named[0], named[1:]))
+                output.append(OutputTerm(term, model.at_rest, named[0], named[1:]))
         pull = (
             objective.prior_weight / num_samples * prior.prior_precision(model)
             if objective.prior_weight > 0
