@@ -37,23 +37,27 @@ UPDATES: Mapping[str, Mapping[str, Any]] = {
 
 def with_contrast_of_parameters(method: Method, settings: Settings) -> Method:
     """CFL-CON-para: local models are told apart from the other clusters' models."""
+    _needs_clusters(method, "con-para")
     term = Contrast(settings.contrast, settings.contrast_temperature, part=CLASSIFIER)
     return _with_terms(method, (term,), settings.contrast_warm_up)
 
 
 def with_contrast_of_outputs(method: Method, settings: Settings) -> Method:
     """CFL-CON-rep: outputs are told apart from those of the other clusters' models."""
+    _needs_clusters(method, "con-rep")
     term = Contrast(settings.contrast, settings.contrast_temperature, "outputs")
     return _with_terms(method, (term,), settings.contrast_warm_up)
 
 
 def with_sharing(method: Method, settings: Settings) -> Method:
     """CFL-CKS: all but the classifier is pulled towards the mean of all clusters."""
+    _needs_clusters(method, "cks")
     return _with_terms(method, (Sharing(settings.sharing, BODY),), 1)
 
 
 def with_contrast_and_sharing(method: Method, settings: Settings) -> Method:
     """CON&CKS: contrast of the classifiers, sharing of the rest."""
+    _needs_clusters(method, "con-cks")
     shared = with_sharing(method, settings)
     return with_contrast_of_parameters(shared, settings)
 
@@ -110,7 +114,6 @@ def with_finetuning(method: Method, settings: Settings) -> Method:
 
 def _with_terms(method: Method, terms: tuple[Term, ...], after: float) -> Method:
     """Add terms to the objective, after some rounds or a share of the run."""
-    _needs_clusters(method, "con or cks")
 
     def extended(policy: Any) -> Policy:  # noqa: ANN401 - any policy with an objective
         objective = replace(policy.objective, terms=(*policy.objective.terms, *terms))
@@ -143,5 +146,6 @@ def _inside(objective: Objective) -> tuple[Term, ...]:
 def _needs_clusters(method: Method, suffix: str) -> None:
     if method.num_clusters == 1:
         raise ValueError(
-            f"method {method.name!r} has one cluster: {suffix!r} needs a method with several"
+            f"method {method.name!r} starts with one cluster: suffix -{suffix} needs one that "
+            f"starts with several, such as 'ifca-{suffix}'"
         )

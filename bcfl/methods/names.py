@@ -130,7 +130,7 @@ def build(name: str, settings: Settings | None = None) -> Method:
     """
     chosen = settings or Settings()
     base, suffixes = parsed(name)
-    method = _recipe(base, name)(chosen)
+    method = replace(_recipe(base, name)(chosen), name=base)
     for suffix, decorate in SUFFIXES.items():
         if suffix in suffixes:
             method = decorate(method, chosen)

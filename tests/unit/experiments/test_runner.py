@@ -125,7 +125,7 @@ def test_a_checkpoint_of_other_clients_is_refused(whole, tmp_path):
     ("changes", "message"),
     [
         ({"methods": ["bcfl-mh3"]}, "unknown method 'bcfl-mh3'"),
-        ({"methods": ["fedavg-w"]}, "has one cluster: .w. needs"),
+        ({"methods": ["fedavg-w"]}, "one cluster: suffix -w needs"),
         ({"data": {"dataset": "optdigts"}}, "Did you mean 'optdigits'"),
         ({"data": {"dataset": "optdigits", "data_dir": "/none"}}, "data_dir must be an existing"),
         ({"partition": {"kind": "rotatd"}}, "Did you mean 'rotated'"),
