@@ -22,6 +22,8 @@ MODULES = (
     "posteriors.curvature",
     "federation.methods",
     "federation.executors",
+    "federation.rounds",
+    "federation.scaling",
 )
 PACKAGES = ("torch", "numpy", "scipy", "lap", "laplace-torch", "backpack-for-pytorch")
 
