@@ -1,0 +1,58 @@
+"""The comparison on data in time steps, at a quick size, from its command to its tables."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bcfl.streams import Schedule
+from experiments import scenario
+from experiments.examples import continual, run_tables
+
+SMALL = """
+name = "faacl-mnist-s2-sequential"
+methods = ["fedavg"]
+[data]
+dataset = "optdigits"
+[partition]
+kind = "stream"
+concept = "shifted-labels"
+steps = 3
+clients = 4
+test_fraction = 0.2
+[model]
+name = "mlp"
+hidden = [16]
+[training]
+local_steps = 10
+batch_size = 10
+momentum = 0.0
+[federation]
+rounds = 6
+num_clusters = 2
+epsilon = 0.5
+"""
+
+
+def test_last_rounds_of_time_steps():
+    assert continual.last_rounds(Schedule(3, 7)) == [2, 4, 6]
+
+
+def test_tables_of_a_small_stream(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    monkeypatch.setattr(run_tables, "load", lambda name: scenario.load(path))
+    sizes = run_tables.Sizes(("fedavg", "c-faacl", "fedweit"), (0,), 6, tmp_path / "runs")
+    continual.main(sizes, ("sequential",))
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in lines if "|" in line}
+    accuracies = next(line for line in lines if line.startswith("| c-faacl"))
+    values = [float(cell) for cell in accuracies.split("|")[2:5]]
+    mean = float(accuracies.split("|")[5])
+    assert mean == pytest.approx(sum(values) / 3, abs=0.1)
+    assert accuracies.split("|")[6].strip() == "97.67"
+    assert [cell.strip() for cell in rows["fedavg"]] == ["0x4"] * 3
+    assert [cell.strip() for cell in rows["fedweit"]] == ["4 clusters"] * 3
+    assert all(re.fullmatch(r"(\d+x\d+ ?)+|4 clusters", c.strip()) for c in rows["c-faacl"])
+    report = Path(sizes.out, "faacl-mnist-s2-sequential", "report.html")
+    assert "c-faacl" in report.read_text()
