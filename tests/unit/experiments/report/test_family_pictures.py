@@ -8,6 +8,7 @@ import pytest
 
 from experiments.pictures import drawing, segments, support, temperature
 from experiments.pictures.family_gallery import family_pictures
+from experiments.report_text import warnings
 from experiments.run_folder import NoRunError, RunFolder
 
 
@@ -130,3 +131,14 @@ def test_a_damaged_graph_is_named(make_run):
     (folder / "bcfl-g" / "seed-0" / "support.graphml").write_text("<graphml")
     with pytest.raises(NoRunError, match=r"support\.graphml' is not a GraphML file"):
         family_pictures(RunFolder.read(folder))
+
+
+def test_devices_that_cannot_test_support_are_counted(make_run):
+    def said(number):
+        run = make_run(methods=["faacl"], facts={"devices_with_too_few_pairs": number})
+        return warnings(RunFolder.read(run))
+
+    (sentence,) = said(3.0)
+    assert sentence.startswith("Devices with too few samples to test support on")
+    assert "most in a round: 3 (faacl)" in sentence
+    assert said(0.0) == []
