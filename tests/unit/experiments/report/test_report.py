@@ -245,13 +245,6 @@ def test_unstable_fusion_is_said_in_words(make_run):
     assert "1,234 (bcfl-g)" in text
 
 
-def test_devices_that_cannot_test_support_are_counted(make_run):
-    text = written(make_run(methods=["faacl"], facts={"devices_with_too_few_pairs": 3.0}))
-    assert "Devices with too few samples to test support on, most in a round: 3 (faacl)." in text
-    none = written(make_run(methods=["faacl"], facts={"devices_with_too_few_pairs": 0.0}))
-    assert "too few samples to test support" not in none
-
-
 def test_nothing_to_be_careful_about_is_not_mentioned(usual):
     assert "careful" not in usual
 
