@@ -16,6 +16,8 @@ from bcfl.requests import Curvature, Objective
 from posteriors import LocalPosteriorName
 
 AdditiveAggregation = Literal["cluster_mean", "partial"]
+Move = Literal["split", "birth", "death", "merge", "swap"]
+NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")
 AdditiveUpdate = Literal["simultaneous", "alternating", "joint"]
 
 
@@ -35,7 +37,9 @@ class Settings:
         validation: share of the clients' training samples that methods set aside if they need
             held-out samples.
         calibration: share of the clients' training samples that every method sets aside so that
-            predictions can be tuned on sums over them, see `Run.rule`.
+            predictions can be tuned on sums over them, see `Run.rule`. None by default: on small
+            digits a fifth costs more likelihood than the temperature gives back once the models
+            are trained; it pays where they are far from that, or trained for too long.
         score_samples: samples scored per client; None scores all.
         cluster_size: (lower, upper) bounds on the number of clients per cluster, None for no upper
             one; for all clustered methods.
@@ -63,6 +67,9 @@ class Settings:
         additive_update: whether the two networks of `-cam` methods are trained `simultaneous`ly,
             each against the other as it was sent (the paper); `alternating`, the shared one
             against the updated own one (the released code of IFCA-CAM); or as one, `joint`ly.
+        first_clusters: how many clusters `"auto"` begins with; from many it ends at few by deaths.
+        moves: what `bcfl-mht-M` proposes, see `bcfl.trackers.proposals`; None is what has paid:
+            `split`, and with `"auto"` also `birth` and `death`.
     """
 
     num_clusters: int | Literal["auto"] = 4
@@ -93,6 +100,8 @@ class Settings:
     epsilon: float = 0.7
     alpha: float = 0.1
     delta: float = 0.25
+    first_clusters: int = 1
+    moves: tuple[Move, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.num_clusters != "auto" and not isinstance(self.num_clusters, int):
@@ -113,6 +122,7 @@ class Settings:
                 )
         SupportTesting(self.epsilon, self.alpha)
         check_delta(self.delta)
+        self._check_moves()
         if self.warm_up_rounds < 0:
             raise ValueError(f"warm_up_rounds must be at least 0, got {self.warm_up_rounds}")
         held_out = self.num_clusters == "auto" or self.temperature == "auto"
@@ -121,6 +131,18 @@ class Settings:
                 "num_clusters 'auto' and temperature 'auto' need held-out samples: validation must "
                 f"be above 0, got {self.validation}"
             )
+
+    def _check_moves(self) -> None:
+        if self.first_clusters < 1:
+            raise ValueError(f"first_clusters must be at least 1, got {self.first_clusters}")
+        for move in self.moves or ():
+            if move not in get_args(Move):
+                raise ValueError(f"moves must be of {', '.join(get_args(Move))}, got {move!r}")
+            if move in NUMBER_CHANGING and self.num_clusters != "auto":
+                raise ValueError(
+                    f"move {move!r} changes the number of clusters: num_clusters must be 'auto', "
+                    f"got {self.num_clusters}"
+                )
 
     @property
     def known_clusters(self) -> int:

@@ -52,13 +52,21 @@ def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
     assert "+0.000 ± 0.000 | +0.000 ± 0.000" in same
 
 
-def test_memories_differ_in_nothing_else(capsys, monkeypatch):
-    names = [(name, memory) for name, memory, _ in memory_example.variants()]
-    assert names[:3] == [("bcfl-g-w", one) for one in ("replace", "forget", "accumulate")]
-    monkeypatch.setattr(memory_example, "METHODS", ("bcfl-g",))
-    memory_example.main([0], rounds=1, clients=8)
+def test_memories_differ_in_how_often_they_count(capsys, monkeypatch):
+    names = [(memory, weight) for memory, weight, _ in memory_example.variants()]
+    assert names[:3] == [(one, 0.0) for one in ("replace", "forget", "accumulate")]
+    monkeypatch.setattr(memory_example, "METHOD", "bcfl-g")
+    monkeypatch.setattr(memory_example, "WEIGHTS", (0.0,))
+    memory_example.main([0], rounds=4, clients=8)
     text = capsys.readouterr().out
-    assert len(re.findall(r"bcfl-g .*(?:replace|forget|accumulate)", text)) == 6
+    rows = re.findall(r"\| 0 \| (\w+) \| (.*) \|", text)
+    assert len(rows) == 6
+    for kind in (rows[:3], rows[3:]):
+        cells = {memory: [float(c.split()[0]) for c in line.split(" | ")] for memory, line in kind}
+        assert cells["replace"][:4] == cells["forget"][:4] == cells["accumulate"][:4]
+        assert cells["replace"][4] < 1.6
+        assert cells["replace"][4] < cells["forget"][4] < cells["accumulate"][4]
+        assert cells["accumulate"][4] > 2 * cells["replace"][4]
 
 
 def test_communities_of_the_association_graph(tmp_path, capsys):

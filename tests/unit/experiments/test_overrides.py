@@ -6,7 +6,7 @@ from experiments.commands.overrides import overridden
 
 OPTIONS = (
     *("methods", "rounds", "seeds", "clusters", "cluster-size"),
-    *("epsilon", "alpha", "delta", "decay", "data-dir"),
+    *("epsilon", "alpha", "delta", "decay", "data-dir", "posterior"),
 )
 
 
@@ -29,6 +29,16 @@ def test_margin_and_level_reach_the_support_tests():
 
 def test_delta_reaches_feddrift():
     assert build("feddrift", changed(delta=1.5).settings()).policy.delta == 1.5
+
+
+def test_posterior_reaches_the_objective_of_bayesian_methods_alone():
+    settings = changed(posterior="laplace-full").settings()
+    assert build("bcfl-g", settings).policy.objective.posterior == "laplace-full"
+    assert build("wecfl", settings).policy.objective.posterior == "laplace-diag"
+    with pytest.raises(
+        ValueError, match=r"unknown posterior 'laplace-fall'\. Did you mean 'laplace-full'"
+    ):
+        changed(posterior="laplace-fall")
 
 
 def test_decay_reaches_the_memory_that_forgets():
