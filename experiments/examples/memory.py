@@ -7,7 +7,8 @@ somewhat below, since clients report curvature where they have just trained and 
 own samples than the cluster is. With weight 0 the prior is no part of the training loss, and
 `precision_weighted` fusion takes no prior either: then the means, and so all plug-in predictions,
 are the same for all three, and what differs is how sure the posterior is. With weight 1 clients are
-held back by what the server claims to know. Linearised predictions take the posterior as it is.
+held back by what the server claims to know; with `accumulate` so much that on some draw the network
+breaks down. Linearised predictions take the posterior as it is.
 
 `replace` is the default: its precision is about that of the data, whatever the number of rounds.
 Untuned linearised predictions are better the more often samples are counted, but only because a
@@ -22,9 +23,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import mean, stdev
+from math import nan
 from typing import Any, cast, get_args
 
+import numpy as np
 import torch
 
 from bcfl import Federation, Method, Run, methods
@@ -78,7 +80,7 @@ def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[
 
 
 def counted(run: Run) -> float:
-    """How often the samples of the clusters are in their precisions."""
+    """How often the samples of the clusters are in their precisions; NaN for broken networks."""
     best, model, data = run.hypotheses.best, run.model, {d.client: d for d in run.data}
     gained = exact = 0.0
     for cluster, posterior in enumerate(best.clusters):
@@ -94,13 +96,13 @@ def counted(run: Run) -> float:
         exact += float(diagonal_curvature(module, inputs, targets).sum())
         base = torch.cat([b.base.precision.expand(b.gaussian.mean.shape) for b in posterior.blocks])
         gained += float((posterior.precision(model) - base).sum())
-    return gained / exact
+    return gained / exact if exact > 0 else nan
 
 
 def spread(values: Sequence[float]) -> str:
     """Mean and standard error."""
-    error = stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
-    return f"{mean(values):.3f} ± {error:.3f}"
+    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return f"{np.mean(values):.3f} ± {error:.3f}"
 
 
 def main(seeds: Sequence[int], rounds: int = 25, clients: int = 40) -> None:
