@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import cast
 
 from bcfl.federation import Method
 from bcfl.policies import ClusterSize, LikelihoodAssociation
 from bcfl.policies.association_prior import AssociationPrior
-from bcfl.settings import Settings
+from bcfl.settings import Move, Settings
 from bcfl.trackers import (
     AdaptiveMultiHypothesis,
     Consensus,
@@ -17,9 +18,19 @@ from bcfl.trackers import (
     MultiHypothesis,
     Tracker,
 )
-from bcfl.trackers.proposals import Birth, Death, Proposal, SplitAndFree
+from bcfl.trackers.proposals import Birth, Death, Merge, Proposal, SplitAndFree, Swap
 
-UNKNOWN_NUMBER: tuple[Proposal, ...] = (Birth(), SplitAndFree(splits=1), Death())
+KNOWN_NUMBER: Mapping[Move, Proposal] = {"split": SplitAndFree(), "swap": Swap()}
+UNKNOWN_NUMBER: Mapping[Move, Proposal] = {
+    "birth": Birth(),
+    "split": SplitAndFree(splits=1),
+    "death": Death(),
+    "merge": Merge(),
+    "swap": Swap(),
+}
+"""In the order in which they are made."""
+USUAL: tuple[Move, ...] = ("birth", "split", "death")
+"""Those that have paid; the number of clusters being known, a split alone."""
 
 
 def bcfl_with(settings: Settings, tracker: Tracker, name: str) -> Method:
@@ -72,18 +83,29 @@ def bcfl_mh(settings: Settings, max_hypotheses: int) -> Method:
 def bcfl_mht(settings: Settings, max_hypotheses: int) -> Method:
     """BCFL-MHT: up to M hypotheses that differ, with proposals; temperature 1 by default.
 
-    With `num_clusters="auto"` hypotheses may gain and lose clusters, starting from one, and are
-    judged on held-out samples.
+    With `num_clusters="auto"` hypotheses may gain and lose clusters, starting from
+    `first_clusters`, and are judged on held-out samples. `moves` says what is proposed.
     """
     name = f"bcfl-mht-{max_hypotheses}"
     temperature = 1.0 if settings.temperature is None else settings.temperature
     chosen = replace(settings, temperature=temperature)
     if settings.num_clusters != "auto":
-        return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses), name)
-    tracker = AdaptiveMultiHypothesis(max_hypotheses, proposals=UNKNOWN_NUMBER)
-    method = bcfl_with(replace(chosen, num_clusters=1), tracker, name)
+        moves = _proposals(KNOWN_NUMBER, settings.moves)
+        return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses, proposals=moves), name)
+    moves = _proposals(UNKNOWN_NUMBER, settings.moves)
+    tracker = AdaptiveMultiHypothesis(max_hypotheses, proposals=moves)
+    begun = replace(chosen, num_clusters=settings.first_clusters, moves=None)
+    method = bcfl_with(begun, tracker, name)
     policy = replace(cast(LikelihoodAssociation, method.policy), judge="held_out")
     return replace(method, policy=policy, validation=settings.validation)
+
+
+def _proposals(
+    known: Mapping[Move, Proposal], asked: Collection[Move] | None
+) -> tuple[Proposal, ...]:
+    """The proposals that are asked for, or the usual ones, in the order of `known`."""
+    wanted = USUAL if asked is None else asked
+    return tuple(proposal for move, proposal in known.items() if move in wanted)
 
 
 def bcfl_exact(settings: Settings) -> Method:

@@ -24,7 +24,7 @@ from bcfl.devices import limited_threads
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.association_prior import AssociationPrior
 from bcfl.trackers import AdaptiveMultiHypothesis, MultiHypothesis
-from bcfl.trackers.proposals import SplitAndFree
+from bcfl.trackers.proposals import SplitAndFree, Swap
 from bcfl.trackers.survival import AncestorQuota, NScan
 from experiments import datasets, metrics, models, partitions
 from experiments.partitions import Partition
@@ -44,6 +44,8 @@ def variants(num_clusters: int = 4) -> Mapping[str, Method]:
     return {
         "bcfl-mht-8": method,
         "without proposals": replace(method, tracker=replace(FULL, proposals=())),
+        "with swaps": replace(method, tracker=replace(FULL, proposals=(SplitAndFree(), Swap()))),
+        "swaps alone": replace(method, tracker=replace(FULL, proposals=(Swap(),))),
         "any split into empty slots": replace(method, tracker=any_split),
         "without merging near copies": replace(method, tracker=replace(FULL, near_copies=None)),
         "without adapting M": replace(method, tracker=replace(FULL, adapt=False)),

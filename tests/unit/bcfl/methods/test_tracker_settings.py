@@ -1,0 +1,44 @@
+"""Which proposals `bcfl-mht-M` makes, and how many clusters it begins with, are settings."""
+
+import pytest
+
+from bcfl.methods import Settings, build
+from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap
+
+
+def proposed(**settings):
+    return [type(p) for p in build("bcfl-mht-4", Settings(**settings)).tracker.proposals]
+
+
+def test_what_has_paid_is_proposed_by_itself():
+    assert proposed(num_clusters=3) == [SplitAndFree]
+    assert proposed(num_clusters="auto") == [Birth, SplitAndFree, Death]
+
+
+def test_moves_are_switched_on_one_by_one():
+    assert proposed(num_clusters=3, moves=("swap",)) == [Swap]
+    assert proposed(num_clusters=3, moves=("swap", "split")) == [SplitAndFree, Swap]
+    assert proposed(num_clusters="auto", moves=("merge", "birth")) == [Birth, Merge]
+    assert proposed(num_clusters="auto", moves=()) == []
+
+
+@pytest.mark.parametrize("first", [1, 6])
+def test_an_unknown_number_of_clusters_begins_with_few_or_many(first):
+    told = Settings(num_clusters="auto", first_clusters=first, moves=("birth", "merge"))
+    method = build("bcfl-mht-4", told)
+    assert method.num_clusters == first
+    assert method.policy.judge == "held_out"
+    assert method.validation == told.validation > 0
+
+
+@pytest.mark.parametrize("move", ["birth", "death", "merge"])
+def test_a_known_number_of_clusters_stays(move):
+    with pytest.raises(ValueError, match=f"{move!r} changes the number .* must be 'auto', got 4"):
+        Settings(num_clusters=4, moves=("split", move))
+
+
+def test_other_moves_and_no_first_cluster_are_refused():
+    with pytest.raises(ValueError, match=r"moves must be of split, .*, got 'jump'"):
+        Settings(moves=("jump",))
+    with pytest.raises(ValueError, match="first_clusters must be at least 1, got 0"):
+        Settings(num_clusters="auto", first_clusters=0)
