@@ -47,9 +47,9 @@ def test_any_suffix_on_any_method(base, suffix, federation, recipe):
             recipe(f"{base}-{suffix}")
 
 
-def together():
-    """All sets of at least two suffixes that bring different things."""
-    for count in (2, 3, 4):
+def together(*counts):
+    """All sets of so many suffixes that bring different things."""
+    for count in counts:
         for chosen in itertools.combinations(SUFFIXES, count):
             brought = [EXCLUSIVE[suffix] for suffix in chosen]
             brought += ["sharing"] * ("con-cks" in chosen)
@@ -57,8 +57,16 @@ def together():
                 yield "-".join(chosen)
 
 
+@pytest.mark.parametrize(
+    ("base", "suffixes"), list(zip(itertools.cycle(CLUSTERED), together(2), strict=False))
+)
+def test_any_two_suffixes_go_together(base, suffixes, federation):
+    """Every pair once, on the methods in turn."""
+    assert_runs(f"{base}-{suffixes}", federation)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("suffixes", list(together()))
+@pytest.mark.parametrize("suffixes", list(together(2, 3, 4)))
 @pytest.mark.parametrize("base", CLUSTERED)
 def test_suffixes_go_together(base, suffixes, federation):
     assert_runs(f"{base}-{suffixes}", federation)
