@@ -62,10 +62,6 @@ def run(
             help="Local posteriors of bcfl methods, such as laplace-full; small networks."
         ),
     ] = None,
-    posterior: Annotated[
-        str | None,
-        typer.Option(help="Local posteriors of bcfl methods, such as laplace-full; small networks."),
-    ] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
     threads: Annotated[
         int, typer.Option(help="Threads of each process; more pay for large networks only.")
@@ -91,7 +87,6 @@ def run(
         "alpha": alpha,
         "delta": delta,
         "decay": decay,
-        "posterior": posterior,
         "posterior": posterior,
         "jobs": jobs if jobs != 1 else None,
         "threads": threads if threads != 1 else None,

@@ -99,7 +99,9 @@ def test_looking_at_a_model_leaves_the_global_random_state(shared_body):
 
 
 def test_unknown_scopes_likelihoods_and_repeated_blocks_are_refused():
-    with pytest.raises(ValueError, match="scope must be 'cluster', 'global' or 'client', got 'local'"):
+    with pytest.raises(
+        ValueError, match="scope must be 'cluster', 'global' or 'client', got 'local'"
+    ):
         BlockSpec("head", "local")
     with pytest.raises(ValueError, match="'categorical' or 'gaussian', got 'softmax'"):
         Model("net", nn.Identity, (3,), 2, likelihood="softmax")
