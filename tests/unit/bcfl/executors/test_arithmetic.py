@@ -51,7 +51,7 @@ def answers(choice, model, clients, asked):
 @pytest.mark.parametrize("model", [DENSE, IMAGES], ids=["dense", "images"])
 @pytest.mark.parametrize("name", ["loop", "batched"])
 def test_mixed_precision_moves_models_by_about_a_percent(name, model):
-    """Seven bits are 0.4 %. Were casts of parameters kept, they would go stale within a training."""
+    """Seven bits are 0.4 %; casts of parameters that were kept would go stale in a training."""
     clients, key = clients_of(model), born(model).key
     asked = [Train(data.client, key, Objective(10, 8, 0.05)) for data in clients]
     full = answers(Choice(name), model, clients, asked)
