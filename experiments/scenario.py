@@ -104,6 +104,7 @@ class Scenario:
             epsilon=rules.epsilon,
             alpha=rules.alpha,
             delta=rules.delta,
+            first_clusters=rules.first_clusters,
         )
 
     def table(self) -> dict[str, Any]:

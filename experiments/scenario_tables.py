@@ -52,6 +52,7 @@ class Rules:
     Attributes:
         rounds: rounds of every method.
         num_clusters: K of the clustered methods, or `auto` where a method can find it.
+        first_clusters: how many clusters `auto` begins with.
         participation: share of the clients asked per round, in (0, 1].
         drop_out: probability that an asked client drops out of a round.
         score_samples: samples scored per client and model, or `all`.
@@ -80,6 +81,7 @@ class Rules:
 
     rounds: int = 25
     num_clusters: int | Literal["auto"] = 4
+    first_clusters: int = 1
     participation: float = 1.0
     drop_out: float = 0.0
     score_samples: int | Literal["all"] = "all"
@@ -112,7 +114,7 @@ class Rules:
     checkpoint_every: int = 5
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "num_clusters", "checkpoint_every"):
+        for name in ("rounds", "num_clusters", "first_clusters", "checkpoint_every"):
             if getattr(self, name) != "auto" and getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.warm_up_rounds < 0:

@@ -100,6 +100,7 @@ def test_numbers_reach_the_settings_of_methods():
         "epsilon": 0.3,
         "alpha": 0.05,
         "delta": 2,
+        "first_clusters": 6,
     }
     training = {"local_steps": 3, "batch_size": 7, "learning_rate": 1, "prior_weight": 0.5}
     settings = scenario.from_table(table(federation=rules, training=training)).settings()
@@ -116,6 +117,7 @@ def test_numbers_reach_the_settings_of_methods():
     assert (settings.cluster_size.lower, settings.cluster_size.upper) == (2, 9)
     assert settings.solver == "murty"
     assert (settings.epsilon, settings.alpha, settings.delta) == (0.3, 0.05, 2.0)
+    assert settings.first_clusters == 6
     objective = settings.objective
     assert (objective.local_steps, objective.batch_size) == (3, 7)
     assert (objective.learning_rate, objective.prior_weight) == (1.0, 0.5)
