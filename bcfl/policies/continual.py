@@ -35,7 +35,9 @@ class ContinualClusters(Following):
     step; the thesis merges once. Clusters without devices stay as they are, for concepts that come
     back, and are not tested.
 
-    A device without validation samples, or with too few for any test, stays where it is.
+    A device without validation samples, or with too few for any test, stays where it is; one that
+    has no cluster yet is a new one, which starts from the initial model and is tested from the next
+    round on.
 
     Attributes:
         policy: the first time step; how support is tested, clusters merge and are trained.
@@ -100,17 +102,18 @@ class ContinualClusters(Following):
         opening = {device: own[device] for device, place in found.items() if place == UNSEEN}
         opened = replace(hypothesis, clusters=(*hypothesis.clusters, *opening.values()))
         clustering = _regrouped(before, found, [*opening])
-        newcomers = [c for c in context.participants if c not in clustering.labels]
-        for client in newcomers:
-            clustering = clustering.joined_by(client, 0)
-        left = self.merging_rounds if opening or newcomers else left
+        left = self.merging_rounds if opening else left
         memory = memory.after(own, context.step)
         clustering, memory, tests = yield from self._merged(
             opened, clustering, memory, context, left > 0
         )
+        newcomers = [c for c in context.participants if c not in clustering.labels]
+        for client in newcomers:
+            clustering = clustering.joined_by(client, 0)
+        left = self.merging_rounds if newcomers else max(left - 1, 0)
         chosen = self.policy.planned(opened, clustering, context)
         chosen = _grounded(chosen, clustering, opened, len(hypothesis.clusters))
-        remembered = {"passes_left": max(left - 1, 0), "concept_step": context.step}
+        remembered = {"passes_left": left, "concept_step": context.step}
         chosen = replace(chosen, state={**chosen.state, **remembered})
         return chosen, memory, {**support_facts(clustering, tests), **facts}
 

@@ -141,7 +141,7 @@ class Driver:
     """Runs the policy with the answers of a world; models are told apart by their one parameter."""
 
     def __init__(self, world, policy):
-        self.world, self.policy, self.numbers = world, policy, {}
+        self.world, self.policy, self.numbers, self.unable = world, policy, {"start": 0.0}, set()
         start = birth(MODEL, "start", torch.zeros(1), torch.zeros(0), 1.0)
         self.hypothesis = Hypothesis((start,), Association.unseen(DEVICES, 1))
         self.restated = None
@@ -162,8 +162,9 @@ class Driver:
 
     def associate(self, round, present):
         counts, step = dict.fromkeys(present, 20), round // ROUNDS_PER_STEP
+        held_out = {**counts, **dict.fromkeys(self.unable, 0)}
         context = RoundContext(
-            round, present, counts, 3, MODEL, 1, counts, 15, step, ROUNDS_PER_STEP
+            round, present, counts, 3, MODEL, 1, held_out, 15, step, ROUNDS_PER_STEP
         )
         self.models, self.witnesses, self.trained, replies = {}, {}, set(), None
         steps = self.policy.associate(self.hypothesis, context)
@@ -342,6 +343,28 @@ def test_a_concept_that_only_others_had_is_recognised():
     found = run([[0, 1], [0, 1], [1, 0], [1, 0]], 4)
     assert labels_at_ends(found, 2) == [[0, 0, 1, 1], [1, 1, 0, 0]]
     assert found.records[4].info.facts["recognised_by_others"] == 4
+
+
+def test_a_newcomer_that_cannot_be_tested_starts_alone_at_the_initial_model():
+    """It comes with the second time step: in no test, with no supporter, fed by itself alone."""
+    world = World(0)
+    world.plan = dict.fromkeys(DEVICES, [0] * 5)
+    first = SupportedClusters(Objective(local_steps=4), cold_start=1, hierarchical=True)
+    driver = Driver(world, ContinualClusters(first, merging_rounds=2))
+    driver.concept = lambda name, step: 0  # everybody supports everybody
+    for round in range(ROUNDS_PER_STEP):
+        candidate = driver.associate(round, DEVICES[:5])
+        names = [f"first {i}" for i in range(candidate.association.num_clusters)]
+        world.concept_of |= dict.fromkeys(names, 0)
+        driver.finish(candidate, names)
+    driver.unable = {"f"}
+    candidate = driver.associate(ROUNDS_PER_STEP, DEVICES)
+    assert candidate.association.labels.tolist() == [0] * 5 + [1]
+    assert driver.named(candidate.origins[1].posterior(driver.hypothesis)) == "start"
+    assert candidate.state["supports"] == []
+    fed = candidate.feeds[:, 1] > 0
+    assert [t.client for t, one in zip(candidate.trainings, fed, strict=True) if one] == ["f"]
+    assert candidate.state["passes_left"] == 2
 
 
 def test_one_time_step_is_hierarchical_faacl():
