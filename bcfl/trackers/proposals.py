@@ -149,7 +149,8 @@ class Merge:
     """Unite two clusters that the data cannot tell apart.
 
     Tries the pairs whose members lose least when they all move from one cluster to the other, by
-    the costs by which hypotheses compete. Unlike `Death` it keeps a cluster's members together.
+    the costs by which hypotheses compete. Unlike `Death` it keeps a cluster's members together. An
+    empty cluster is tried once, since with whom it unites makes no difference.
 
     Attributes:
         every: propose in every so many rounds.
@@ -168,13 +169,15 @@ class Merge:
         """Alternatives with one cluster less, in rounds that are due."""
         if (context.round + 1) % self.every or chosen.costs is None:
             return []
+        sizes = chosen.association.sizes
         prices = {
             (gone, kept): price_of_uniting(chosen, gone, kept)
             for gone, kept in permutations(range(len(chosen.origins)), 2)
+            if sizes[kept] > 0
         }
         best: dict[frozenset[int], tuple[int, int]] = {}
         for pair in sorted(prices, key=lambda p: prices[p]):
-            best.setdefault(frozenset(pair), pair)
+            best.setdefault(frozenset(pair if sizes[pair[0]] > 0 else pair[:1]), pair)
         return [united(chosen, *pair) for pair in list(best.values())[: self.pairs]]
 
 
