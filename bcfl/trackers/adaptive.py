@@ -132,6 +132,7 @@ class AdaptiveMultiHypothesis:
                     chosen.kind,
                     (*parent.lineage, best.parent),
                     chosen.state,
+                    kept=chosen.kept,
                 )
             )
         return tuple(made)

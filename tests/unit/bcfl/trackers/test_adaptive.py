@@ -1,5 +1,5 @@
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from bcfl.checkpoint import load, save
 from bcfl.federation import Method
 from bcfl.graphs import hypothesis_tree
 from bcfl.policies import LikelihoodAssociation
+from bcfl.policies.following import Following
 from bcfl.trackers import AdaptiveMultiHypothesis, Greedy, MultiHypothesis
 from bcfl.trackers.proposals import Birth, Death, SplitAndFree
 from bcfl.trackers.survival import AncestorQuota, NScan
@@ -110,6 +111,26 @@ def test_a_proposal_has_the_weight_of_what_it_was_made_from(federation, memory):
     assert hypotheses.proposals
     for proposed in hypotheses.proposals:
         assert proposed.log_weight == pytest.approx(hypotheses.log_weights[0])
+
+
+@dataclass(frozen=True)
+class Keeping(Following):
+    """A policy that carries a model with each association."""
+
+    policy: LikelihoodAssociation
+
+    def associate(self, hypothesis, context):
+        ranking = yield from self.policy.associate(hypothesis, context)
+        kept = {"first": hypothesis.kept.get("first", hypothesis.clusters[0])}
+        return replace(ranking, candidates=(replace(one, kept=kept) for one in ranking))
+
+
+def test_proposals_keep_the_models_that_a_policy_carries(federation):
+    plain = federation(AdaptiveMultiHypothesis(3, proposals=(SPLIT,)))
+    method = replace(plain.method, policy=Keeping(plain.method.policy))
+    competing = replace(plain, method=method).run(2).hypotheses.competing
+    assert any(one.kind == "split" for one in competing)
+    assert len({one.kept["first"].key for one in competing}) == 1
 
 
 def test_proposals_compete_in_the_next_round(federation):
