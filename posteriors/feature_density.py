@@ -10,6 +10,8 @@ from torch import Tensor
 
 RIDGE = 1e-3
 """Share of the mean variance that is added to every variance, so that dead features do no harm."""
+ROUNDING = 1e-9
+"""Variances below this share of the mean square are what rounding leaves of none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,11 @@ class FeatureSums:
     def mean(self) -> Tensor:
         """(features,)."""
         return self.first / self.count
+
+    @property
+    def mean_square(self) -> float:
+        """Over samples and features."""
+        return float(self.second.diagonal().mean()) / self.count
 
     @property
     def scatter(self) -> Tensor:
@@ -88,11 +95,15 @@ class GaussianDensity:
         return nats
 
 
-def ridged(covariance: Tensor) -> Tensor:
+def ridged(covariance: Tensor, mean_square: float = 0.0) -> Tensor:
     """A covariance (features, features) with a share of its mean variance on the diagonal.
 
     A covariance of zeros, of features that never differ, becomes the unit matrix.
+
+    Args:
+        covariance: (features, features).
+        mean_square: of the features from whose sums it comes; what is rounding beside it is zero.
     """
     mean = float(covariance.diagonal().mean())
-    added = RIDGE * mean if mean > 0 else 1.0
+    added = RIDGE * mean if mean > ROUNDING * mean_square else 1.0
     return covariance + added * torch.eye(len(covariance), dtype=covariance.dtype).to(covariance)

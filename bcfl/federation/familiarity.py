@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from bcfl.clients import TRAIN, ClientData
 from bcfl.executors.flat_module import FlatModule
+from bcfl.executors.scoring import CHUNK
 from bcfl.hypothesis import HypothesisSet
 from bcfl.model import Model
 from bcfl.posterior import Posterior, weighted_mean
@@ -71,12 +72,14 @@ class Familiarity:
         places = {name: i for i, name in enumerate(hypotheses.best.association.clients)}
         shares = {name: rows[places[name]] for name in sums}
         total = _total(list(sums.values()))
-        spread = ridged(total.scatter / total.count)
+        square = total.mean_square
+        spread = ridged(total.scatter / total.count, square)
         parts = [
             _total([one * float(shares[name][k]) for name, one in sums.items()])
             for k in range(rows.shape[1])
         ]
-        within = ridged(sum((p.scatter for p in parts if p.count >= 1), 0 * spread) / total.count)
+        scatter = sum((part.scatter for part in parts if part.count >= 1), 0 * spread)
+        within = ridged(scatter / total.count, square)
         clusters = tuple(GaussianDensity.of(p, within) if p.count >= 1 else None for p in parts)
         anything = GaussianDensity(total.mean, torch.linalg.cholesky(BROADER * spread))
         return cls(features, clusters, anything)
@@ -86,7 +89,7 @@ class Familiarity:
 
         log((mean over clusters of p(features | cluster) + p(features | anything)) / sum over
         clusters of p(cluster | client) p(features | cluster)): 0.7 where all are alike, higher the
-        stranger.
+        stranger; 0 where no cluster has samples.
 
         Args:
             association: (clusters,) probabilities of the client; zeros are taken as uniform.
@@ -98,6 +101,8 @@ class Familiarity:
         found = self.features(inputs)
         known = [k for k, density in enumerate(self.clusters) if density is not None]
         densities = [density for density in self.clusters if density is not None]
+        if not densities:
+            return np.zeros(len(found))
         each = torch.stack([density.log_density(found) for density in densities])
         weights = torch.as_tensor(association)[known].to(each)
         weights = weights if float(weights.sum()) > 0 else torch.ones_like(weights)
@@ -130,6 +135,9 @@ class Features:
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """(samples, features), float64; the outputs where no layer is fully connected."""
+        return torch.cat([self._of(part) for part in torch.split(inputs, CHUNK)])
+
+    def _of(self, inputs: Tensor) -> Tensor:
         seen: list[Tensor] = []
         layers = [layer for layer in self.module.modules() if isinstance(layer, nn.Linear)]
         hooks = [

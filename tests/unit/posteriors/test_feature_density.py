@@ -38,3 +38,16 @@ def test_one_sample_has_the_shape_that_it_is_drawn_to():
 def test_features_that_never_differ_leave_a_proper_covariance(scale):
     covariance = scale * torch.diag(torch.tensor([1.0, 0.0], dtype=torch.float64))
     assert float(torch.linalg.eigvalsh(ridged(covariance)).min()) > 1e-4 * max(scale, 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_rounding_leaves_of_no_scatter_is_none(seed):
+    """Parts of one sample each: scatters are zero but for rounding, which is not definite."""
+    draw = torch.Generator().manual_seed(seed)
+    parts = [FeatureSums.of(3 * torch.randn(1, 5, generator=draw)) * 1.3 for _ in range(3)]
+    parts = [part + part * 1e-7 for part in parts]
+    total = parts[0] + parts[1] + parts[2]
+    within = sum(part.scatter for part in parts) / total.count
+    proper = ridged(within, total.mean_square)
+    np.testing.assert_allclose(proper, np.eye(5), atol=1e-12)
+    assert torch.isfinite(GaussianDensity.of(total, proper).factor).all()

@@ -97,3 +97,21 @@ def test_the_samples_of_the_last_time_step_count(run, clients):
     ]
     later = Familiarity.of(run.model, run.hypotheses, moved)
     np.testing.assert_allclose(later.anything.mean, run.familiarity.anything.mean + 50, rtol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clients_of_one_sample_leave_proper_densities(seed):
+    """Each cluster then holds shares of one sample, whose scatter is zero up to rounding."""
+    random = np.random.default_rng(seed)
+    one = [ClientData.from_arrays(n, (random.normal(size=(1, 3)), [0])) for n in "abcd"]
+    method = build("bcfl-mh-2", Settings(4, Objective(1, 1), temperature=20.0))
+    run = Federation(one, models.linear(3, 2), method, seed=seed, evaluates=False).run(1)
+    assert np.isfinite(run.predict("a", np.zeros((2, 3), np.float32)).strangeness).all()
+
+
+def test_nothing_is_strange_where_no_client_ever_answered(clients):
+    run = Federation(
+        clients, models.linear(3, 2), build("wecfl", Settings(2)), drop_out=1.0, evaluates=False
+    ).run(1)
+    x = torch.zeros(2, 3)
+    np.testing.assert_array_equal(run.predict("a", x).strangeness, [0.0, 0.0])
