@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 
 from bcfl import Run
+from bcfl.methods import Settings, build
+from bcfl.methods.names import NUMBERED, PLAIN
 from experiments.examples import (
     association_graph,
     calibration,
@@ -97,6 +99,29 @@ def test_every_number_of_clusters_has_a_column(capsys):
     assert rows["fedavg"][0] == rows["fedavg"][1]
     assert rows["fedavg"][0][2] == "0.00"
     assert rows["ifca"][0] != rows["ifca"][1]
+
+
+def test_a_method_runs_for_each_number_that_it_is_told():
+    """One that begins with one cluster may still use the number, as `ocfl-kmeans` does."""
+    scores = misspecified_clusters.Scores(0.5, 0.1, 0.0)
+    run = []
+    for name in ("fedavg", "ocfl-kmeans", "ifca"):
+        found = misspecified_clusters.row(name, [2, 3], lambda m: run.append(m.name) or scores)
+        assert found == [scores, scores]
+    assert run == ["fedavg", *["ocfl-kmeans"] * 2, *["ifca"] * 2]
+
+
+def test_every_method_that_must_be_told_the_number_is_compared():
+    """But ensembles, which do not cluster, and the exact tracker, for tiny problems alone."""
+    told = [
+        name
+        for name in [*PLAIN, *(f"{stem}-3" for stem in NUMBERED)]
+        if len({build(name, Settings(num_clusters=k)).policy for k in (2, 3)}) > 1
+    ]
+    listed = {re.sub(r"-\d(-w)?$", "-3", name) for name in misspecified_clusters.METHODS}
+    apart = {"fedavg-plus", "fedprox-plus", "bcfl-exact"}
+    assert {"ifca", "fedgroup", "bcfl-mht-3"} < set(told)
+    assert set(told) - apart <= listed
 
 
 def test_scores_are_averaged_one_by_one():
