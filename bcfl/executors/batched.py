@@ -105,18 +105,17 @@ class BatchedExecutor:
     def supports(self, request: Request) -> bool:
         """Whether a request is answered side by side with others.
 
-        Trainings are unless their objective has terms or phases, draws the targets of its
-        curvature or fits a local posterior; scores are but for
-        `support`, and `evidence` of networks with batch normalisation: their gradients side by side
-        are those of training mode.
+        Trainings are unless their objective draws the targets of its curvature, or has anything
+        beyond `PLAIN`, such as terms, phases or a local posterior; scores are but for `support`,
+        and `evidence` of networks with batch normalisation: their gradients side by side are those
+        of training mode.
         """
         if self.network is None or request.client not in self.loop.clients:
             return False
         match request:
             case Train(objective=objective, references=references):
-                alone = objective.curvature == "mc_ggn" or objective.upload is not None
-                alone = alone or objective.fits_posterior
-                return not (objective.terms or objective.phases or any(references) or alone)
+                plain = _is_plain(objective) and not any(references)
+                return plain and objective.curvature != "mc_ggn"
             case Score(statistic=statistic, view=view):
                 held = view in self.samples and request.client in self.samples[view].count
                 fits = statistic != "prediction" or self.loop.model.likelihood == "categorical"

@@ -11,9 +11,7 @@ from torch import Tensor
 
 from bcfl.executors.batched_curvature import Curvatures
 from bcfl.executors.batches import subset, training_batches
-from bcfl.executors.descent import Descent as Descent
-from bcfl.executors.descent import Problems as Problems
-from bcfl.executors.descent import descend as descend
+from bcfl.executors.descent import Descent, Problems, descend
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import chunks
 from bcfl.executors.network import Network
@@ -50,7 +48,7 @@ class BatchedTraining:
         """Answer trainings; which are asked together changes nothing but the time it takes.
 
         Args:
-            requests: without terms or phases, of clients that are here.
+            requests: of plain objectives, of clients that are here.
             models: posteriors by key.
             when: seed of the run and number of the round.
         """

@@ -1,5 +1,7 @@
 """What is done side by side, what is left to the loop, and which executor `auto` is."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
@@ -56,6 +58,23 @@ def frozen():
 )
 def test_which_networks_are_known(model, kind):
     assert type(network_of(model)) is kind
+
+
+@dataclass(frozen=True)
+class Wider(Objective):
+    """An objective with something that nobody has heard of yet."""
+
+    news: int = 0
+
+
+def test_what_nobody_has_taught_it_is_left_to_the_loop(linear, clients, newborn):
+    executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
+    start = newborn(linear).key
+    assert executor.supports(Train("c0", start, Wider(2, 4)))
+    assert not executor.supports(Train("c0", start, Wider(2, 4, news=1)))
+    assert not executor.supports(Train("c0", start, Objective(2, 4, curvature="mc_ggn")))
+    fitted = Objective(2, 4, curvature="ggn", posterior="laplace-full")
+    assert not executor.supports(Train("c0", start, fitted))
 
 
 def test_what_is_left_to_the_loop(linear, clients, newborn):
