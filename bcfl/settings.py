@@ -27,7 +27,7 @@ class Settings:
 
     Attributes:
         num_clusters: K of the clustered methods; `"auto"` lets `bcfl-mht-M` find it, starting
-            from one cluster.
+            from `first_clusters`.
         objective: local training; the recipe sets its curvature.
         curvature: curvature of the methods with posteriors.
         posterior: their local posteriors, see `Objective`.

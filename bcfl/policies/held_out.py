@@ -23,7 +23,7 @@ def judged_on_held_out(
     With clients associated by their training samples, the summed likelihood of their validation
     samples under their cluster's model does not grow with the number of clusters by itself. The
     log prior of the association is added: with a uniform prior it costs each client log K.
-    Clients without validation samples, or that do not answer, contribute nothing.
+    Clients without validation samples, or that do not answer, contribute their prior alone.
 
     Args:
         ranking: associations by training samples, with their costs; the differences between them

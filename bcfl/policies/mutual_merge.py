@@ -107,7 +107,7 @@ def merge_mutual(
         tuple(members.values()),
         tuple(sources.values()),
         tuple(before.partitions[index] for index in living),
-        _remapped(before.support, couples, living, supporters),
+        _remapped(before.support, couples, _places(couples, len(before.members)), supporters),
     )
 
 
@@ -117,11 +117,15 @@ def places_after_merging(before: Clustering) -> tuple[int, ...]:
     Args:
         before: clusters and their support.
     """
-    couples = _couples(before)
-    living = [i for i in range(len(before.members)) if i not in set(couples.values())]
-    names = {old: new for new, old in enumerate(living)}
-    names |= {second: names[first] for first, second in couples.items()}
+    names = _places(_couples(before), len(before.members))
     return tuple(names[index] for index in range(len(before.members)))
+
+
+def _places(couples: Mapping[int, int], count: int) -> dict[int, int]:
+    """New number of each of so many clusters; both of a couple have that of their child."""
+    living = [index for index in range(count) if index not in set(couples.values())]
+    names = {old: new for new, old in enumerate(living)}
+    return names | {second: names[first] for first, second in couples.items()}
 
 
 def _couples(before: Clustering) -> dict[int, int]:
@@ -136,12 +140,13 @@ def _couples(before: Clustering) -> dict[int, int]:
 
 
 def _remapped(
-    support: Support, couples: Mapping[int, int], living: list[int], supporters: AfterMerge
+    support: Support,
+    couples: Mapping[int, int],
+    names: Mapping[int, int],
+    supporters: AfterMerge,
 ) -> Support:
     """The support between the clusters that are left, under their new numbers."""
     parents = {**{b: a for a, b in couples.items()}, **couples}
-    names = {old: new for new, old in enumerate(living)}
-    names |= {second: names[first] for first, second in couples.items()}
     p_values: dict[tuple[int, int], float] = {}
     for (own, other), p_value in sorted(support.p_values.items()):
         if supporters == "empty" and (own in parents or other in parents):
