@@ -86,7 +86,8 @@ class Remembering(Following):
 
     An absent client stays with the cluster that serves it, and counts with what it last said of
     that cluster. This shifts all associations that follow one hypothesis alike, so it changes
-    nothing but how hypotheses compete with one another. A policy without costs is left as it is.
+    nothing but how hypotheses compete with one another. In a round in which nobody answers all are
+    absent. Of a policy that never has costs nothing is remembered, so it is left as it is.
 
     Attributes:
         policy: ranks the associations.
@@ -107,12 +108,10 @@ class Remembering(Following):
         ranking = yield from self.policy.associate(hypothesis, context)
         candidates = iter(ranking)
         best = next(candidates)
-        if best.costs is None:
-            return replace(ranking, candidates=_after(best, candidates))
         before = Recollection.of(hypothesis.state, context.step)
-        absent = before.without(set(best.costs.clients))
+        absent = before if best.costs is None else before.without(set(best.costs.clients))
         shift = absent.log_weight(hypothesis.association) if self.counts else 0.0
-        state = before.updated(best.costs).state(context.step)
+        state = {} if best.costs is None else before.updated(best.costs).state(context.step)
 
         def shifted() -> Iterator[Candidate]:
             for one in _after(best, candidates):

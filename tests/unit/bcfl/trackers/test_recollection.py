@@ -81,10 +81,18 @@ def test_what_was_said_of_other_data_is_forgotten(ranked):
     assert set(Recollection.of(best.state, 1).rows) == {"a", "b"}
 
 
-def test_rankings_without_costs_are_left_alone(ranked, parent):
-    best, other = ranked(costs=False)
-    assert (best.log_weight, other.log_weight) == (-3, -5)
+def test_where_nobody_answers_everybody_counts_as_absent(ranked, parent):
+    """A and b are in cluster 0, where a said 3; b has never said anything."""
+    ranking = ranked(costs=False)
+    best, other = ranking
+    assert (best.log_weight, other.log_weight) == (-3 - 33, -5 - 33)
+    assert ranking.log_total == -1 - 33
     assert best.state == parent.state
+
+
+def test_a_policy_that_never_has_costs_is_left_alone(ranked):
+    best, other = ranked(costs=False, step=1)
+    assert (best.log_weight, other.log_weight) == (-3, -5)
 
 
 def test_costs_that_judge_are_the_ones_remembered():
