@@ -35,7 +35,8 @@ def arithmetic_named(text: str) -> Arithmetic:
 def computing(kind: Arithmetic, device: torch.device) -> Iterator[None]:
     """Compute in that way for a while; torch's switches are put back afterwards.
 
-    Casts of parameters are not kept, since training changes parameters in place.
+    Casts of parameters are not kept, since training changes parameters in place. A GPU is the
+    current one meanwhile: streams, recorded steps and kernels of our own go to that.
 
     Args:
         kind: of arithmetic; the switch of TF32 is set either way, for torch leaves it on for
@@ -44,10 +45,15 @@ def computing(kind: Arithmetic, device: torch.device) -> Iterator[None]:
     """
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     before = products.allow_tf32, convolutions.allow_tf32
-    mixed = torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+    mixed = kind == "bfloat16"
     try:
         products.allow_tf32 = convolutions.allow_tf32 = kind == "tf32"
-        with mixed if kind == "bfloat16" else nullcontext():
+        with (
+            torch.cuda.device(device) if device.type == "cuda" else nullcontext(),
+            torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+            if mixed
+            else nullcontext(),
+        ):
             yield
     finally:
         products.allow_tf32, convolutions.allow_tf32 = before

@@ -10,7 +10,7 @@ from experiments.study import Finding, as_json
 from experiments.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
 from experiments.trial import Doubt, Outcome
 
-NOTHING = Doubt(np.zeros(0), np.zeros(0))
+NOTHING = Doubt(np.zeros(0), np.zeros(0), np.zeros(0))
 OUTCOME = Outcome(np.zeros((0, 2)), np.zeros(0, dtype=np.int64), NOTHING, NOTHING, NOTHING)
 
 

@@ -80,6 +80,40 @@ def test_mixed_precision_leaves_curvature_and_evidence_alone(name):
     assert one == pytest.approx(other, rel=1e-2)
 
 
+@pytest.mark.parametrize(
+    "posterior",
+    ["laplace-full", "laplace-kron", "laplace-last-layer", "laplace-subnetwork", "variational"],
+)
+def test_mixed_precision_leaves_local_posteriors_alone(posterior):
+    clients, start = clients_of(DENSE), born(DENSE)
+    still = Objective(1, 8, learning_rate=0.0, curvature="ggn", posterior=posterior)
+    asked = [Train("c2", start.key, still)]
+    full = answers(Choice("loop"), DENSE, clients, asked)
+    mixed = answers(Choice("loop", arithmetic="bfloat16"), DENSE, clients, asked)
+    assert torch.equal(full[asked[0]].curvature, mixed[asked[0]].curvature)
+
+
+def test_another_gpu_than_the_first_is_the_current_one(monkeypatch):
+    """Streams, recorded steps and our kernels are those of the current device."""
+    entered = []
+
+    class Current:
+        def __init__(self, device):
+            self.device = device
+
+        def __enter__(self):
+            entered.append(self.device)
+
+        def __exit__(self, *trouble):
+            entered.append("left")
+
+    monkeypatch.setattr(torch.cuda, "device", Current)
+    second = torch.device("cuda", 1)
+    with computing("full", second):
+        assert entered == [second]
+    assert entered == [second, "left"]
+
+
 def test_torch_is_left_as_it_was():
     switches = (torch.backends.cuda.matmul, torch.backends.cudnn)
     before = [switch.allow_tf32 for switch in switches]
