@@ -60,7 +60,7 @@ def computing(kind: Arithmetic, device: torch.device) -> Iterator[None]:
 
 
 def in_full(device: torch.device) -> torch.autocast:
-    """Where mixed precision does not reach: curvatures and evidence."""
+    """Where mixed precision does not reach: curvatures, local posteriors and evidence."""
     return torch.autocast(device.type, enabled=False)
 
 

@@ -34,7 +34,7 @@ def fitted_posterior(
     """
     prior = DiagonalGaussian(start.mean(model), start.prior_precision(model))
     method = local_posterior_fit(request.objective.posterior, model.likelihood)
-    with eval_mode(module):
+    with eval_mode(module), in_full(view.inputs.device):
         fit = method.fit(module, view.inputs, view.targets, prior, seed=seed)
     return fit.mean, fit.curvature
 
