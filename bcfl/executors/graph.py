@@ -28,7 +28,7 @@ Recorder: TypeAlias = Callable[[Work], Work]
 Key: TypeAlias = tuple[Objective, tuple[int, ...], bool]
 
 MOST_RECORDINGS = 32
-"""Kept at one time; the one unused for longest goes first."""
+"""Kept at one time, if memory allows; the one unused for longest goes first."""
 
 
 def padded_count(count: int) -> int:
@@ -101,6 +101,14 @@ class Recording:
         sgd, rows = Sgd.of(own, objective), own.rows[0]
         return cls(sgd, rows, recorder(lambda: sgd.step(rows)))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors that stay where they are."""
+        own, sgd = self.sgd.problems, self.sgd
+        start = (own.parameters, own.buffers, own.pull, own.shares, own.rows)
+        now = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
+        return sum(tensor.nbytes for tensor in (*start, *now) if tensor is not None)
+
     def run(self, problems: Problems) -> tuple[Tensor, Tensor]:
         """All steps of problems whose shapes are those recorded; see `Descent`."""
         own = self.sgd.problems
@@ -124,9 +132,12 @@ class GraphDescent:
 
     Attributes:
         recorder: `CudaRecorder()`, or `eager` for a rehearsal on a CPU.
+        memory: bytes of the recordings' own tensors, but for the last one; None sets no bound.
+        recordings: by what they are for, the last one used at the end.
     """
 
     recorder: Recorder
+    memory: int | None = None
     recordings: OrderedDict[Key, Recording] = field(default_factory=OrderedDict)
 
     def __call__(self, problems: Problems, objective: Objective) -> tuple[Tensor, Tensor]:
@@ -138,10 +149,19 @@ class GraphDescent:
         if recording is None:
             recording = Recording.of(full, objective, self.recorder)
         self.recordings[key] = recording
-        if len(self.recordings) > MOST_RECORDINGS:
-            self.recordings.popitem(last=False)
+        self._forget()
         parameters, buffers = recording.run(full)
         return parameters[:count], buffers[:count]
+
+    def _forget(self) -> None:
+        """Drop the recordings that were not used for longest, but never the last one."""
+        held = sum(recording.nbytes for recording in self.recordings.values())
+        while len(self.recordings) > 1 and (
+            len(self.recordings) > MOST_RECORDINGS
+            or (self.memory is not None and held > self.memory)
+        ):
+            _, dropped = self.recordings.popitem(last=False)
+            held -= dropped.nbytes
 
 
 def graph_executor(
@@ -153,7 +173,11 @@ def graph_executor(
     *,
     memory: int | None = None,
 ) -> BatchedExecutor:
-    """A `BatchedExecutor` on a GPU whose steps are recorded, with kernels of our own where they do.
+    """A `BatchedExecutor` on a GPU with recorded steps, and kernels of our own where they pay.
+
+    What is free now bounds the work for good, so that the same problems are put together each time.
+    Recordings keep the memory that their steps need: half of what would suit `batched` is for them,
+    and half for other work.
 
     Raises:
         ValueError: the device is no CUDA device.
@@ -162,11 +186,12 @@ def graph_executor(
         raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
     batched = BatchedExecutor.on(clients, model, seed, device, dtype, memory=memory)
     fused = FusedNetwork.of(model) if dtype == torch.float32 else None
+    most = budget(None, device) // 2 if memory is None else memory
     return replace(
         batched,
         network=fused or batched.network,
-        memory=budget(memory, device),
-        descent=GraphDescent(CudaRecorder()),
+        memory=most,
+        descent=GraphDescent(CudaRecorder(), most),
     )
 
 

@@ -89,6 +89,22 @@ def test_the_recording_unused_for_longest_goes_first():
     assert len(descent.recordings) == MOST_RECORDINGS
 
 
+def test_recordings_that_do_not_fit_go_but_for_the_last():
+    model, recorder = mlp(5, 3), Recorder()
+    problems = drawn(model, 4, pull=True)
+    free = GraphDescent(Recorder())
+    free(problems, OBJECTIVE)
+    (one,) = free.recordings.values()
+    assert one.nbytes > 5 * problems.parameters.nbytes
+    descent = GraphDescent(recorder, memory=2 * one.nbytes)
+    for rate, recorded in ((0.1, 1), (0.2, 2), (0.1, 2), (0.3, 3), (0.1, 3), (0.2, 4)):
+        descent(problems, replace(OBJECTIVE, learning_rate=rate))
+        assert (recorder.recorded, len(descent.recordings)) == (recorded, min(recorded, 2))
+    small = GraphDescent(Recorder(), memory=1)
+    small(problems, OBJECTIVE)
+    assert len(small.recordings) == 1
+
+
 @pytest.mark.parametrize("count", [1, 3, 40, 41, 240, 1000])
 def test_few_problems_are_added(count):
     padded = padded_count(count)
