@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
+from math import prod
 from typing import TypeAlias
 
 import torch
@@ -19,8 +20,8 @@ from bcfl.model import Model
 Layer: TypeAlias = Callable[[Weights, Tensor], Tensor]
 Link: TypeAlias = tuple[nn.Module, tuple[int | None, int | None]]
 
-MOST_IMAGES = 2**15
-"""Of one model at one time: places are counted in 32 bits."""
+MOST_NUMBERS = 2**31 - 1
+"""Of one model's images between two layers: the kernels count them in 32 bits."""
 
 
 @lru_cache
@@ -38,11 +39,14 @@ class FusedNetwork:
 
     Attributes:
         layers: functions of all weights and of what the layer before gave.
-        plain: the same network by torch's own layers, for curvatures.
+        plain: the same network by torch's own layers, for curvatures and for more images of one
+            model than the kernels can count.
+        numbers: of one image between two layers, at most.
     """
 
     layers: tuple[Layer, ...]
     plain: GroupedNetwork
+    numbers: int
 
     @classmethod
     def of(cls, model: Model) -> FusedNetwork | None:
@@ -62,17 +66,19 @@ class FusedNetwork:
                 return None
             layers.append(layer)
             chain = chain[taken:]
-        return cls(tuple(layers), plain)
+        return cls(tuple(layers), plain, _numbers(model))
 
     mixes_samples = False
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`."""
+        if inputs.shape[1] > self._most_images:
+            return self.plain.outputs(stacked, inputs)
         return self._outputs(stacked.weights, inputs)
 
     def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`."""
-        parts = torch.split(inputs.flatten(0, 1), MOST_IMAGES)
+        parts = torch.split(inputs.flatten(0, 1), max(1, self._most_images))
         found = [self.outputs(stacked, part.unsqueeze(0)).squeeze(0) for part in parts]
         return torch.cat(found).view(*inputs.shape[:2], -1)
 
@@ -80,6 +86,9 @@ class FusedNetwork:
         self, stacked: Stacked, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
         """See `Network`."""
+        if inputs.shape[1] > self._most_images:
+            self.plain.gradients(stacked, inputs, slope, into)
+            return
         with torch.enable_grad():
             live = [weight.detach().requires_grad_() for weight in stacked.weights]
             outputs = self._outputs(live, inputs)
@@ -101,11 +110,40 @@ class FusedNetwork:
         """See `Network`."""
         return self.plain.held_by_squares(stacked, inputs)
 
+    @property
+    def _most_images(self) -> int:
+        """Of one model, at one time."""
+        return MOST_NUMBERS // self.numbers
+
     def _outputs(self, weights: Weights, inputs: Tensor) -> Tensor:
         values = inputs.permute(0, 1, 3, 4, 2)
         for layer in self.layers:
             values = layer(weights, values)
         return values
+
+
+def _numbers(model: Model) -> int:
+    """Of one image before or after a convolution, with all zeros that are put around it."""
+    most = prod(model.input_shape)
+
+    def measure(module: nn.Module, given: tuple[Tensor, ...], found: Tensor) -> None:
+        nonlocal most
+        assert isinstance(module, nn.Conv2d)
+        sizes = [
+            size + max(2 * padding, kernel - 1)
+            for size, padding, kernel in zip(
+                given[0].shape[2:], _pair(module.padding), module.kernel_size, strict=True
+            )
+        ]
+        most = max(most, max(module.in_channels, module.out_channels) * prod(sizes))
+
+    network = model.module().eval()
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            module.register_forward_hook(measure)
+    with torch.no_grad():
+        network(torch.zeros(1, *model.input_shape))
+    return most
 
 
 def _first_of(chain: Sequence[Link]) -> tuple[Layer | None, int]:

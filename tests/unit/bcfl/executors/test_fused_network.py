@@ -52,6 +52,38 @@ def test_convolutions_are_ours_where_triton_is_installed(monkeypatch):
     assert FusedNetwork.of(model) is None
 
 
+def test_more_images_than_the_kernels_count_are_left_to_torch(monkeypatch):
+    """Places, and zeros around images, are counted in 32 bits."""
+    model = fashion_cnn(norm="none")
+    monkeypatch.setattr(fused_network, "has_triton", lambda: True)
+    fused = FusedNetwork.of(model)
+    convolutions = [module for module in model.module().modules() if type(module) is nn.Conv2d]
+    first, second = (max(one.in_channels, one.out_channels) for one in convolutions)
+    assert fused.numbers == max(32 * 32 * first, 18 * 18 * second)
+    monkeypatch.setattr(fused_network, "MOST_NUMBERS", 2 * fused.numbers)
+    parameters = torch.stack([model.initial(seed)[0] for seed in range(2)])
+    stacked = Stacked(weights_of(model.layout, parameters))
+    inputs, found = torch.randn(2, 3, 1, 28, 28), []
+    for network in (fused, fused.plain):
+        gradients = torch.empty_like(parameters)
+        into = weights_of(model.layout, gradients)
+        network.gradients(stacked, inputs, lambda outputs: outputs.softmax(2), into)
+        found.append((gradients, network.outputs(stacked, inputs)))
+    for ours, theirs in zip(*found, strict=True):
+        assert torch.equal(ours, theirs)
+    counted = []
+    monkeypatch.setattr(
+        FusedNetwork,
+        "_outputs",
+        lambda self, weights, some: (
+            counted.append(some.shape[1]) or torch.zeros(*some.shape[:2], 10)
+        ),
+    )
+    one = Stacked(weights_of(model.layout, parameters[:1]))
+    assert fused.outputs_of_one(one, inputs).shape == (2, 3, 10)
+    assert counted == [2, 2, 2]
+
+
 @needs_triton
 @pytest.mark.parametrize(
     ("channels", "outputs", "height", "width", "kernel", "padding"),
