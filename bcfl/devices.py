@@ -23,6 +23,8 @@ def device_named(name: str) -> torch.device:
     device = torch.device(name)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} was asked for, but torch sees no CUDA device here")
+    if device.index and device.index >= (count := torch.cuda.device_count()):
+        raise ValueError(f"device {name!r} was asked for, but torch sees {count} CUDA devices here")
     return device
 
 

@@ -59,6 +59,11 @@ class Choice:
         executor_named(self.name)
         checked_memory(self.memory)
         checked_workers(self.workers)
+        if self.workers is not None and self.name != "processes":
+            raise ValueError(
+                f"workers is for executor 'processes' alone, got workers {self.workers} with "
+                f"executor {self.name!r}"
+            )
         arithmetic_named(self.arithmetic)
 
     def resolved(self, model: Model, device: torch.device) -> tuple[ExecutorName, str]:

@@ -110,7 +110,7 @@ class Federation:
     @property
     def choice(self) -> Choice:
         """The executor with its options."""
-        chosen = Choice(self.executor) if isinstance(self.executor, str) else self.executor
+        chosen = self.executor if isinstance(self.executor, Choice) else Choice(self.executor)
         return chosen if self.memory is None else replace(chosen, memory=self.memory)
 
     @cached_property

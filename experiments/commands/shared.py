@@ -20,7 +20,7 @@ Executor = Annotated[
 ]
 Memory = Annotated[str | None, typer.Option(help="Memory for batched work, such as 2GB.")]
 NumWorkers = Annotated[
-    int | None, typer.Option("--workers", help="Processes of executor processes.")
+    int | None, typer.Option("--workers", help="How many processes, for --executor processes.")
 ]
 Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")

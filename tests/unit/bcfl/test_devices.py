@@ -23,6 +23,14 @@ def test_cuda_without_cuda_is_refused(name, monkeypatch):
         device_named(name)
 
 
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert device_named("cuda:1") == torch.device("cuda", 1)
+    with pytest.raises(ValueError, match="device 'cuda:2' was asked for, but torch sees 2 CUDA"):
+        device_named("cuda:2")
+
+
 @pytest.mark.parametrize("name", ["gpu", "", "cuda:x", "meta", "mps"])
 def test_other_devices_are_refused(name):
     with pytest.raises(ValueError, match=f"device must be 'auto', 'cpu', 'cuda' .*got '{name}'"):

@@ -167,3 +167,5 @@ def test_the_choice_has_its_limits(linear, clients):
     for bad in (0, -1, 1.5):
         with pytest.raises(ValueError, match="workers must be a whole number of at least 1"):
             Choice("processes", workers=bad)
+    with pytest.raises(ValueError, match=r"workers is for .*'processes' alone, .* 2 with .*'auto'"):
+        Choice(workers=2)
