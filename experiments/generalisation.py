@@ -17,7 +17,7 @@ import torch
 from bcfl import Federation, HypothesisSet
 from bcfl.clients import TEST, TRAIN, ClientData, View
 from bcfl.devices import device_named
-from bcfl.executors import LoopExecutor
+from bcfl.executors import Choice, Executor
 from bcfl.federation.evaluation import served_mixture
 from bcfl.posterior import Posterior
 from bcfl.prediction import Pooling, PredictionSums
@@ -39,7 +39,7 @@ class HoldOut:
         pooling: whether the probabilities of several models are averaged or their logits.
     """
 
-    executor: LoopExecutor
+    executor: Executor
     pooling: Pooling = "probabilities"
 
     @classmethod
@@ -58,7 +58,8 @@ class HoldOut:
         view = View(inputs, torch.as_tensor(dataset.targets[rows]).long())
         place = ClientData(NAME, {TRAIN: view, TEST: view})
         device = device_named(federation.device)
-        executor = LoopExecutor.on([place], federation.model, 0, device, federation.dtype)
+        alone = Choice("loop", arithmetic=federation.choice.arithmetic)
+        executor = alone.build([place], federation.model, 0, device, federation.dtype)
         return cls(executor, federation.recipe.pooling)
 
     def predicted(self, hypotheses: HypothesisSet) -> dict[str, PredictionSums]:

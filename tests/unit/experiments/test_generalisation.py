@@ -1,11 +1,14 @@
 """Predictions for samples that no client holds, against a plain forward pass."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import f1_score
 
 from bcfl import Federation, methods
+from bcfl.executors import Choice
 from experiments import metrics, models, partitions
 from experiments.datasets import Dataset
 from experiments.generalisation import HoldOut
@@ -47,6 +50,18 @@ def test_every_client_is_served_alike_there(source, name):
         scores.append(f1_score(targets, predicted, average="macro"))
         assert sums[client].num_samples == 100
     assert metrics.macro_f1_per_client(sums) == pytest.approx(np.mean(scores), abs=1e-6)
+
+
+def test_they_are_computed_as_the_clients_are(source):
+    part = partitions.ocfl(source, clients=6, seed=0, min_samples=4)
+    federation, run = run_of(source, part, "wecfl")
+    mixed = replace(federation, executor=Choice(arithmetic="bfloat16"))
+    one, other = (
+        HoldOut.of(source, part, which).predicted(run.hypotheses)[run.clients[0]].nll
+        for which in (federation, mixed)
+    )
+    assert one != other
+    assert one == pytest.approx(other, rel=0.02)
 
 
 def forward(model, posterior, inputs):
