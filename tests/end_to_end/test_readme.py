@@ -21,8 +21,14 @@ def names():
     return namespace
 
 
-def test_there_are_three_examples():
-    assert len(BLOCKS) == 3
+def test_there_are_four_examples():
+    assert len(BLOCKS) == 4
+
+
+def test_mirrored_images_are_strange(names):
+    foreign, own = names["foreign"].strangeness, names["prediction"].strangeness
+    assert np.isfinite(own).all()
+    assert foreign.mean() > own.mean() + 1
 
 
 def test_nothing_is_left_to_fill_in():
