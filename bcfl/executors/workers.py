@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 from joblib import cpu_count
-from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
 from bcfl.executors.parcels import packed, unpacked
 
@@ -59,7 +58,7 @@ class Workers:
         try:
             waiting += [self._pool.submit(_done, packed((work, task))) for task in tasks]
             return [unpacked(future.result()) for future in waiting]
-        except TerminatedWorkerError as error:
+        except BrokenProcessPool as error:
             self.close()
             raise ChildProcessError(
                 f"one of {self.count} worker processes died at its work; code -9 or SIGKILL often "

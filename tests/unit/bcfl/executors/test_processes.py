@@ -11,6 +11,7 @@ from typing import ClassVar
 import cloudpickle
 import pytest
 import torch
+from joblib.externals.loky import BrokenProcessPool
 from torch import nn
 
 from bcfl import Model, Objective
@@ -169,3 +170,16 @@ def test_the_choice_has_its_limits(linear, clients):
             Choice("processes", workers=bad)
     with pytest.raises(ValueError, match=r"workers is for .*'processes' alone, .* 2 with .*'auto'"):
         Choice(workers=2)
+
+
+def test_a_pool_that_broke_in_any_way_is_given_up():
+    class Broken:
+        def submit(self, *work):
+            raise BrokenProcessPool("no process could begin")
+
+    workers, ended = Workers(1), []
+    workers._pool, workers._end = Broken(), lambda: ended.append(True)
+    with pytest.raises(ChildProcessError, match="no process could begin"):
+        workers.do(abs, [(-1,)])
+    assert ended == [True]
+    assert "_pool" not in vars(workers)
