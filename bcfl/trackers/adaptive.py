@@ -39,6 +39,9 @@ PROPOSALS: tuple[Proposal, ...] = (SplitAndFree(),)
 class AdaptiveMultiHypothesis:
     """Keep up to M hypotheses that differ.
 
+    What is on by default is what paid in `experiments.examples.tracker_ablation`: proposals find
+    the groups, merging near copies and adapting M keep the number of trainings down.
+
     Attributes:
         max_hypotheses: most hypotheses kept after a round, and most associations looked at for
             each.

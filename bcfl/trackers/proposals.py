@@ -187,7 +187,8 @@ class Swap:
 
     Takes the two clusters whose local models fall best into two. Which half of the one belongs
     with which half of the other cannot be seen from models that began apart, so both ways are
-    tried. The number of clusters stays as it is, and none has to be freed.
+    tried. The number of clusters stays as it is, and none has to be freed. In the ablation swaps
+    found no groups that splits had not found, for an eighth more trainings: off by default.
 
     Attributes:
         every: propose in every so many rounds.

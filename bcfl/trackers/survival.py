@@ -16,7 +16,9 @@ from bcfl.trackers.tracker import Successor
 class AncestorQuota:
     """In the first rounds, each start keeps its best successor, whatever its weight.
 
-    Early weights say little: a start that will lead to the true groups may look bad at first.
+    Early weights say little: a start that will lead to the true groups may look bad at first. On
+    digits two to eight starts with quota find the groups as proposals do, at 1.4 to 3.9 times the
+    trainings (`experiments.examples.tracker_ablation`), so no tracker has it by default.
 
     Attributes:
         rounds: how many rounds the quota holds.
@@ -65,7 +67,8 @@ class NScan:
     """Decide, a few rounds later, which of the ancestors was right.
 
     Of the hypotheses that descend from different ancestors `depth` rounds ago only the family with
-    the most weight lives on (N-scan pruning of multi-hypothesis tracking).
+    the most weight lives on (N-scan pruning of multi-hypothesis tracking). In the ablation it saved
+    at most a twentieth of the trainings and changed no group, so it is off by default.
 
     Attributes:
         depth: how many rounds back.
