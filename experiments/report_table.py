@@ -74,9 +74,9 @@ COLUMNS = (
     Column("time", "s", "seconds", 0, ".1f"),
     Column("trainings asked", "", "trainings_asked", 0, ",.0f"),
     Column("trainings done", "", "trainings_done", 0, ",.0f"),
-    Column("communication", "× FedAvg", "communication", 0, ".1f"),
-    Column("storage", "× FedAvg", "storage", 0, ".1f"),
-    Column("computation", "× FedAvg", "computation", 0, ".1f"),
+    Column("sent", "× FedAvg", "communication", 0, ".1f"),
+    Column("stored", "× FedAvg", "storage", 0, ".1f"),
+    Column("computed", "× FedAvg", "computation", 0, ".1f"),
 )
 
 AGREEMENT_COLUMNS = (
