@@ -8,7 +8,7 @@ they are. Policies and trackers are generators: they yield an `Exchange` and are
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -109,7 +109,7 @@ class Score:
         """The (client, model) pairs of an elementwise score; any other as it is."""
         if not self.elementwise:
             return (self,)
-        return tuple(replace(self, models=(key,)) for key in self.models)
+        return tuple(self._of((key,)) for key in self.models)
 
     def whole(self, answers: Sequence[Any]) -> Any:  # noqa: ANN401 - any answer
         """The answer to the request, from the answers to its parts."""
@@ -122,12 +122,26 @@ class Score:
     @property
     def topic(self) -> Request:
         """Pairs with one client in the same respect can be asked in one request."""
-        return replace(self, models=()) if self.elementwise else self
+        return self._of(()) if self.elementwise else self
 
     def joined(self, parts: Sequence[Any]) -> Request:
         """One request for parts of this topic."""
         keys = dict.fromkeys(key for part in parts for key in part.models)
-        return replace(self, models=tuple(keys)) if self.elementwise else parts[0]
+        return self._of(tuple(keys)) if self.elementwise else parts[0]
+
+    def _of(self, models: tuple[str, ...]) -> Score:
+        """The same about other models; many are made, and `dataclasses.replace` is slow."""
+        return Score(
+            self.client,
+            models,
+            self.statistic,
+            self.view,
+            self.samples,
+            self.weights,
+            self.pooling,
+            self.epsilon,
+            self.loss,
+        )
 
     def holds_for(self, keys: Collection[str]) -> bool:
         """Whether the answer holds in later rounds, in which the models of some keys live on."""

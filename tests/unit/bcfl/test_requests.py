@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -92,3 +92,12 @@ def test_losses_become_a_matrix_with_a_column_for_each_key():
     assert losses.tolist() == [[2, 1, 1], [4, 3, 3]]
     assert counts.tolist() == [4, 5]
     assert counts.dtype == np.float64
+
+
+def test_parts_of_a_score_keep_all_that_is_not_its_models():
+    asked = Score("c", ("a", "b"), "evidence", "v", 3, (0.5, 0.5), "logits", 0.1, "capped")
+    unchanged = [one.name for one in fields(Score) if getattr(asked, one.name) == one.default]
+    assert not unchanged
+    assert asked.parts() == tuple(replace(asked, models=(key,)) for key in ("a", "b"))
+    assert asked.topic == replace(asked, models=())
+    assert asked.topic.joined(asked.parts()) == asked
