@@ -14,10 +14,11 @@ from torch import Tensor, nn
 
 from bcfl.executors.chain import chain_of
 from bcfl.executors.grouped import GroupedNetwork
-from bcfl.executors.network import Stacked, Weights
+from bcfl.executors.grouped_layers import Linear
+from bcfl.executors.network import Stacked, Weights, gradients_by_autograd
 from bcfl.model import Model
 
-Layer: TypeAlias = Callable[[Weights, Tensor], Tensor]
+Layer: TypeAlias = Callable[[Stacked, Tensor], Tensor]
 Link: TypeAlias = tuple[nn.Module, tuple[int | None, int | None]]
 
 MOST_NUMBERS = 2**31 - 1
@@ -38,7 +39,7 @@ class FusedNetwork:
     torch is allowed to, and else with three times the work at the precision of float32.
 
     Attributes:
-        layers: functions of all weights and of what the layer before gave.
+        layers: functions of the models and of what the layer before gave.
         plain: the same network by torch's own layers, for curvatures and for more images of one
             model than the kernels can count.
         numbers: of one image between two layers, at most.
@@ -74,7 +75,7 @@ class FusedNetwork:
         """See `Network`."""
         if inputs.shape[1] > self._most_images:
             return self.plain.outputs(stacked, inputs)
-        return self._outputs(stacked.weights, inputs)
+        return self._outputs(stacked, inputs)
 
     def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`."""
@@ -89,12 +90,7 @@ class FusedNetwork:
         if inputs.shape[1] > self._most_images:
             self.plain.gradients(stacked, inputs, slope, into)
             return
-        with torch.enable_grad():
-            live = [weight.detach().requires_grad_() for weight in stacked.weights]
-            outputs = self._outputs(live, inputs)
-            found = torch.autograd.grad(outputs, live, slope(outputs.detach()))
-        for place, gradient in zip(into, found, strict=True):
-            place.copy_(gradient)
+        gradients_by_autograd(lambda live: self._outputs(live, inputs), stacked, slope, into)
 
     def squares(
         self,
@@ -115,10 +111,10 @@ class FusedNetwork:
         """Of one model, at one time."""
         return MOST_NUMBERS // self.numbers
 
-    def _outputs(self, weights: Weights, inputs: Tensor) -> Tensor:
+    def _outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         values = inputs.permute(0, 1, 3, 4, 2)
         for layer in self.layers:
-            values = layer(weights, values)
+            values = layer(stacked, values)
         return values
 
 
@@ -160,7 +156,7 @@ def _first_of(chain: Sequence[Link]) -> tuple[Layer | None, int]:
         case nn.Flatten(start_dim=1, end_dim=-1):
             return _flattened, 1
         case nn.Linear() if weight is not None:
-            return _Linear(weight, bias), 1
+            return Linear(weight, bias), 1
     return None, 0
 
 
@@ -180,15 +176,15 @@ def _pair(size: int | tuple[int, ...] | str) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
 
 
-def _flattened(weights: Weights, values: Tensor) -> Tensor:
-    del weights
+def _flattened(stacked: Stacked, values: Tensor) -> Tensor:
+    del stacked
     return values.permute(0, 1, 4, 2, 3).flatten(2) if values.dim() == 5 else values.flatten(2)
 
 
-def _rectified_pool(weights: Weights, values: Tensor) -> Tensor:
+def _rectified_pool(stacked: Stacked, values: Tensor) -> Tensor:
     from bcfl.executors.fused import RectifiedPool
 
-    del weights
+    del stacked
     pooled: Tensor = RectifiedPool.apply(values)  # type: ignore[no-untyped-call]
     return pooled
 
@@ -199,22 +195,10 @@ class _Convolution:
     bias: int | None
     padding: tuple[int, int]
 
-    def __call__(self, weights: Weights, values: Tensor) -> Tensor:
+    def __call__(self, stacked: Stacked, values: Tensor) -> Tensor:
         from bcfl.executors.fused import Convolution
 
-        bias = None if self.bias is None else weights[self.bias]
-        kernels = weights[self.weight]
+        bias = None if self.bias is None else stacked.weights[self.bias]
+        kernels = stacked.weights[self.weight]
         found: Tensor = Convolution.apply(values, kernels, bias, self.padding)  # type: ignore[no-untyped-call]
         return found
-
-
-@dataclass(frozen=True)
-class _Linear:
-    weight: int
-    bias: int | None
-
-    def __call__(self, weights: Weights, values: Tensor) -> Tensor:
-        matrix = weights[self.weight].transpose(1, 2)
-        if self.bias is None:
-            return torch.bmm(values, matrix)
-        return torch.baddbmm(weights[self.bias].unsqueeze(1), values, matrix)

@@ -20,7 +20,7 @@ from bcfl.executors.grouped_layers import (
     Linear,
 )
 from bcfl.executors.grouped_norms import BatchNorm, GroupNorm, VectorBatchNorm
-from bcfl.executors.network import Stacked, Weights
+from bcfl.executors.network import Stacked, Weights, gradients_by_autograd
 from bcfl.model import Model
 
 Places: TypeAlias = tuple[int | None, int | None]
@@ -99,12 +99,8 @@ class GroupedNetwork:
         self, stacked: Stacked, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
         """See `Network`."""
-        with torch.enable_grad():
-            live = _live(stacked)
-            outputs = self.outputs(replace(live, training=inputs.shape[1] > 1), inputs)
-            found = torch.autograd.grad(outputs, live.weights, slope(outputs.detach()))
-        for place, gradient in zip(into, found, strict=True):
-            place.copy_(gradient)
+        training = replace(stacked, training=inputs.shape[1] > 1)
+        gradients_by_autograd(lambda live: self.outputs(live, inputs), training, slope, into)
 
     def squares(
         self, stacked: Stacked, inputs: Tensor, factors: Callable[[Tensor], Tensor], into: Weights
@@ -113,7 +109,7 @@ class GroupedNetwork:
         for place in into:
             place.zero_()
         with torch.enable_grad():
-            outputs, calls, _ = self._recorded(_live(stacked), inputs)
+            outputs, calls, _ = self._recorded(stacked.live(), inputs)
         edges = [call.edge for call in calls]
         columns = factors(outputs.detach())
         for index, column in enumerate(columns):
@@ -129,7 +125,7 @@ class GroupedNetwork:
         layer and column, and the columns.
         """
         with torch.enable_grad():
-            outputs, calls, size = self._recorded(_live(stacked), inputs)
+            outputs, calls, size = self._recorded(stacked.live(), inputs)
         seen = sum(call.seen.numel() for call in calls)
         gradients = max(weight.numel() for weight in stacked.weights)
         return 3 * size + seen + gradients + 4 * outputs.numel() ** 2
@@ -149,12 +145,6 @@ class GroupedNetwork:
 
     def _laid_out(self, inputs: Tensor) -> Tensor:
         return inputs.transpose(0, 1).flatten(1, 2) if self.starts_with_images else inputs
-
-
-def _live(stacked: Stacked) -> Stacked:
-    """The models, with weights in which derivatives are taken."""
-    weights = [weight.detach().requires_grad_() for weight in stacked.weights]
-    return replace(stacked, weights=weights)
 
 
 def _of_vectors(module: nn.Module, own: Places) -> Layer | None:

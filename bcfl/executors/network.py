@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
+import torch
 from torch import Tensor
 
 from bcfl.layout import Layout, Slot
@@ -33,6 +34,11 @@ class Stacked:
     def of(cls, layout: Layout, parameters: Tensor, buffers: Tensor) -> Stacked:
         """Views of parameters (problems, parameters) and buffers (problems, buffers)."""
         return cls(weights_of(layout, parameters), _views(layout.buffers, buffers))
+
+    def live(self) -> Stacked:
+        """The same with weights in which derivatives are taken."""
+        weights = [weight.detach().requires_grad_() for weight in self.weights]
+        return replace(self, weights=weights)
 
 
 class Network(Protocol):
@@ -102,6 +108,28 @@ class Network(Protocol):
             inputs: (1, 1, *shape), any sample.
         """
         ...
+
+
+def gradients_by_autograd(
+    outputs: Callable[[Stacked], Tensor],
+    stacked: Stacked,
+    slope: Callable[[Tensor], Tensor],
+    into: Weights,
+) -> None:
+    """Write the gradients of each problem's loss, by going back through recorded operations.
+
+    Args:
+        outputs: from models to what they give.
+        stacked: the models.
+        slope: from outputs to the gradient of the loss in them.
+        into: where the gradients go, shaped as the weights.
+    """
+    with torch.enable_grad():
+        live = stacked.live()
+        given = outputs(live)
+        found = torch.autograd.grad(given, live.weights, slope(given.detach()))
+    for place, gradient in zip(into, found, strict=True):
+        place.copy_(gradient)
 
 
 def weights_of(layout: Layout, parameters: Tensor) -> list[Tensor]:
