@@ -4,7 +4,8 @@ Runs `bcfl-mht-8` and its variants on digits whose groups are turned, and on dig
 differ in their classes, and prints the adjusted Rand index per seed and the trainings done (1,000
 are the greedy tracker's). All clients take part in every round, so none is absent whose last words
 would count. `python -m experiments.examples.tracker_ablation SEEDS CLUSTERS`, 10 seeds and 4
-clusters, as many as there are groups, by default.
+clusters, as many as there are groups, by default. With `auto` for CLUSTERS it switches the moves by
+which the number of clusters is found, from one cluster and from eight.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bcfl import Federation, Method, methods
 from bcfl.devices import limited_threads
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.association_prior import AssociationPrior
+from bcfl.settings import Move
 from bcfl.trackers import AdaptiveMultiHypothesis, MultiHypothesis, Tracker
 from bcfl.trackers.proposals import SplitAndFree, Swap
 from bcfl.trackers.survival import AncestorQuota, NScan
@@ -33,6 +35,26 @@ from experiments.partitions import Partition
 ROUNDS = 25
 FULL = AdaptiveMultiHypothesis(8)
 STAYING = 0.9
+MOVES: Mapping[str, tuple[Move, ...]] = {
+    "split, birth and death": ("split", "birth", "death"),
+    "no split": ("birth", "death"),
+    "no birth": ("split", "death"),
+    "no death": ("split", "birth"),
+    "merge for death": ("split", "birth", "merge"),
+    "merge beside death": ("split", "birth", "death", "merge"),
+    "swap beside split": ("split", "swap", "birth", "death"),
+}
+
+
+def variants_of_auto() -> Mapping[str, Method]:
+    """Without each of the moves that find the number of clusters, from either start."""
+    return {
+        f"from {first}: {name}": methods.build(
+            "bcfl-mht-8", methods.Settings(num_clusters="auto", first_clusters=first, moves=moves)
+        )
+        for first in (1, 8)
+        for name, moves in MOVES.items()
+    }
 
 
 def variants(num_clusters: int = 4) -> Mapping[str, Method]:
@@ -74,8 +96,9 @@ def trackers() -> Mapping[str, Tracker]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run ended with."""
+    """What one run ended with; K counts the clusters that have clients."""
 
+    num_clusters: int
     ari: float
     accuracy: float
     trainings: int
@@ -88,13 +111,14 @@ def outcome(method: Method, clients: Partition, seed: int) -> Outcome:
     leading = run.hypotheses.best.association
     groups = [run.groups[client] or 0 for client in leading.clients]
     return Outcome(
+        int((leading.sizes > 0).sum()),
         metrics.ari(groups, leading.labels.tolist()),
         metrics.micro_accuracy(run.records[-1].evaluations),
         sum(record.ledger.trainings_done for record in run.records),
     )
 
 
-def main(seeds: Sequence[int], num_clusters: int = 4) -> None:
+def main(seeds: Sequence[int], chosen: Mapping[str, Method]) -> None:
     """Print one table for each kind of digits."""
     digits, console = datasets.load("optdigits"), Console()
     drawn = {
@@ -103,19 +127,22 @@ def main(seeds: Sequence[int], num_clusters: int = 4) -> None:
     }
     with limited_threads(1):
         for kind, every in drawn.items():
-            table = Table("variant", "accuracy", "ARI", "ARI per seed", "trainings", title=kind)
-            for name, method in track(variants(num_clusters).items(), description=kind):
+            table = Table(
+                "variant", "accuracy", "K", "ARI per seed", "ARI", "trainings", title=kind
+            )
+            for name, method in track(chosen.items(), description=kind):
                 found = [outcome(method, c, s) for c, s in zip(every, seeds, strict=True)]
                 table.add_row(
                     name,
                     f"{100 * mean(one.accuracy for one in found):.1f}",
-                    f"{mean(one.ari for one in found):.2f}",
+                    " ".join(str(one.num_clusters) for one in found),
                     " ".join(f"{one.ari:.2f}".lstrip("0") for one in found),
+                    f"{mean(one.ari for one in found):.2f}",
                     f"{mean(one.trainings for one in found):.0f}",
                 )
             console.print(table)
 
 
 if __name__ == "__main__":
-    given = [int(argument) for argument in sys.argv[1:]]
-    main(range(given[0] if given else 10), *given[1:2])
+    seeds, clusters = [*sys.argv[1:], *("10", "4")[len(sys.argv) - 1 :]]
+    main(range(int(seeds)), variants_of_auto() if clusters == "auto" else variants(int(clusters)))
