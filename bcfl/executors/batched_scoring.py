@@ -17,7 +17,7 @@ from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.memory import chunks
 from bcfl.executors.network import Network, Stacked
 from bcfl.executors.samples import Samples, padded, padded_length
-from bcfl.executors.scoring import CHUNK, loss_sum, losses_of, together
+from bcfl.executors.scoring import loss_sum, losses_of, rows_at_once, together
 from bcfl.model import Model
 from bcfl.posterior import Posterior
 from bcfl.requests import Score
@@ -29,7 +29,7 @@ BATCHED = ("loss", "prediction", "best_counts", "evidence")
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """At most `CHUNK` samples of one client."""
+    """Samples of one client, at most `rows_at_once`."""
 
     request: Score
     rows: Tensor
@@ -84,7 +84,7 @@ class BatchedScoring:
         pieces = [
             _Piece(request, rows[part])
             for request, rows in sorted(chosen.items(), key=lambda item: item[0].client)
-            for part in slices(len(rows), CHUNK)
+            for part in slices(len(rows), rows_at_once(self.samples[request.view].inputs))
         ]
         found: dict[Score, dict[str, list[Array]]] = {request: {} for request in chosen}
         with torch.no_grad():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from bcfl.executors.pooling import with_fast_pooling
 from bcfl.model import Model
 
 
@@ -20,8 +21,20 @@ class FlatModule:
         buffers: (buffers,) its running statistics.
     """
 
-    def __init__(self, model: Model, device: torch.device, dtype: torch.dtype) -> None:
-        self.module: nn.Module = model.module().to(device=device, dtype=dtype)
+    def __init__(
+        self, model: Model, device: torch.device, dtype: torch.dtype, *, fast: bool = False
+    ) -> None:
+        """Build the network.
+
+        Args:
+            model: its architecture.
+            device: of its tensors.
+            dtype: their floating-point type.
+            fast: whether layers may be replaced by ours that give the same bits sooner. They know
+                plain ways forward and back, not the transforms of `torch.func`.
+        """
+        module = model.module().to(device=device, dtype=dtype)
+        self.module: nn.Module = with_fast_pooling(module) if fast else module
         self._layout = model.layout
         self.parameters = torch.zeros(model.layout.num_parameters, device=device, dtype=dtype)
         self.gradients = torch.zeros_like(self.parameters)

@@ -28,6 +28,9 @@ from bcfl.requests import EvidenceSum, Failure, LossSum, Score
 from posteriors import diagonal_curvature
 
 CHUNK = 2048
+CACHED = 2**17
+"""How many numbers of inputs a CPU takes at a time, so that what layers make of them stays near."""
+
 LOG_TWO_PI = math.log(2 * math.pi)
 
 
@@ -139,9 +142,16 @@ def together(request: Score, parts: Mapping[str, NDArray[np.float64]], targets: 
     return PredictionSums.of(mixture, targets.cpu().numpy())
 
 
+def rows_at_once(inputs: Tensor) -> int:
+    """How many samples of (samples, ...) go through a network at a time."""
+    if inputs.device.type != "cpu":
+        return CHUNK
+    return min(CHUNK, max(1, CACHED // max(1, inputs[:1].numel())))
+
+
 def _outputs(module: nn.Module, view: View) -> Iterable[tuple[Tensor, Tensor]]:
     with torch.no_grad():
-        for part in slices(len(view), CHUNK):
+        for part in slices(len(view), rows_at_once(view.inputs)):
             yield module(view.inputs[part]), view.targets[part]
 
 

@@ -75,6 +75,8 @@ def train_locally(
         workspace.load(trained, statistics, training=training)
     if objective.fits_posterior:
         seed = derive_seed(*when, request.client, "posterior")
+        plain = FlatModule(model, view.inputs.device, view.inputs.dtype)
+        module = plain.load(trained, statistics, training=training)
         trained, curvature = fitted_posterior(module, model, view, request, start, seed)
     else:
         curvature = reported_curvature(module, model.likelihood, view, request, when)
