@@ -67,7 +67,8 @@ class Settings:
         additive_update: whether the two networks of `-cam` methods are trained `simultaneous`ly,
             each against the other as it was sent (the paper); `alternating`, the shared one
             against the updated own one (the released code of IFCA-CAM); or as one, `joint`ly.
-        first_clusters: how many clusters `"auto"` begins with; from many it ends at few by deaths.
+        first_clusters: how many clusters `"auto"` begins with. From more than there are it finds
+            groups that a common model serves nearly as well; from one it often misses those.
         moves: what `bcfl-mht-M` proposes, see `bcfl.trackers.proposals`; None is what has paid:
             `split`, and with `"auto"` also `birth` and `death`.
     """
@@ -100,7 +101,7 @@ class Settings:
     epsilon: float = 0.7
     alpha: float = 0.1
     delta: float = 0.25
-    first_clusters: int = 1
+    first_clusters: int = 8
     moves: tuple[Move, ...] | None = None
 
     def __post_init__(self) -> None:

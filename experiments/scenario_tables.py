@@ -81,7 +81,7 @@ class Rules:
 
     rounds: int = 25
     num_clusters: int | Literal["auto"] = 4
-    first_clusters: int = 1
+    first_clusters: int = 8
     participation: float = 1.0
     drop_out: float = 0.0
     score_samples: int | Literal["all"] = "all"

@@ -65,7 +65,7 @@ class ClusterSize:
         if not self.lower * num_clusters <= num_clients <= most:
             raise ValueError(
                 f"cluster_size {(self.lower, self.upper)} does not fit {num_clients} clients in "
-                f"{num_clusters} clusters"
+                f"{num_clusters} clusters (num_clusters, or first_clusters where that is 'auto')"
             )
 
     def left_for(

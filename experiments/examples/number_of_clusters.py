@@ -87,7 +87,7 @@ class Found:
 def told() -> Mapping[str, methods.Settings]:
     """What `bcfl-mht-8` is told of the number of clusters."""
     return {
-        "from one: K / ARI / accuracy": methods.Settings(num_clusters="auto"),
+        "from one: K / ARI / accuracy": methods.Settings(num_clusters="auto", first_clusters=1),
         "from eight": methods.Settings(num_clusters="auto", first_clusters=8),
         "K = 4": methods.Settings(num_clusters=4),
     }

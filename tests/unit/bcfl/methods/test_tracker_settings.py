@@ -22,6 +22,10 @@ def test_moves_are_switched_on_one_by_one():
     assert proposed(num_clusters="auto", moves=()) == []
 
 
+def test_an_unknown_number_of_clusters_begins_with_eight_by_itself():
+    assert build("bcfl-mht-4", Settings(num_clusters="auto")).num_clusters == 8
+
+
 @pytest.mark.parametrize("first", [1, 6])
 def test_an_unknown_number_of_clusters_begins_with_few_or_many(first):
     told = Settings(num_clusters="auto", first_clusters=first, moves=("birth", "merge"))

@@ -126,7 +126,7 @@ def test_bounds_must_fit_the_clients(sizes, fits):
 @pytest.fixture
 def federation(make_client, linear):
     def of(name, sizes, clusters=3, count=9, seed=0, **options):
-        chosen = Settings(clusters, Objective(2, 4), cluster_size=sizes)
+        chosen = Settings(clusters, Objective(2, 4), cluster_size=sizes, first_clusters=1)
         method = build(name, chosen)
         if isinstance(method.tracker, AdaptiveMultiHypothesis):
             every = (SplitAndFree(min_members=2), Birth(min_members=2), Death())
@@ -183,7 +183,7 @@ def test_bounds_that_do_not_fit_are_refused_in_words(federation):
     message = r"cluster_size \(0, 2\) does not fit 9 clients in 3 clusters"
     with pytest.raises(ValueError, match=message):
         federation("bcfl-g", (0, 2))
-    message = r"cluster_size \(0, 4\) does not fit 9 clients in 1 clusters"
+    message = r"cluster_size \(0, 4\) does not fit 9 clients in 1 clusters \(.*first_clusters"
     with pytest.raises(ValueError, match=message):
         federation("bcfl-mht-4", ClusterSize(0, 4), "auto")
     message = r"cluster_size must be \(lower, upper\) .*, got \(3, 2\)"
