@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bcfl.executors.pooling import with_fast_pooling
+from bcfl.executors.channels import read_channels_last
 from bcfl.model import Model
 
 
@@ -22,7 +22,7 @@ class FlatModule:
     """
 
     def __init__(
-        self, model: Model, device: torch.device, dtype: torch.dtype, *, fast: bool = False
+        self, model: Model, device: torch.device, dtype: torch.dtype, *, channels_last: bool = False
     ) -> None:
         """Build the network.
 
@@ -30,11 +30,12 @@ class FlatModule:
             model: its architecture.
             device: of its tensors.
             dtype: their floating-point type.
-            fast: whether layers may be replaced by ours that give the same bits sooner. They know
-                plain ways forward and back, not the transforms of `torch.func`.
+            channels_last: whether images may be laid out by pixels, see `read_channels_last`; not
+                for the transforms of `torch.func`.
         """
-        module = model.module().to(device=device, dtype=dtype)
-        self.module: nn.Module = with_fast_pooling(module) if fast else module
+        self.module: nn.Module = model.module().to(device=device, dtype=dtype)
+        if channels_last:
+            read_channels_last(self.module)
         self._layout = model.layout
         self.parameters = torch.zeros(model.layout.num_parameters, device=device, dtype=dtype)
         self.gradients = torch.zeros_like(self.parameters)

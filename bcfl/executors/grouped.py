@@ -21,7 +21,6 @@ from bcfl.executors.grouped_layers import (
 )
 from bcfl.executors.grouped_norms import BatchNorm, GroupNorm, VectorBatchNorm
 from bcfl.executors.network import Stacked, Weights, gradients_by_autograd
-from bcfl.executors.pooling import with_fast_pooling
 from bcfl.model import Model
 
 Places: TypeAlias = tuple[int | None, int | None]
@@ -166,7 +165,7 @@ def _of_images(module: nn.Module, own: Places) -> Layer | None:
         return GroupNorm(module.num_groups, own[0], own[1], module.eps)
     if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
         return FlattenImages()
-    return Elementwise(with_fast_pooling(module)) if kind in (*ELEMENTWISE, *POOLING) else None
+    return Elementwise(module) if kind in (*ELEMENTWISE, *POOLING) else None
 
 
 def _batch_norm(module: nn.Module, own: Places, which: int, images: bool) -> Layer | None:

@@ -64,7 +64,7 @@ class LoopExecutor:
 
     @cached_property
     def _workspace(self) -> FlatModule:
-        return FlatModule(self.model, self.device, self.dtype, fast=True)
+        return FlatModule(self.model, self.device, self.dtype, channels_last=True)
 
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
