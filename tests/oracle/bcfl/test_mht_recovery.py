@@ -26,10 +26,10 @@ def digits(kind, seed):
     return samples, two_stage_dirichlet(samples, 4, 40, alpha=(0.1, 10), seed=seed)
 
 
-def run_of(name, kind, seed, num_clusters=4):
+def run_of(name, kind, seed, num_clusters=4, first=8):
     samples, partition = digits(kind, seed)
     model = build_for(samples, "mlp", {"hidden": [32]})
-    settings = Settings(num_clusters, Objective(local_steps=10, batch_size=32, learning_rate=0.1))
+    settings = Settings(num_clusters, Objective(local_steps=10), first_clusters=first)
     federation = Federation(
         partition.clients, model, build(name, settings), seed=seed, device="cpu", evaluates=False
     )
@@ -84,14 +84,27 @@ def test_clusters_that_are_too_many_stay_empty():
 
 def test_clients_that_are_all_alike_stay_in_one_cluster():
     """More clusters would fit the training samples better, but not the held-out ones."""
-    run = run_of("bcfl-mht-8", "alike", 0, "auto")
+    run = run_of("bcfl-mht-8", "alike", 0, "auto", first=1)
     assert any(snapshot.proposals for snapshot in run.state.history)
     for snapshot in run.state.history:
         assert [a.num_clusters for a in snapshot.associations] == [1] * len(snapshot.associations)
 
 
-def test_births_find_the_number_of_groups():
+def test_eight_clusters_of_clients_that_are_all_alike_die_but_for_one():
+    run = run_of("bcfl-mht-8", "alike", 0, "auto")
+    assert run.state.history[0].associations[0].num_clusters == 8
+    assert (run.hypotheses.best.association.sizes > 0).sum() == 1
+
+
+def test_deaths_find_the_number_of_groups():
     run = run_of("bcfl-mht-8", "rotated", 1, "auto")
+    assert run.state.history[0].associations[0].num_clusters == 8
+    assert run.hypotheses.best.association.num_clusters == 4
+    assert agreement(run) == 1.0
+
+
+def test_births_find_the_number_of_groups():
+    run = run_of("bcfl-mht-8", "rotated", 1, "auto", first=1)
     assert run.state.history[0].associations[0].num_clusters == 1
     assert run.hypotheses.best.association.num_clusters == 4
     assert agreement(run) == 1.0

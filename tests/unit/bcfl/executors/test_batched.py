@@ -114,25 +114,29 @@ def test_a_model_that_is_not_known_is_left_to_the_loop(clients, newborn):
 
 
 @pytest.mark.parametrize("norm", ["batch", "group", "none"])
-def test_a_round_of_the_network_of_the_papers(norm):
+@pytest.mark.parametrize(
+    ("dtype", "rate", "within"), [(torch.float64, 0.01, 1e-10), (torch.float32, 0.001, 1e-5)]
+)
+def test_a_round_of_the_network_of_the_papers(norm, dtype, rate, within):
     """Clients of one sample, of less than a batch, of a batch and a bit, of two.
 
-    Steps are small: where rounding tips a maximum over pixels, more than the last digits change.
+    In float32 steps are small: where rounding tips a maximum over pixels, as it does on other draws
+    of these images, more than the last digits change.
     """
-    model, random = fashion_cnn(norm=norm), np.random.default_rng(5)
+    model, random = fashion_cnn(norm=norm), np.random.default_rng(8)
     clients = [
         ClientData.from_arrays(
             f"c{count}", (random.normal(size=(count, 1, 28, 28)), random.integers(0, 10, count))
         )
         for count in (1, 7, 33, 64)
     ]
-    executor = BatchedExecutor.on(clients, model, 0, CPU, torch.float32)
+    executor = BatchedExecutor.on(clients, model, 0, CPU, dtype)
     starts = [
-        birth(model, f"k{seed}", mean, buffers + 0.1 * seed, 1.0)
+        birth(model, f"k{seed}", mean.to(dtype), (buffers + 0.1 * seed).to(dtype), 1.0)
         for seed, (mean, buffers) in ((seed, model.initial(seed)) for seed in range(2))
     ]
     models = {start.key: start for start in starts}
-    objective = Objective(3, 32, 0.01, curvature="ggn", curvature_samples=4)
+    objective = Objective(3, 32, rate, curvature="ggn", curvature_samples=4)
     trains = [Train(data.client, key, objective) for data in clients for key in models]
     scores = [Score(data.client, tuple(models)) for data in clients]
     assert all(executor.supports(request) for request in (*trains, *scores))
@@ -142,7 +146,7 @@ def test_a_round_of_the_network_of_the_papers(norm):
         one, other = wanted[request], found[request]
         for name in ("mean", "buffers", "curvature"):
             left, right = getattr(one, name), getattr(other, name)
-            assert (left - right).norm() <= 1e-5 * left.norm(), name
+            assert (left - right).norm() <= within * left.norm(), name
     for request in scores:
         for key in models:
             assert found[request][key].total == pytest.approx(wanted[request][key].total, 1e-5)
