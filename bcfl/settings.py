@@ -18,7 +18,7 @@ from posteriors import LocalPosteriorName
 AdditiveAggregation = Literal["cluster_mean", "partial"]
 Move = Literal["split", "birth", "death", "merge", "swap"]
 NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")
-AdditiveUpdate = Literal["simultaneous", "alternating", "joint"]
+AdditiveUpdate = Literal["alternating", "joint", "simultaneous"]
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,10 @@ class Settings:
         epsilon: by how much a supporter's model may be worse in FAACL's tests, nats per sample.
         alpha: significance level of these tests.
         delta: bound of FedDrift on losses, nats per sample.
-        additive_update: whether the two networks of `-cam` methods are trained `simultaneous`ly,
-            each against the other as it was sent (the paper); `alternating`, the shared one
-            against the updated own one (the released code of IFCA-CAM); or as one, `joint`ly.
+        additive_update: how the two networks of `-cam` methods are trained: `alternating`, the
+            shared one against the updated own one (the released code of IFCA-CAM); as one,
+            `joint`ly; or `simultaneous`ly, each against the other as it was sent (the paper). The
+            last makes up for the same errors twice, and diverges unless the steps are small.
         first_clusters: how many clusters `"auto"` begins with. From more than there are it finds
             groups that a common model serves nearly as well; from one it often misses those.
         moves: what `bcfl-mht-M` proposes, see `bcfl.trackers.proposals`; None is what has paid:
@@ -97,7 +98,7 @@ class Settings:
     additive_pull: float = 0.01
     additive_warm_up: float = 0.3
     additive_aggregation: AdditiveAggregation = "cluster_mean"
-    additive_update: AdditiveUpdate = "simultaneous"
+    additive_update: AdditiveUpdate = "alternating"
     epsilon: float = 0.7
     alpha: float = 0.1
     delta: float = 0.25

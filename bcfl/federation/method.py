@@ -83,7 +83,7 @@ class Method:
         if self.num_clusters > num_clients:
             raise ValueError(
                 f"num_clusters must be at most the number of clients, {num_clients}, got "
-                f"{self.num_clusters}"
+                f"{self.num_clusters} (first_clusters where it is 'auto')"
             )
         for part in (self.policy, self.tracker):
             if isinstance(part, Demanding):

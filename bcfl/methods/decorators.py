@@ -65,9 +65,9 @@ def with_contrast_and_sharing(method: Method, settings: Settings) -> Method:
 def with_additive_model(method: Method, settings: Settings) -> Method:
     """CAM: logits are the sum of those of a shared network and of the cluster's own.
 
-    Both are trained side by side, each against the other as it was sent, unless the settings say
-    otherwise. K-means sees the clusters' own networks, which are pulled towards their centroids
-    (equation 12).
+    The own network is trained first and the shared one against it, unless the settings say
+    otherwise: the paper's simultaneous update overshoots at usual learning rates. K-means sees the
+    clusters' own networks, which are pulled towards their centroids (equation 12).
 
     Raises:
         ValueError: the method has one cluster.
@@ -108,7 +108,7 @@ def with_warm_up(method: Method, settings: Settings) -> Method:
 def with_finetuning(method: Method, settings: Settings) -> Method:
     """Clients train on from what serves them after the last round, for their test alone."""
     objective = method.policy.objective
-    whole = replace(settings.flat, terms=(), phases=objective.phases)
+    whole = replace(settings.flat, terms=(), phases=objective.phases, against=objective.against)
     return replace(method, finetuned=whole)
 
 

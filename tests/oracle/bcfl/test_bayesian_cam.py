@@ -47,8 +47,8 @@ def fused(means, curvatures):
 def both(g, t, data):
     """A client's new networks and their curvatures."""
     inputs, labels = data
-    new = paper.trained(g, data, (), paper.logits(t, inputs))
     own = paper.trained(t, data, (), paper.logits(g, inputs))
+    new = paper.trained(g, data, (), paper.logits(own, inputs))
     floor = FLOOR * len(labels)
     bend = np.maximum(gauss_newton(new, data, paper.logits(own, inputs)), floor)
     own_bend = np.maximum(gauss_newton(own, data, paper.logits(new, inputs)), floor)

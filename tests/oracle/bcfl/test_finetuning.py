@@ -88,7 +88,7 @@ def test_both_networks_of_cam_train_on(run):
         tuned.clients, served(tuned), views, strict=True
     ):
         g, t = mean[:SIZE], mean[SIZE:]
-        new = paper.trained(g, train, (), paper.logits(t, train[0]))
         own = paper.trained(t, train, (), paper.logits(g, train[0]))
+        new = paper.trained(g, train, (), paper.logits(own, train[0]))
         scores = paper.logits(new, inputs) + paper.logits(own, inputs)
         assert_scored(tuned.records[-1].evaluations[client], scores, labels)

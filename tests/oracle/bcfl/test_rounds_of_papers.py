@@ -188,10 +188,11 @@ def test_ifca_cam(run, update, aggregation):
         assert_equal(ours, [np.concatenate([g, t]) for t in own])
 
 
+@pytest.mark.parametrize("update", ["simultaneous", "alternating"])
 @pytest.mark.parametrize("name", ["fesem", "wecfl"])
-def test_kmeans_methods_with_cam(run, name):
+def test_kmeans_methods_with_cam(run, name, update):
     """K-means sees the clusters' networks, which are pulled to their centroids."""
-    data, start, states = run(f"{name}-cam", 2)
+    data, start, states = run(f"{name}-cam", 2, additive_update=update)
     counts, g, own = np.array(SIZES), start[0][:SIZE], [model[SIZE:] for model in start]
     weights = counts.astype(float) if name == "wecfl" else np.ones(len(counts))
     served = [0] * len(data)
@@ -200,7 +201,7 @@ def test_kmeans_methods_with_cam(run, name):
             g = paper.weighted([paper.trained(g, d) for d in data], counts)
         else:
             both = [
-                own_update("simultaneous", g, own[k], d, [paper.proximal(own[k], paper.PULL)])
+                own_update(update, g, own[k], d, [paper.proximal(own[k], paper.PULL)])
                 for k, d in zip(served, data, strict=True)
             ]
             local = np.array([t for _, t in both])

@@ -147,7 +147,7 @@ def test_settings_say_how_cam_aggregates():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"additive_update": "both"}, "additive_update must be one of simultaneous, .* 'both'"),
+        ({"additive_update": "both"}, "additive_update must be one of alternating, .* 'both'"),
         ({"additive_aggregation": "mean"}, "additive_aggregation must be one of .*, got 'mean'"),
     ],
 )
