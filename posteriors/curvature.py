@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
+from posteriors.channels import as_convolutions_like_it
 from posteriors.layers import rule_for
 from posteriors.layers.support import UnsupportedLayerError, layers_with_parameters
 from posteriors.network import eval_mode
@@ -83,6 +84,7 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
     layers = layers_with_parameters(module)
     with eval_mode(module), torch.inference_mode(False), torch.enable_grad():
         inputs = inputs.clone() if inputs.is_inference() else inputs
+        inputs = as_convolutions_like_it(module, inputs)
         total = {id(p): torch.zeros_like(p, requires_grad=False) for p in module.parameters()}
         outputs, size = _probe(module, layers, inputs[:1].detach())
         check_targets(outputs, targets, likelihood)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bcfl.executors.channels import read_channels_last
 from bcfl.model import Model
+from posteriors.channels import read_channels_last
 
 
 class FlatModule:

@@ -6,12 +6,12 @@ from torch import nn
 
 from bcfl import ClientData, Model, Objective
 from bcfl.clients import TRAIN, View
-from bcfl.executors.channels import channels_last, read_channels_last
 from bcfl.executors.flat_module import FlatModule
 from bcfl.executors.scoring import CHUNK, rows_at_once
 from bcfl.executors.training import train_locally
 from bcfl.posterior import birth
 from bcfl.requests import Train
+from posteriors.channels import channels_last, read_channels_last
 
 CPU = torch.device("cpu")
 
