@@ -16,6 +16,7 @@ from scipy.special import entr
 
 from bcfl import export, graphs
 from bcfl.clients import VALIDATION, ClientData, View
+from bcfl.executors.arithmetic import computing
 from bcfl.executors.flat_module import FlatModule
 from bcfl.executors.scoring import sample_losses
 from bcfl.federation.evaluation import served_mixture
@@ -193,7 +194,8 @@ class Run:
         for key, one in models.items():
             mean, buffers = one.mean(self.model), one.buffers(self.model)
             module = workspace.load(mean, buffers, training=False)
-            losses[key] = float(sample_losses(module, self.model.likelihood, view).sum())
+            with computing("full", view.inputs.device):
+                losses[key] = float(sample_losses(module, self.model.likelihood, view).sum())
         membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
         return self._predicted(membership, inputs, rule)
 
@@ -228,7 +230,8 @@ class Run:
                 held_out.append((mixture, cast("View", samples)))
         if not held_out:
             raise ValueError(f"clients must have samples in the view {view!r}, none has")
-        return tuned(rule, self.model, held_out, grid)
+        with computing("full", self._mean.device):
+            return tuned(rule, self.model, held_out, grid)
 
     def to_xarray(self, *, co_association: bool = True) -> xarray.Dataset:
         """Weights, associations and co-associations of all rounds; see `export.to_xarray`."""
@@ -253,13 +256,12 @@ class Run:
         self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
     ) -> Prediction:
         x = fitting(self.model, inputs, self._mean)
-        found = predict(self.model, membership.mixture, membership.association, x, rule)
-        known = self.familiarity
-        return (
-            found
-            if known is None
-            else replace(found, strangeness=known.strangeness(membership.association, x))
-        )
+        with computing("full", x.device):
+            found = predict(self.model, membership.mixture, membership.association, x, rule)
+            known = self.familiarity
+            if known is None:
+                return found
+            return replace(found, strangeness=known.strangeness(membership.association, x))
 
     @cached_property
     def familiarity(self) -> Familiarity | None:

@@ -6,8 +6,9 @@ import torch
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, softmax
 from scipy.stats import entropy
+from torch import nn
 
-from bcfl import Federation, Objective, PredictionRule
+from bcfl import Federation, Model, Objective, PredictionRule
 from bcfl.federation.evaluation import served_mixture
 from bcfl.methods import Settings, build
 
@@ -142,3 +143,25 @@ def test_methods_without_curvature_have_no_posterior_to_draw_from(linear, client
 def test_rules_refuse_what_means_nothing(arguments, message):
     with pytest.raises(ValueError, match=message):
         replace(PredictionRule(), **arguments)
+
+
+def test_nothing_is_rounded_to_tf32(clients, monkeypatch):
+    """Torch lets a GPU round the factors of convolutions unless it is told not to."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    seen = set()
+
+    class Watched(nn.Linear):
+        def forward(self, inputs):
+            seen.add(torch.backends.cudnn.allow_tf32)
+            return super().forward(inputs)
+
+    model = Model("watched", lambda: Watched(3, 2), (3,), 2)
+    held_out = Settings(2, Objective(2, 4), calibration=0.3)
+    run = Federation(clients, model, build("bcfl-g", held_out), device="cpu").run(1)
+    seen.clear()
+    inputs = np.zeros((2, 3), dtype=np.float32)
+    run.predict("c0", inputs, "monte-carlo")
+    run.predict_new(inputs, (inputs, np.array([0, 1])))
+    run.tuned(run.data, "plug-in")
+    assert seen == {False}
+    assert torch.backends.cudnn.allow_tf32
