@@ -24,6 +24,8 @@ MODULES = (
     "federation.executors",
     "federation.rounds",
     "federation.scaling",
+    "peers.fedbase",
+    "peers.flower",
 )
 PACKAGES = ("torch", "numpy", "scipy", "lap", "laplace-torch", "backpack-for-pytorch")
 

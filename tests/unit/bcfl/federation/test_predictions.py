@@ -150,12 +150,12 @@ def test_nothing_is_rounded_to_tf32(clients, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     seen = set()
 
-    class Watched(nn.Linear):
+    class Watching(nn.Module):
         def forward(self, inputs):
             seen.add(torch.backends.cudnn.allow_tf32)
-            return super().forward(inputs)
+            return inputs
 
-    model = Model("watched", lambda: Watched(3, 2), (3,), 2)
+    model = Model("watched", lambda: nn.Sequential(Watching(), nn.Linear(3, 2)), (3,), 2)
     held_out = Settings(2, Objective(2, 4), calibration=0.3)
     run = Federation(clients, model, build("bcfl-g", held_out), device="cpu").run(1)
     seen.clear()
