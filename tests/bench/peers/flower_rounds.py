@@ -1,0 +1,87 @@
+"""Rounds of FedAvg by Flower's simulation engine, ours in turn with them; needs Flower and Ray.
+
+Clients train by the lean loop, the fastest plain torch we know: what is left is the engine. Every
+worker makes the samples once, in the round that is not counted; only models travel.
+"""
+
+from functools import cache
+from importlib.metadata import version
+
+import torch
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+from flwr.serverapp.strategy import FedAvg
+from flwr.simulation import run_simulation
+
+from bcfl.clients import TRAIN
+from bcfl.devices import limited_threads
+from tests.bench.federation.lean import LeanLoop, network
+from tests.bench.federation.rounds import CNN, STEP, Rounds, images, interleaved
+
+WORKERS = 2
+LIMIT = "the convolutions themselves"
+client_app = ClientApp()
+
+
+@cache
+def loops(count, samples):
+    """A lean loop for every client, in a worker."""
+    torch.set_num_threads(1)
+    steps = (STEP.local_steps, STEP.batch_size, STEP.learning_rate, STEP.momentum)
+    views = [data.views[TRAIN] for data in images(count, samples)]
+    return [LeanLoop(network, [(view.inputs, view.targets)], *steps) for view in views]
+
+
+@client_app.train()
+def train(message, context):
+    """Local training; the reply holds the trained tensors and the number of samples."""
+    samples = message.content["config"]["samples"]
+    place = context.node_config
+    loop = loops(place["num-partitions"], samples)[place["partition-id"]]
+    start = message.content["arrays"].to_torch_state_dict()
+    (trained,) = loop.train(list(start.values()))
+    arrays = ArrayRecord(dict(zip(start, trained, strict=True)))
+    content = {"arrays": arrays, "metrics": MetricRecord({"num-examples": samples})}
+    return Message(RecordDict(content), reply_to=message)
+
+
+class FlowerRounds:
+    """One round after the other of Flower's own FedAvg, without its evaluation."""
+
+    def __init__(self, grid, count, samples):
+        self.strategy = FedAvg(min_train_nodes=count, min_available_nodes=count)
+        self.grid, self.count, self.round = grid, count, 0
+        self.config = ConfigRecord({"samples": samples})
+        self.arrays = ArrayRecord(network().state_dict())
+
+    def __call__(self):
+        self.round += 1
+        asked = self.strategy.configure_train(self.round, self.arrays, self.config, self.grid)
+        replies = list(self.grid.send_and_receive(asked))
+        errors = [reply.error.reason for reply in replies if reply.has_error()]
+        if errors or len(replies) != self.count:
+            raise RuntimeError(f"{len(replies)} replies of {self.count} clients, {errors[:1]}")
+        self.arrays, _ = self.strategy.aggregate_train(self.round, replies)
+
+
+def measured(count, samples, pairs, threads):
+    """The row; our rounds are made by the server app, while the workers wait."""
+    found, server_app = [], ServerApp()
+    about = f"{CNN.name}, {count} clients x {samples}, one round of FedAvg"
+    theirs = f"Flower {version('flwr')}'s simulation, {WORKERS} workers"
+
+    @server_app.main()
+    def main(grid, context):
+        ours = Rounds("fedavg", images(count, samples), CNN, threads)
+        other = FlowerRounds(grid, count, samples)
+        with limited_threads(threads):
+            name = f"{about}: ours, then {theirs}"
+            found.append(interleaved(name, ours, other, LIMIT, pairs))
+
+    resources = {
+        "init_args": {"num_cpus": WORKERS},
+        "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+    }
+    run_simulation(server_app, client_app, count, backend_config=resources)
+    return found[0]
