@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from bcfl.trackers.tracker import (
 
 NEAR_COPIES = NearCopies()
 PROPOSALS: tuple[Proposal, ...] = (SplitAndFree(),)
+NEGLIGIBLE = 50.0
+"""What is less probable than the best by so many nats does not change how many count."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ class AdaptiveMultiHypothesis:
         if self.remembers:
             policy = Remembering.within(policy, aggregation)
         competing = hypotheses.competing
-        successors, log_total = yield from expand(competing, policy, aggregation, context, None)
+        successors, log_total = yield from expand(
+            competing, policy, aggregation, context, None, self._within
+        )
         kept = self._kept(successors, competing, context.round)
         trained = yield from train(competing, kept, aggregation, context)
         children = trained.children
@@ -97,6 +101,11 @@ class AdaptiveMultiHypothesis:
         after = HypothesisSet.weighted(children, context.round + 1, captured)
         proposed = self._proposed(competing, best, trained, aggregation, context)
         return replace(after, proposals=proposed), trained.info
+
+    @property
+    def _within(self) -> float:
+        """How far below the best a successor may lie, nats; none is needed that cannot count."""
+        return NEGLIGIBLE if self.adapt and self.quota is None else inf
 
     def _kept(
         self, successors: Sequence[Successor], parents: Sequence[Hypothesis], round: int

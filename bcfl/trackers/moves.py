@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf, log, log1p
 
@@ -60,16 +60,27 @@ class Split:
 
 
 def splits(
-    chosen: Candidate, answers: Mapping[Train, Trained], min_members: int, context: RoundContext
+    chosen: Candidate,
+    answers: Mapping[Train, Trained],
+    min_members: int,
+    context: RoundContext,
+    clusters: Collection[int] | None = None,
 ) -> list[Split]:
     """For each cluster with enough trained members, the best division of its local models.
 
     Models are compared in the blocks that differ between clusters: a network that all clusters
     share says how a client's samples differ, not which cluster they need.
+
+    Args:
+        chosen: the candidate whose clusters are divided.
+        answers: its local models.
+        min_members: how many trained members are enough.
+        context: of the round.
+        clusters: which ones to divide; None is all.
     """
     seen = differing(context.model)
     found = []
-    for cluster in range(len(chosen.origins)):
+    for cluster in range(len(chosen.origins)) if clusters is None else sorted(clusters):
         members = [
             training
             for training, feed in zip(chosen.trainings, chosen.feeds[:, cluster], strict=True)
@@ -118,6 +129,18 @@ def price_of_uniting(chosen: Candidate, gone: int, kept: int) -> float:
     ]
     lost = chosen.costs.competing[members]
     return float((lost[:, kept] - lost[:, gone]).sum())
+
+
+def stake(chosen: Candidate, cluster: int) -> float:
+    """What the members of a cluster cost in it, nats: no other model can spare them more."""
+    if chosen.costs is None:
+        return inf
+    members = [
+        row
+        for row, client in enumerate(chosen.costs.clients)
+        if chosen.association.label(client) == cluster
+    ]
+    return float(chosen.costs.competing[members, cluster].sum())
 
 
 def price_of_freeing(chosen: Candidate, slot: int) -> float:

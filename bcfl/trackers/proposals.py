@@ -20,6 +20,7 @@ from bcfl.trackers.moves import (
     price_of_uniting,
     split_into,
     splits,
+    stake,
     united,
     widened,
     without,
@@ -54,6 +55,9 @@ class SplitAndFree:
         slots: how many slots to try for each.
         min_members: split only clusters with at least so many trained members.
         min_gain: split into empty slots only what gains at least so much by `Split.gain`, nats.
+        hope: free a slot only if that costs its members less than so many times what the split
+            cluster's members cost now. More than once that cannot be won, as losses are positive,
+            unless models change; so a hypothesis that fits its clients is not asked in vain.
     """
 
     every: int = 2
@@ -61,9 +65,12 @@ class SplitAndFree:
     slots: int = 2
     min_members: int = 4
     min_gain: float = 3.0
+    hope: float = 2.0
 
     def __post_init__(self) -> None:
         check_least(self, every=1, splits=1, slots=1, min_members=2)
+        if not self.hope > 0:
+            raise ValueError(f"hope must be above 0, got {self.hope}")
 
     def propose(
         self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
@@ -72,18 +79,31 @@ class SplitAndFree:
         num_clusters = len(chosen.origins)
         if (context.round + 1) % self.every or chosen.costs is None or num_clusters < 2:
             return []
-        found = splits(chosen, answers, self.min_members, context)
+        prices = {slot: price_of_freeing(chosen, slot) for slot in range(num_clusters)}
+        paying = self._paying(chosen, prices)
+        found = splits(chosen, answers, self.min_members, context, paying)
         sizes = chosen.association.sizes
         made = []
         for split in sorted(found, key=lambda s: -s.explained)[: self.splits]:
-            prices = {
-                slot: price_of_freeing(chosen, slot)
-                for slot in range(num_clusters)
-                if slot != split.cluster and (sizes[slot] > 0 or split.gain >= self.min_gain)
-            }
-            for slot in sorted(prices, key=lambda s: prices[s])[: self.slots]:
+            slots = [
+                slot
+                for slot in paying[split.cluster]
+                if sizes[slot] > 0 or split.gain >= self.min_gain
+            ]
+            for slot in sorted(slots, key=lambda s: prices[s])[: self.slots]:
                 made.append(split_into(chosen, split, slot))
         return made
+
+    def _paying(
+        self, chosen: Candidate, prices: Mapping[int, float]
+    ) -> Mapping[int, Sequence[int]]:
+        """Slots that may be freed for half of a cluster without a certain loss, by cluster."""
+        worth = {cluster: self.hope * stake(chosen, cluster) for cluster in prices}
+        return {
+            cluster: slots
+            for cluster, most in worth.items()
+            if (slots := [s for s, price in prices.items() if s != cluster and price < most])
+        }
 
 
 @dataclass(frozen=True)

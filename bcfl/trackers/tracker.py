@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice, takewhile
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -75,6 +76,7 @@ def expand(
     aggregation: Aggregation,
     context: RoundContext,
     keep: int | None,
+    within: float = inf,
 ) -> Steps[tuple[list[Successor], float]]:
     """The most probable successors of all hypotheses, and the log weight of all there are.
 
@@ -87,6 +89,7 @@ def expand(
         aggregation: says what of the past weights is carried.
         context: the round; its `candidates_per_parent` limits each hypothesis.
         keep: how many successors over all parents; None keeps all.
+        within: leave out what is less probable than the best by more than so many nats.
 
     Returns:
         Successors, most probable first, and the log total, NaN where a policy cannot say.
@@ -103,7 +106,11 @@ def expand(
     merged = heapq.merge(*map(successors, range(len(hypotheses))), key=lambda s: -s.log_weight)
     totals = np.array([c + r.log_total for c, r in zip(carried, rankings, strict=True)])
     log_total = float("nan") if np.isnan(totals).any() else float(np.logaddexp.reduce(totals))
-    return list(islice(merged, keep)), log_total
+    best = next(merged, None)
+    if best is None:
+        return [], log_total
+    others = takewhile(lambda s: s.log_weight >= best.log_weight - within, merged)
+    return list(islice(chain((best,), others), keep)), log_total
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +185,7 @@ def follow(
         aggregation: how local models become cluster models.
         context: the round.
         keep: how many successors over all parents; None keeps all.
+        within: leave out what is less probable than the best by more than so many nats.
 
     Returns:
         The hypotheses after the round, what happened, and the successors that they came of.

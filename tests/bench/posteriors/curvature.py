@@ -65,7 +65,7 @@ def exact_curvature():
     twin = copy.deepcopy(module)
     theirs, slow = timed(lambda: [by_laplace(twin, *client) for client in clients])
     for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+        assert np.linalg.norm(one - other) <= 1e-4 * np.linalg.norm(other)
     name = f"exact diagonal GGN, 28938 parameters, {CLIENTS} clients x {SAMPLES} samples"
     return Row(name, fast, slow, slow / fast, f"9 backward passes; {grown:.0f} MB over the base")
 

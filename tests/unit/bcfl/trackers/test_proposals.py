@@ -107,7 +107,8 @@ def test_slots_are_freed_in_the_order_of_their_price(hypothesis_at, chosen_with,
 
 @pytest.mark.parametrize(("splits", "slots"), [(1, 1), (1, 3), (2, 1), (9, 9)])
 def test_as_many_as_asked_for(chosen, trained_at, due, splits, slots):
-    made = SplitAndFree(splits=splits, slots=slots).propose(chosen, trained_at(chosen, PLACES), due)
+    one = SplitAndFree(splits=splits, slots=slots, hope=10)
+    made = one.propose(chosen, trained_at(chosen, PLACES), due)
     assert len(made) == min(splits, 2) * min(slots, 3)
     assert len({(tuple(m.association.labels), m.origins) for m in made}) == len(made)
 
@@ -128,9 +129,24 @@ def test_an_empty_slot_is_filled_only_by_halves_that_fall_apart(
 
 
 def test_a_slot_with_clients_is_freed_whatever_the_gain(parent, chosen, trained_at, due):
-    made = SplitAndFree(min_gain=1e9, slots=4).propose(chosen, trained_at(chosen, PLACES), due)
+    one = SplitAndFree(min_gain=1e9, slots=4, hope=10)
+    made = one.propose(chosen, trained_at(chosen, PLACES), due)
     freed = [next(i for i, o in enumerate(m.origins) if o != Continue(i)) for m in made]
     assert freed == [1, 0]
+
+
+@pytest.mark.parametrize(("hope", "freed"), [(0.4, [0]), (1, [0]), (3.9, [0]), (4.1, [1, 0])])
+def test_what_cannot_be_won_back_is_not_proposed(parent, chosen, trained_at, due, hope, freed):
+    """The members of cluster 0 cost 4 and of cluster 1 8 nats; freeing them costs 4 and 16."""
+    one = SplitAndFree(min_gain=1e9, hope=hope)
+    made = one.propose(chosen, trained_at(chosen, PLACES), due)
+    slots = [next(i for i, o in enumerate(m.origins) if o != Continue(i)) for m in made]
+    assert slots == ([] if hope < 0.5 else freed)
+
+
+def test_a_hope_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="hope must be above 0, got 0"):
+        SplitAndFree(hope=0)
 
 
 @pytest.mark.parametrize("proposal", [SplitAndFree(), Birth(), Death(), Merge(), Swap()])
