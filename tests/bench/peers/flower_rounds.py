@@ -1,4 +1,4 @@
-"""Rounds of FedAvg by Flower's simulation engine, ours in turn with them; needs Flower and Ray.
+"""Rounds of FedAvg by Flower's simulation engine, and ours before them; needs Flower and Ray.
 
 Clients train by the lean loop, the fastest plain torch we know: what is left is the engine. Every
 worker makes the samples once, in the round that is not counted; only models travel.
@@ -6,6 +6,8 @@ worker makes the samples once, in the round that is not counted; only models tra
 
 from functools import cache
 from importlib.metadata import version
+from statistics import median
+from time import perf_counter
 
 import torch
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
@@ -17,7 +19,8 @@ from flwr.simulation import run_simulation
 from bcfl.clients import TRAIN
 from bcfl.devices import limited_threads
 from tests.bench.federation.lean import LeanLoop, network
-from tests.bench.federation.rounds import CNN, STEP, Rounds, images, interleaved
+from tests.bench.federation.rounds import CNN, STEP, Rounds, images
+from tests.bench.row import Row
 
 WORKERS = 2
 LIMIT = "the convolutions themselves"
@@ -65,23 +68,33 @@ class FlowerRounds:
         self.arrays, _ = self.strategy.aggregate_train(self.round, replies)
 
 
-def measured(count, samples, pairs, threads):
-    """The row; our rounds are made by the server app, while the workers wait."""
-    found, server_app = [], ServerApp()
-    about = f"{CNN.name}, {count} clients x {samples}, one round of FedAvg"
-    theirs = f"Flower {version('flwr')}'s simulation, {WORKERS} workers"
+def milliseconds(work, repeats):
+    """Wall time of each repetition after a first one that does not count."""
+    work()
+    times = []
+    for _ in range(repeats):
+        started = perf_counter()
+        work()
+        times.append(1e3 * (perf_counter() - started))
+    return times
+
+
+def measured(count, samples, rounds, threads):
+    """The row; ours come first, since Ray's idle workers would slow them down."""
+    theirs, server_app = [], ServerApp()
+    with limited_threads(threads):
+        ours = milliseconds(Rounds("fedavg", images(count, samples), CNN, threads), rounds)
 
     @server_app.main()
     def main(grid, context):
-        ours = Rounds("fedavg", images(count, samples), CNN, threads)
-        other = FlowerRounds(grid, count, samples)
-        with limited_threads(threads):
-            name = f"{about}: ours, then {theirs}"
-            found.append(interleaved(name, ours, other, LIMIT, pairs))
+        theirs.extend(milliseconds(FlowerRounds(grid, count, samples), rounds))
 
     resources = {
         "init_args": {"num_cpus": WORKERS},
         "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
     }
     run_simulation(server_app, client_app, count, backend_config=resources)
-    return found[0]
+    fast, slow = median(ours), median(theirs)
+    about = f"{CNN.name}, {count} clients x {samples}, one round of FedAvg"
+    name = f"{about}: ours, then Flower {version('flwr')}'s simulation, {WORKERS} workers"
+    return Row(name, fast, slow, slow / fast, "the convolutions themselves")
