@@ -22,7 +22,10 @@ class AdditiveNetwork(nn.Module):
     Attributes:
         shared: network that all clusters share.
         own: network of one cluster.
+        any_layout: it does nothing itself that depends on how inputs lie in memory.
     """
+
+    any_layout = True
 
     def __init__(self, build: Callable[[], nn.Module]) -> None:
         super().__init__()

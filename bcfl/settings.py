@@ -68,8 +68,9 @@ class Settings:
             shared one against the updated own one (the released code of IFCA-CAM); as one,
             `joint`ly; or `simultaneous`ly, each against the other as it was sent (the paper). The
             last makes up for the same errors twice, and diverges unless the steps are small.
-        first_clusters: how many clusters `"auto"` begins with. From more than there are it finds
-            groups that a common model serves nearly as well; from one it often misses those.
+        first_clusters: how many clusters `"auto"` begins with, at most one for each client. From
+            more than there are it finds groups that a common model serves nearly as well; from one
+            it often misses those.
         moves: what `bcfl-mht-M` proposes, see `bcfl.trackers.proposals`; None is what has paid:
             `split`, and with `"auto"` also `birth` and `death`.
     """

@@ -75,6 +75,7 @@ def train_locally(
         workspace.load(trained, statistics, training=training)
     if objective.fits_posterior:
         seed = derive_seed(*when, request.client, "posterior")
+        # fits may look into the network by torch.func, which the workspace is not made for
         plain = FlatModule(model, view.inputs.device, view.inputs.dtype)
         module = plain.load(trained, statistics, training=training)
         trained, curvature = fitted_posterior(module, model, view, request, start, seed)

@@ -36,6 +36,8 @@ class Method:
             alone; None leaves them as they are.
         centralised: all samples are pooled in one place that takes part as a client; a bound, not
             a federation.
+        finds_number: the number of clusters is found, so where there are fewer clients than
+            clusters to begin with, it begins with as many as there are clients.
     """
 
     policy: Policy
@@ -50,6 +52,7 @@ class Method:
     pooling: Pooling = "probabilities"
     finetuned: Objective | None = None
     centralised: bool = False
+    finds_number: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.prior_precision < float("inf"):
@@ -63,8 +66,12 @@ class Method:
 
     @property
     def num_clusters(self) -> int:
-        """Number of clusters that the method starts with."""
+        """Number of clusters that the method starts with, given enough clients."""
         return self.policy.num_clusters
+
+    def first_clusters(self, num_clients: int) -> int:
+        """Number of clusters that it starts with, given so many clients."""
+        return min(self.num_clusters, num_clients) if self.finds_number else self.num_clusters
 
     def adapted(self, model: Model) -> Model:
         """The method's network, made of the one that the federation is given."""
@@ -80,11 +87,11 @@ class Method:
         Raises:
             ValueError: there are more clusters than clients, or policy or tracker refuse.
         """
-        if self.num_clusters > num_clients:
+        first = self.first_clusters(num_clients)
+        if first > num_clients:
             raise ValueError(
-                f"num_clusters must be at most the number of clients, {num_clients}, got "
-                f"{self.num_clusters} (first_clusters where it is 'auto')"
+                f"num_clusters must be at most the number of clients, {num_clients}, got {first}"
             )
         for part in (self.policy, self.tracker):
             if isinstance(part, Demanding):
-                part.check(self.num_clusters, num_clients, num_asked)
+                part.check(first, num_clients, num_asked)

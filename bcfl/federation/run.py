@@ -268,7 +268,8 @@ class Run:
         """What the clusters' samples look like, for `Prediction.strangeness`; None without data."""
         if not self.data:
             return None
-        return Familiarity.of(self.model, self.hypotheses, self.data)
+        with computing("full", self._mean.device):
+            return Familiarity.of(self.model, self.hypotheses, self.data)
 
     @property
     def _mean(self) -> torch.Tensor:

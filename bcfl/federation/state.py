@@ -113,8 +113,9 @@ def initial_state(
 
     There are `method.starts` equally probable hypotheses, each with networks of its own.
     """
-    networks = 1 if method.common_start else method.num_clusters
-    association = Association.unseen(clients, method.num_clusters)
+    num_clusters = method.first_clusters(len(clients))
+    networks = 1 if method.common_start else num_clusters
+    association = Association.unseen(clients, num_clusters)
     hypotheses = []
     for start in range(method.starts):
         born = []
@@ -124,7 +125,7 @@ def initial_state(
             mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
             born.append(birth(model, key, mean, buffers, method.prior_precision))
         born = _sharing_global_blocks(model, born)
-        clusters = tuple(born[index % networks] for index in range(method.num_clusters))
+        clusters = tuple(born[index % networks] for index in range(num_clusters))
         hypotheses.append(Hypothesis(clusters, association))
     return FederationState(HypothesisSet.weighted(hypotheses, 0, 0.0))
 

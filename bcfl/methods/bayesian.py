@@ -97,7 +97,7 @@ def bcfl_mht(settings: Settings, max_hypotheses: int) -> Method:
     begun = replace(chosen, num_clusters=settings.first_clusters, moves=None)
     method = bcfl_with(begun, tracker, name)
     policy = replace(cast(LikelihoodAssociation, method.policy), judge="held_out")
-    return replace(method, policy=policy, validation=settings.validation)
+    return replace(method, policy=policy, validation=settings.validation, finds_number=True)
 
 
 def _proposals(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from math import inf
 from typing import Protocol
 
 from bcfl.policies.policy import Candidate, RoundContext
@@ -56,8 +57,8 @@ class SplitAndFree:
         min_members: split only clusters with at least so many trained members.
         min_gain: split into empty slots only what gains at least so much by `Split.gain`, nats.
         hope: free a slot only if that costs its members less than so many times what the split
-            cluster's members cost now. More than once that cannot be won, as losses are positive,
-            unless models change; so a hypothesis that fits its clients is not asked in vain.
+            cluster's members cost now. Losses are positive, so two models can spare these members
+            no more than once that; the rest allows for what else may change in a round.
     """
 
     every: int = 2
@@ -69,8 +70,8 @@ class SplitAndFree:
 
     def __post_init__(self) -> None:
         check_least(self, every=1, splits=1, slots=1, min_members=2)
-        if not self.hope > 0:
-            raise ValueError(f"hope must be above 0, got {self.hope}")
+        if not 0 < self.hope < inf:
+            raise ValueError(f"hope must be above 0 and finite, got {self.hope}")
 
     def propose(
         self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
@@ -97,7 +98,7 @@ class SplitAndFree:
     def _paying(
         self, chosen: Candidate, prices: Mapping[int, float]
     ) -> Mapping[int, Sequence[int]]:
-        """Slots that may be freed for half of a cluster without a certain loss, by cluster."""
+        """Slots that may be freed for half of a cluster with some hope of gain, by cluster."""
         worth = {cluster: self.hope * stake(chosen, cluster) for cluster in prices}
         return {
             cluster: slots

@@ -109,7 +109,7 @@ def expand(
     best = next(merged, None)
     if best is None:
         return [], log_total
-    others = takewhile(lambda s: s.log_weight >= best.log_weight - within, merged)
+    others = takewhile(lambda s: not s.log_weight < best.log_weight - within, merged)
     return list(islice(chain((best,), others), keep)), log_total
 
 
@@ -185,7 +185,6 @@ def follow(
         aggregation: how local models become cluster models.
         context: the round.
         keep: how many successors over all parents; None keeps all.
-        within: leave out what is less probable than the best by more than so many nats.
 
     Returns:
         The hypotheses after the round, what happened, and the successors that they came of.

@@ -1,11 +1,12 @@
 """Which pieces of the multi-hypothesis tracker pay: each switched off, or on, in turn.
 
 Runs `bcfl-mht-8` and its variants on digits whose groups are turned, and on digits whose groups
-differ in their classes, and prints the adjusted Rand index per seed and the trainings done (1,000
-are the greedy tracker's). All clients take part in every round, so none is absent whose last words
-would count. `python -m experiments.examples.tracker_ablation SEEDS CLUSTERS`, 10 seeds and 4
-clusters, as many as there are groups, by default. With `auto` for CLUSTERS it switches the moves by
-which the number of clusters is found, from one cluster and from eight.
+differ in their classes, and prints accuracy, the number of clusters with clients and the adjusted
+Rand index per seed, and the trainings done (1,000 are the greedy tracker's). All clients take part
+in every round, so none is absent whose last words would count.
+`python -m experiments.examples.tracker_ablation SEEDS CLUSTERS`, 10 seeds and 4 clusters, as many
+as there are groups, by default. With `auto` for CLUSTERS it switches the moves by which the number
+of clusters is found, from one cluster and from eight.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def compared(count, samples, few, pairs, threads):
 
 def run(count=40, samples=300, few=64, pairs=ROUNDS, threads=2):
     """CNN on two threads, 40 clients x 300 of noise, no evaluation."""
-    if absent(["fedbase", "pandas"], INSTALL):
+    if absent(["fedbase", "pandas", "sklearn", "matplotlib"], INSTALL):
         return []
     with limited_threads(threads):
         return compared(count, samples, few, pairs, threads)

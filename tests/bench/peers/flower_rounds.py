@@ -97,4 +97,4 @@ def measured(count, samples, rounds, threads):
     fast, slow = median(ours), median(theirs)
     about = f"{CNN.name}, {count} clients x {samples}, one round of FedAvg"
     name = f"{about}: ours, then Flower {version('flwr')}'s simulation, {WORKERS} workers"
-    return Row(name, fast, slow, slow / fast, "the convolutions themselves")
+    return Row(name, fast, slow, slow / fast, LIMIT)

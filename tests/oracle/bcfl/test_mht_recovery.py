@@ -90,7 +90,7 @@ def test_clients_that_are_all_alike_stay_in_one_cluster():
         assert [a.num_clusters for a in snapshot.associations] == [1] * len(snapshot.associations)
 
 
-def test_eight_clusters_of_clients_that_are_all_alike_die_but_for_one():
+def test_of_eight_clusters_of_clients_that_are_all_alike_one_is_left_with_clients():
     run = run_of("bcfl-mht-8", "alike", 0, "auto")
     assert run.state.history[0].associations[0].num_clusters == 8
     assert (run.hypotheses.best.association.sizes > 0).sum() == 1

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bcfl import Federation
 from bcfl.methods import Settings, build
 from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap
 
@@ -46,3 +47,13 @@ def test_other_moves_and_no_first_cluster_are_refused():
         Settings(moves=("jump",))
     with pytest.raises(ValueError, match="first_clusters must be at least 1, got 0"):
         Settings(num_clusters="auto", first_clusters=0)
+
+
+@pytest.mark.parametrize("name", ["bcfl-mht-4", "bcfl-mht-4-w"])
+def test_an_unknown_number_begins_with_no_more_clusters_than_clients(make_client, linear, name):
+    """One sample set aside of each; the run may end with any number that the clients allow."""
+    clients = [make_client(f"c{i}", 8) for i in range(3)]
+    method = build(name, Settings(num_clusters="auto"))
+    run = Federation(clients, linear, method, device="cpu").run(3)
+    assert run.state.history[0].associations[0].num_clusters == 3
+    assert 1 <= run.hypotheses.best.association.num_clusters <= 8

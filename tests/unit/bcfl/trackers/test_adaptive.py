@@ -9,9 +9,9 @@ from bcfl import Aggregation, Federation, Objective
 from bcfl.checkpoint import load, save
 from bcfl.federation import Method
 from bcfl.graphs import hypothesis_tree
-from bcfl.policies import LikelihoodAssociation
+from bcfl.policies import LikelihoodAssociation, ranking
 from bcfl.policies.following import Following
-from bcfl.trackers import AdaptiveMultiHypothesis, Greedy, MultiHypothesis
+from bcfl.trackers import AdaptiveMultiHypothesis, Greedy, MultiHypothesis, adaptive
 from bcfl.trackers.proposals import Birth, Death, SplitAndFree
 from bcfl.trackers.survival import AncestorQuota, NScan
 
@@ -228,3 +228,31 @@ def test_n_scan_leaves_one_ancestor(federation):
 def test_less_than_one_hypothesis_is_refused():
     with pytest.raises(ValueError, match="max_hypotheses must be at least 1, got 0"):
         AdaptiveMultiHypothesis(0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_successors_that_cannot_count_are_not_looked_at(federation, monkeypatch, seed):
+    """The same hypotheses and captured mass as with all of them, of fewer associations."""
+    seen, ranked = [], ranking.assignment.iter_assignments
+
+    def counted(*arguments, **options):
+        for one in ranked(*arguments, **options):
+            seen.append(one)
+            yield one
+
+    monkeypatch.setattr(ranking.assignment, "iter_assignments", counted)
+    states, counts = [], []
+    for nats in (adaptive.NEGLIGIBLE, float("inf")):
+        monkeypatch.setattr(adaptive, "NEGLIGIBLE", nats)
+        seen.clear()
+        one = federation(AdaptiveMultiHypothesis(8), seed=seed)
+        sharp = replace(one.method.policy, temperature=0.01)
+        states.append(replace(one, method=replace(one.method, policy=sharp)).run(5).state)
+        counts.append(len(seen))
+    for few, every in zip(*(state.history for state in states), strict=True):
+        assert few.log_weights.tolist() == every.log_weights.tolist()
+        assert few.log_captured_mass == every.log_captured_mass
+        assert [a.labels.tolist() for a in few.associations] == [
+            a.labels.tolist() for a in every.associations
+        ]
+    assert counts[0] < counts[1]
