@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bcfl.association import UNSEEN
 from bcfl.policies.kmeans import weighted_kmeans
-from bcfl.policies.policy import Candidate, Continue, RoundContext
+from bcfl.policies.policy import Candidate, Continue, Costs, RoundContext
 from bcfl.requests import Train, Trained
 from bcfl.seeds import derive_seed
 from bcfl.trackers.blocks import differing
@@ -118,15 +118,17 @@ def explained_share(
     return between / total
 
 
+def _rows_of(chosen: Candidate, costs: Costs, cluster: int) -> list[int]:
+    """Rows of the costs whose clients are in a cluster."""
+    label = chosen.association.label
+    return [row for row, client in enumerate(costs.clients) if label(client) == cluster]
+
+
 def price_of_uniting(chosen: Candidate, gone: int, kept: int) -> float:
     """What the members of a cluster lose when they all move to one other cluster, nats."""
     if chosen.costs is None:
         return inf
-    members = [
-        row
-        for row, client in enumerate(chosen.costs.clients)
-        if chosen.association.label(client) == gone
-    ]
+    members = _rows_of(chosen, chosen.costs, gone)
     lost = chosen.costs.competing[members]
     return float((lost[:, kept] - lost[:, gone]).sum())
 
@@ -135,11 +137,7 @@ def stake(chosen: Candidate, cluster: int) -> float:
     """What the members of a cluster cost in it, nats: no other model can spare them more."""
     if chosen.costs is None:
         return inf
-    members = [
-        row
-        for row, client in enumerate(chosen.costs.clients)
-        if chosen.association.label(client) == cluster
-    ]
+    members = _rows_of(chosen, chosen.costs, cluster)
     return float(chosen.costs.competing[members, cluster].sum())
 
 
@@ -150,11 +148,7 @@ def price_of_freeing(chosen: Candidate, slot: int) -> float:
     """
     if chosen.costs is None:
         return float("inf")
-    members = [
-        row
-        for row, client in enumerate(chosen.costs.clients)
-        if chosen.association.label(client) == slot
-    ]
+    members = _rows_of(chosen, chosen.costs, slot)
     others = chosen.costs.values[members].copy()
     others[:, slot] = np.inf
     lost = chosen.costs.competing[members]
