@@ -28,8 +28,12 @@ def as_convolutions_like_it(module: nn.Module, inputs: Tensor) -> Tensor:
         module: the network; a class of its own may say `any_layout = True` to be taken for torch's.
         inputs: (samples, ...), images as (samples, channels, height, width).
     """
+    return _laid_out(inputs) if _convolves(module) else inputs
+
+
+def _laid_out(inputs: Tensor) -> Tensor:
     fits = inputs.ndim == 4 and inputs.device.type == "cpu" and inputs.dtype == torch.float32
-    return channels_last(inputs) if fits and _convolves(module) else inputs
+    return channels_last(inputs) if fits else inputs
 
 
 def channels_last(images: Tensor) -> Tensor:
@@ -59,6 +63,6 @@ def _takes_any_layout(layer: nn.Module) -> bool:
     return type(layer).__module__.startswith("torch.nn.") or getattr(layer, "any_layout", False)
 
 
-def _by_pixels(module: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _by_pixels(_: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     inputs, *others = arguments
-    return (as_convolutions_like_it(module, inputs), *others)
+    return (_laid_out(inputs), *others)
