@@ -1,7 +1,7 @@
 """Two ways to see the same samples: what every other client has that the rest have not.
 
-Clients of group 0 see samples as they are. Those of group 1 see labels shifted or merged, noise on
-their inputs, or have other classes; see each concept. Scenarios S1, S2, A1 and A2 of Zhang (2024),
+Clients of group 0 see samples as they are. Those of group 1 see labels shifted, noise on their
+inputs, have other classes, or fewer samples with some classes merged; see each concept. Scenarios S1, S2, A1 and A2 of Zhang (2024),
 "Asymmetric clustering in federated continual learning" (FAACL), are made of these.
 """
 
@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from bcfl.seeds import generator
 from experiments.partitions.assembly import Place, Samples
+from experiments.partitions.partition import Indices, Split
 
 Inputs: TypeAlias = NDArray[np.float32]
 Targets: TypeAlias = NDArray[np.int64]
 MERGED, INTO = (1, 3), 2
+SMALL_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,28 @@ class Concept:
         alter: what a client sees of its samples, from the samples and where they lie.
         keeps: (samples,) whether a client of a group may hold samples of these classes; all if
             None.
+        share: share of its samples that a client of group 1 keeps.
     """
 
     alter: Callable[[Samples, Place], Samples]
     keeps: Callable[[Targets, int], NDArray[np.bool_]] | None = None
+    share: float = 1.0
+
+    def held(self, rows: Indices, targets: Targets, group: int, split: Split) -> Indices:
+        """(rows,) of a data set that a client of a group holds, of those that are dealt to it.
+
+        Args:
+            rows: what is dealt to the client.
+            targets: (rows,) classes of these.
+            group: 0 or 1.
+            split: how many samples a client has at most, and at least.
+        """
+        if self.keeps is not None:
+            rows = rows[self.keeps(targets, group)]
+        if group == 0 or self.share == 1:
+            return rows
+        whole = len(rows[: split.samples_per_client])
+        return rows[: max(split.min_samples, round(self.share * whole))]
 
 
 def as_they_are(samples: Samples, place: Place) -> Samples:
@@ -131,6 +151,6 @@ CONCEPTS: Mapping[str, Callable[[str, int, int], Concept]] = {
     "label-halves": lambda name, classes, seed: Concept(as_they_are, HalfOfTheClasses(classes)),
     "shifted-labels": lambda name, classes, seed: Concept(ShiftedLabels(classes)),
     "noisy": lambda name, classes, seed: Concept(Noise(*NOISE.get(name, NOISE["mnist"]), seed)),
-    "merged-labels": lambda name, classes, seed: Concept(merged_labels),
+    "merged-labels": lambda name, classes, seed: Concept(merged_labels, share=SMALL_SHARE),
 }
 """By name, from the name of a data set, its number of classes and a seed."""

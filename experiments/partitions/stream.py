@@ -26,7 +26,7 @@ from experiments.partitions.partition import (
 
 BLOCK = 2
 SWITCH = 0.5
-OTHER_CONCEPT = "of classes that the concept of the step leaves out"
+OTHER_CONCEPT = "left out by the concept of the step"
 
 
 def stream(
@@ -77,8 +77,9 @@ def stream(
     pieces = []
     for step in range(steps):
         rows, groups = shares[step::steps], plan[:, step].tolist()
-        if made.keeps is not None:
-            rows = [r[made.keeps(dataset.targets[r], g)] for r, g in zip(rows, groups, strict=True)]
+        rows = [
+            made.held(r, dataset.targets[r], g, split) for r, g in zip(rows, groups, strict=True)
+        ]
         steady = Assembly(f"{concept} stream", seed, split, _AtStep(made, step))
         pieces.append(steady.build(dataset, rows, groups))
     return _joined(pieces, plan, len(dataset))

@@ -14,6 +14,8 @@ from experiments.partitions.allocation import evenly
 from experiments.partitions.assembly import Alter, Assembly, Place, Samples, deal
 from experiments.partitions.concepts import (
     NOISE,
+    SMALL_SHARE,
+    Concept,
     HalfOfTheClasses,
     Noise,
     ShiftedLabels,
@@ -73,7 +75,7 @@ def noisy(
 def merged_classes(
     dataset: Dataset,
     clients: int = 20,
-    small_share: float = 0.25,
+    small_share: float = SMALL_SHARE,
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
@@ -94,10 +96,12 @@ def merged_classes(
     split = Split(**options)
     check_clients(dataset, clients, split, 2)
     shares = equal_parts(dataset, clients, seed)
-    for client in range(1, clients, 2):
-        whole = len(shares[client][: split.samples_per_client])
-        shares[client] = shares[client][: max(split.min_samples, round(small_share * whole))]
+    concept = Concept(merged_labels, share=small_share)
     groups = [client % 2 for client in range(clients)]
+    shares = [
+        concept.held(rows, dataset.targets[rows], group, split)
+        for rows, group in zip(shares, groups, strict=True)
+    ]
     return Assembly("merged-classes", seed, split, merged_labels).build(dataset, shares, groups)
 
 

@@ -43,8 +43,9 @@ def test_tables_of_a_small_stream(tmp_path, monkeypatch, capsys):
     path.write_text(SMALL)
     monkeypatch.setattr(run_tables, "load", lambda name: scenario.load(path))
     sizes = run_tables.Sizes(("fedavg", "c-faacl", "fedweit"), (0,), 6, tmp_path / "runs")
-    continual.main(sizes, ("sequential",))
+    continual.main(sizes, ("sequential",), ("s2",))
     lines = capsys.readouterr().out.splitlines()
+    assert "**S2, sequential**, 6 rounds" in "".join(lines)
     rows = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in lines if "|" in line}
     accuracies = next(line for line in lines if line.startswith("| c-faacl"))
     values = [float(cell) for cell in accuracies.split("|")[2:5]]

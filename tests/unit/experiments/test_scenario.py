@@ -50,7 +50,8 @@ def test_the_scenarios_of_the_package_are_whole_and_name_known_methods():
         *(f"ocfl-mnist-{a}-balanced-{n}" for a in ("separate", "overlapping") for n in (15, 30)),
         *(f"ocfl-mnist-{a}-imbalanced-{n}" for a in ("separate", "overlapping") for n in (15, 30)),
         *(f"faacl-mnist-{name}" for name in ("s0", "s1", "s2", "a0", "a1", "a2")),
-        *("faacl-mnist-s2-sequential", "faacl-mnist-s2-multi-task"),
+        *(f"faacl-mnist-{name}-sequential" for name in ("s1", "s2", "a1", "a2")),
+        *(f"faacl-mnist-{name}-multi-task" for name in ("s1", "s2", "a1", "a2")),
     } <= set(names)
     for one in scenario.available():
         assert one == scenario.load(one.name)

@@ -48,6 +48,20 @@ def test_orders_of_concepts():
     assert abs(drawn[:, 0].mean() - 0.5) < 5 * 0.5 / 20
 
 
+def test_steps_of_merged_labels_have_a_quarter_of_the_samples(images):
+    made = partitions.stream(images, clients=4, concept="merged-labels", steps=4)
+    for data in made:
+        for step, concept in enumerate(made.concepts[data.client]):
+            rows = [
+                made.indices[data.client][f"{part}:{step}" if step else part]
+                for part in ("train", "test")
+            ]
+            assert sum(map(len, rows)) == (round(125 / 4) if concept else 125)
+            labels = data.views[f"train:{step}" if step else "train"].targets.numpy()
+            assert bool(np.isin(labels, [1, 3]).any()) is not bool(concept)
+    assert made.num_samples + made.num_left_out == 2000
+
+
 def test_steps_of_half_the_classes_leave_the_others_out(images):
     made = partitions.stream(images, clients=4, concept="label-halves", steps=4)
     for data in made:
