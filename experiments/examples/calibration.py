@@ -47,15 +47,15 @@ RIVALS = {"plain": "plug-in", "tuned": "plug-in, tuned"}
 Found = Mapping[tuple[int, str, str], Mapping[str, float]]
 
 
-def setup_of(name: str, device: str = "cpu", data_dir: str | None = None) -> Setup:
+def setup_of(name: str, asked: argparse.Namespace) -> Setup:
     """A scenario in which clients set samples aside; images get a network without BatchNorm."""
     found = scenarios.load(name)
-    rules = replace(found.federation, calibration=SHARE)
+    rules = replace(found.federation, calibration=SHARE, posterior=asked.posterior)
     model = found.model
     if model.name == "fashion-cnn":
         model = replace(model, name="fashion-cnn-gn")
-    data = replace(found.data, data_dir=data_dir or found.data.data_dir)
-    return Setup(replace(found, federation=rules, model=model, data=data), device)
+    data = replace(found.data, data_dir=asked.data_dir or found.data.data_dir)
+    return Setup(replace(found, federation=rules, model=model, data=data), asked.device)
 
 
 def found(setup: Setup, seed: int, methods: Sequence[str], rounds: Sequence[int]) -> Found:
@@ -142,6 +142,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--scenario", action="append", help="may be repeated; two kinds of digits")
     parser.add_argument("--rounds", default=",".join(map(str, ROUNDS)), help="such as 5,40,150")
     parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--posterior", default="laplace-diag", help="local one, see the README")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--data-dir")
     parser.add_argument("--out", type=Path, help="folder for SCENARIO.json and SCENARIO.md")
@@ -152,7 +153,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Print the tables of each scenario, and write them after every seed where asked to."""
     asked, console = parsed(words), Console(soft_wrap=True, markup=False)
     stops, names = [int(text) for text in asked.rounds.split(",")], asked.methods.split(",")
-    setups = {n: setup_of(n, asked.device, asked.data_dir) for n in asked.scenario or SCENARIOS}
+    setups = {n: setup_of(n, asked) for n in asked.scenario or SCENARIOS}
     every: dict[str, dict[int, Found]] = {name: {} for name in setups}
     texts: dict[str, str] = {}
     for seed, (name, setup) in product(range(asked.seeds), setups.items()):
