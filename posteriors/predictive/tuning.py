@@ -121,17 +121,24 @@ def held_out_sums(
 
 
 def choose(sums: HeldOutSums) -> Tuned:
-    """The point of the grid with the lowest log loss; of equals, the first.
+    """The point of the grid with the lowest log loss, and no lower prior precision than it pays.
+
+    A wide posterior whose draws are sharpened by a low temperature can equal the plug-in on the
+    held-out samples, and be sure of the wrong class, under all of its draws, for a sample that was
+    not among them. So of the prior precisions whose lowest loss is within log(samples) / 2 nats of
+    the lowest of all, which is what a parameter must gain by Schwarz's criterion, the highest is
+    taken, at its best temperature.
 
     Raises:
         ValueError: If no log loss is finite.
     """
     losses = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
-    best = int(losses.argmin())
-    row, column = divmod(best, losses.shape[1])
-    lowest = float(losses[row, column])
-    if not math.isfinite(lowest):
+    of_rows = losses.amin(1)
+    if not bool(of_rows.isfinite().any()):
         raise ValueError("log_loss must be finite at some point of the grid")
+    enough = of_rows <= of_rows.min() + math.log(sums.num_samples) / 2
+    row = int(enough.nonzero().max())
+    column = int(losses[row].argmin())
     on_edge = any(
         count > 1 and place in (0, count - 1)
         for place, count in zip((row, column), losses.shape, strict=True)
@@ -139,7 +146,7 @@ def choose(sums: HeldOutSums) -> Tuned:
     return Tuned(
         sums.grid.prior_precisions[row],
         sums.grid.temperatures[column],
-        lowest / sums.num_samples,
+        float(losses[row, column]) / sums.num_samples,
         on_edge,
     )
 

@@ -99,6 +99,18 @@ def test_choice_and_its_edge():
     assert not choose(HeldOutSums(only, torch.ones(1, 1).double(), 4)).on_edge
 
 
+def test_a_low_precision_must_gain_what_a_parameter_costs():
+    grid = TuningGrid((1.0, 10.0, 100.0), (0.5, 1.0))
+    cost = math.log(50) / 2
+    losses = torch.tensor([[8.0, 10.0], [12.0, 8.0 + 0.99 * cost], [30.0, 8.0 + 1.01 * cost]])
+    tuned = choose(HeldOutSums(grid, losses.double(), 50))
+    assert (tuned.prior_precision, tuned.temperature) == (10.0, 1.0)
+    losses[1] += cost
+    tuned = choose(HeldOutSums(grid, losses.double(), 50))
+    assert (tuned.prior_precision, tuned.temperature) == (1.0, 0.5)
+    assert tuned.log_loss == pytest.approx(8.0 / 50)
+
+
 def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
     class Sure:
         def __init__(self, p):
