@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -112,6 +112,11 @@ class Posterior:
             name = lineage_key(key, block.name)
             blocks.append(Block(name, block.name, point, block.base, point, part_buffers))
         return Posterior(tuple(blocks))
+
+    def exchanged(self, others: Mapping[str, Posterior]) -> Posterior:
+        """The posterior with some of its blocks from others, by name of the block."""
+        places = enumerate(self.blocks)
+        return Posterior(tuple(others.get(b.name, self).blocks[place] for place, b in places))
 
     def buffers(self, model: Model) -> Tensor:
         """(buffers,) flat running statistics in the model's layout."""

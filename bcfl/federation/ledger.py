@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from bcfl.model import Model, Slot
 from bcfl.posterior import Block, Posterior
 from bcfl.requests import Describe, Request, Score, Train, Trained
+
+Held: TypeAlias = tuple[str, str]
+"""A client, and the key of a block that it was sent."""
 
 NUMBER_BYTES = 8
 FLOAT_BYTES = 4
@@ -23,14 +27,18 @@ class Ledger:
         scores_done: distinct pairs among them.
         trainings_asked: trainings that hypotheses asked for.
         trainings_done: distinct trainings among them.
-        bytes_down: payload sent to clients: each distinct block once per client and round. Buffers
-            of which more than half are zeros travel with their places instead.
+        bytes_down: payload sent to clients: each distinct block once per client and round. Clients
+            hold on to references of their trainings, such as an anchor of an earlier time step,
+            and to blocks that nobody trains, as long as every training names them: these are not
+            sent again. Buffers of which more than half are zeros travel with their places instead.
         parameters_run: parameters of the networks that clients evaluated or trained, each distinct
             block once per client and round.
         bytes_up: payload of the clients' answers.
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
         private: names of blocks that stay with their clients, and are not sent.
+        lasting: names of blocks that nobody trains.
+        held: client and key of blocks that were sent in earlier rounds, and are held since.
     """
 
     exchanges: int = 0
@@ -44,13 +52,23 @@ class Ledger:
     failures: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
-    _sent: set[tuple[str, str]] = field(default_factory=set, repr=False)
+    lasting: frozenset[str] = frozenset()
+    held: frozenset[Held] = frozenset()
+    _holding: dict[str, set[Held]] = field(default_factory=dict, repr=False)
+    _sent: set[Held] = field(default_factory=set, repr=False)
     _sizes: dict[str, int] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, model: Model) -> Ledger:
-        """An empty ledger of an architecture."""
-        return cls(private=frozenset(b.name for b in model.blocks if b.scope == "client"))
+    def of(cls, model: Model, held: frozenset[Held] = frozenset()) -> Ledger:
+        """An empty ledger of an architecture.
+
+        Args:
+            model: the architecture.
+            held: client and key of blocks that were sent in earlier rounds and are held since.
+        """
+        private = frozenset(block.name for block in model.blocks if block.scope == "client")
+        lasting = frozenset(block.name for block in model.blocks if block.held)
+        return cls(private=private, lasting=lasting, held=held)
 
     def ask(self, request: Request) -> None:
         """Count a request of one hypothesis."""
@@ -71,6 +89,7 @@ class Ledger:
             case Train():
                 self.trainings_done += 1
                 self._download(request.client, request.models, models)
+                self._hold(request, models)
                 if request.objective.prior_weight > 0:
                     start = models[request.start]
                     self._send_once(request.client, request.start + ":prior", start.num_parameters)
@@ -122,9 +141,24 @@ class Ledger:
         """Send the blocks of some models; a block that the client has already is not sent again."""
         for key in keys:
             for block in (block for block in models[key].blocks if not block.silent):
-                numbers = self._numbers(block)
-                if self._send_once(client, block.key, numbers):
+                has = (client, block.key) in self.held
+                if self._send_once(client, block.key, 0 if has else self._numbers(block)):
                     self.parameters_run += block.gaussian.mean.numel()
+
+    def _hold(self, request: Train, models: Mapping[str, Posterior]) -> None:
+        """The client holds on to what its training refers to, and to what nobody trains."""
+        held = self._holding.setdefault(request.client, set())
+        for key in request.models:
+            held |= {
+                (request.client, block.key)
+                for block in models[key].blocks
+                if key != request.start or block.name in self.lasting
+            }
+
+    def still_held(self) -> frozenset[Held]:
+        """What clients hold after the round; those that were not trained hold what they did."""
+        unasked = {pair for pair in self.held if pair[0] not in self._holding}
+        return frozenset(unasked.union(*self._holding.values()))
 
     def _numbers(self, block: Block) -> int:
         """Numbers that are sent of a block."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from bcfl.association import Association
-from bcfl.federation.ledger import Ledger
+from bcfl.federation.ledger import Held, Ledger
 from bcfl.federation.method import Method
 from bcfl.history import Snapshot
 from bcfl.hypothesis import Hypothesis, HypothesisSet
@@ -30,6 +30,7 @@ class FederationState:
         directory: what clients have said of themselves.
         scores: what they have said of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
+        held: blocks that they were sent and hold on to, see `bcfl.model.BlockSpec`.
     """
 
     hypotheses: HypothesisSet
@@ -37,6 +38,7 @@ class FederationState:
     directory: Mapping[str, ClientInfo] = field(default_factory=dict)
     scores: Mapping[Request, LossSum] = field(default_factory=dict)
     planned_rounds: int | None = None
+    held: frozenset[Held] = frozenset()
 
     def __repr__(self) -> str:
         return f"FederationState({self.hypotheses!r})"
@@ -132,15 +134,5 @@ def initial_state(
 
 def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:
     """The posteriors with the first one's blocks of global scope, which are one object in all."""
-    if all(spec.scope != "global" for spec in model.blocks):
-        return born
-    first = born[0].blocks
-    return [
-        Posterior(
-            tuple(
-                shared if spec.scope == "global" else own
-                for spec, shared, own in zip(model.blocks, first, posterior.blocks, strict=True)
-            )
-        )
-        for posterior in born
-    ]
+    common = {spec.name: born[0] for spec in model.blocks if spec.scope == "global"}
+    return [posterior.exchanged(common) for posterior in born] if common else born

@@ -12,7 +12,6 @@ from bcfl.hypothesis import Hypothesis
 from bcfl.model import Part
 from bcfl.policies.alone import Alone
 from bcfl.policies.policy import Given, Ranking, RoundContext
-from bcfl.posterior import Posterior
 from bcfl.requests import Objective, Steps, Train
 from bcfl.seeds import derive_seed, lineage_key
 
@@ -95,15 +94,12 @@ def _begun(hypothesis: Hypothesis, context: RoundContext) -> Hypothesis:
         mean, buffers = before.mean(model), before.buffers(model)
         kept[_name(MODEL, context.step - 1, client)] = before
         key = lineage_key(MASKS, before.key)
-        kept[_name(MASKS, context.step - 1, client)] = before.moved(
-            model, key, squared_masks(model, mean), buffers
-        )
+        squared = before.moved(model, key, squared_masks(model, mean), buffers)
+        kept[_name(MASKS, context.step - 1, client)] = before.exchanged({SHARED: squared})
         seed = derive_seed(context.seed, context.round, client, "masks")
         key = lineage_key("restarted", before.key, seed)
         fresh = before.moved(model, key, restarted(model, mean, seed), buffers)
-        shared = zip(model.blocks, before.blocks, fresh.blocks, strict=True)
-        clusters[label] = Posterior(
-            tuple(old if spec.scope == "global" else new for spec, old, new in shared)
-        )
+        common = (spec.name for spec in model.blocks if spec.scope == "global")
+        clusters[label] = fresh.exchanged(dict.fromkeys(common, before))
     state = {**hypothesis.state, "step": context.step}
     return replace(hypothesis, clusters=tuple(clusters), kept=kept, state=state)

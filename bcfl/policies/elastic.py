@@ -23,8 +23,7 @@ class ElasticCluster:
     information of its samples of the step before at the model that it receives, which is then its
     anchor. The information of earlier steps decays. The expectation over labels is exact (the
     diagonal Gauss-Newton matrix). The first time step, and so all of static data, is without a
-    penalty. Clients hold no state here: anchor and information travel, which a client that
-    remembers could save.
+    penalty. The server keeps both and sends them once; clients hold on to them.
 
     Attributes:
         objective: local objective.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bcfl.association import UNSEEN
@@ -70,6 +69,4 @@ def _renewed(cluster: Posterior, known: Posterior, context: RoundContext) -> Pos
     model, mean = context.model, cluster.mean(context.model)
     key = lineage_key("without attention", cluster.key)
     fresh = cluster.moved(model, key, without_attention(model, mean), cluster.buffers(model))
-    chosen = {KNOWLEDGE: known, OWN: fresh}
-    blocks: Sequence[Posterior] = [chosen.get(spec.name, cluster) for spec in model.blocks]
-    return Posterior(tuple(one.blocks[place] for place, one in enumerate(blocks)))
+    return cluster.exchanged({KNOWLEDGE: known, OWN: fresh})

@@ -60,6 +60,7 @@ def assert_same(state, other):
     ]
     assert dict(state.directory) == dict(other.directory)
     assert dict(state.scores) == dict(other.scores)
+    assert state.held == other.held
     assert len(state.history) == len(other.history)
     for old, new in zip(state.history, other.history, strict=True):
         assert old.log_weights.tolist() == new.log_weights.tolist()
@@ -68,7 +69,7 @@ def assert_same(state, other):
             assert mine.serving.tolist() == yours.serving.tolist()
 
 
-@pytest.mark.parametrize("name", ["fedavg", "wecfl", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4"])
+@pytest.mark.parametrize("name", ["fedavg", "wecfl", "wecfl-con-para", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4"])
 def test_a_state_comes_back_bit_for_bit(federation, tmp_path, name):
     state = federation(name).run(3).state
     assert_same(load(save(state, tmp_path)), state)

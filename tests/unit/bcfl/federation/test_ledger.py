@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from bcfl import Objective
 from bcfl.federation import Ledger
+from bcfl.model import BlockSpec
 from bcfl.requests import Describe, Score, Train
 
 
@@ -56,3 +59,35 @@ def test_a_support_test_sends_two_models_down_and_two_numbers_up(sent):
 def test_descriptions_cost_nothing(sent):
     ledger = sent(Describe("a"))
     assert (ledger.bytes_down, ledger.bytes_up) == (0, 0)
+
+
+def test_references_are_sent_once_and_held_while_they_are_named(batch_norm, newborn):
+    models = {key: newborn(batch_norm, seed) for seed, key in enumerate("klmn")}
+    refers = Train("a", "k", Objective(), (("m",),))
+    first = Ledger.of(batch_norm)
+    first.send(refers, models)
+    assert first.bytes_down == 2 * 168
+
+    second = Ledger.of(batch_norm, first.still_held())
+    second.send(Train("a", "l", Objective(), (("m",),)), models)
+    second.send(Train("b", "l", Objective(), (("m",),)), models)
+    assert second.bytes_down == (1 + 2) * 168
+    assert second.parameters_run == 4 * 34
+
+    third = Ledger.of(batch_norm, second.still_held())  # b is absent
+    third.send(Train("a", "l", Objective(), (("n",),)), models)
+    fourth = Ledger.of(batch_norm, third.still_held())
+    for client in "ab":
+        fourth.send(Train(client, "k", Objective(), (("m",),)), models)
+    assert fourth.bytes_down == (2 + 1) * 168
+
+
+def test_blocks_that_nobody_trains_are_held(linear, newborn):
+    still = replace(linear, blocks=(BlockSpec(held=True),))
+    models = {"k": newborn(still, 0)}
+    ledger = Ledger.of(still)
+    ledger.send(Train("a", "k", Objective()), models)
+    again = Ledger.of(still, ledger.still_held())
+    again.send(Train("a", "k", Objective()), models)
+    assert ledger.bytes_down > 0
+    assert again.bytes_down == 0
