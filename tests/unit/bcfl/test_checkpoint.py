@@ -69,7 +69,9 @@ def assert_same(state, other):
             assert mine.serving.tolist() == yours.serving.tolist()
 
 
-@pytest.mark.parametrize("name", ["fedavg", "wecfl", "wecfl-con-para", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4"])
+@pytest.mark.parametrize(
+    "name", ["fedavg", "wecfl", "wecfl-con-para", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4"]
+)
 def test_a_state_comes_back_bit_for_bit(federation, tmp_path, name):
     state = federation(name).run(3).state
     assert_same(load(save(state, tmp_path)), state)

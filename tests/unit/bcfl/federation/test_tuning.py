@@ -27,7 +27,9 @@ def log_loss(run, clients, rule):
     ("name", "count"),
     [("plug-in", 4), ("monte-carlo", 4), ("linearised", 1), ("probit", 4), ("bridge", 4)],
 )
-def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parameter_costs(run, clients, name, count):
+def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parameter_costs(
+    run, clients, name, count
+):
     clients = clients[:count]
     found = run.tuned(clients, PredictionRule(name, num_draws=16), view="test", grid=GRID)
     every = [
