@@ -4,7 +4,7 @@
 labels (S2) and prints, for each, the accuracy at the end of every time step, its mean beside the
 published one (100 rounds for each step there), what is left of earlier steps, and the clusters that
 were used. `--concepts` has the other three: halves of the classes (S1), noise (A1), few samples
-with merged classes (A2). `--orders sequential --rounds 20 --methods c-faacl,fedavg` is a quick look.
+with merged classes (A2). `--orders sequential --rounds 20 --methods c-faacl` is a quick look.
 """
 
 from __future__ import annotations

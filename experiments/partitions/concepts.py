@@ -1,8 +1,9 @@
 """Two ways to see the same samples: what every other client has that the rest have not.
 
 Clients of group 0 see samples as they are. Those of group 1 see labels shifted, noise on their
-inputs, have other classes, or fewer samples with some classes merged; see each concept. Scenarios S1, S2, A1 and A2 of Zhang (2024),
-"Asymmetric clustering in federated continual learning" (FAACL), are made of these.
+inputs, have other classes, or fewer samples with some classes merged; see each concept. Scenarios
+S1, S2, A1 and A2 of Zhang (2024), "Asymmetric clustering in federated continual learning" (FAACL),
+are made of these.
 """
 
 from __future__ import annotations
