@@ -7,12 +7,13 @@ the power prior.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.association import UNSEEN
 from bcfl.hypothesis import Hypothesis
 from bcfl.model import Model
 from bcfl.policies.following import Following
@@ -79,7 +80,14 @@ Weights = Mapping[tuple[str, int], float]
 
 
 class Lending:
-    """What clusters of one hypothesis should borrow; each set of members is weighed once."""
+    """What clusters of one hypothesis should borrow; each set of members is weighed once.
+
+    Gains come from quadratic expansions at a cluster's model, which know nothing of what lies far
+    from it: where a network is sure of its members' samples it has no curvature, and every
+    direction seems free. What the members would lose at the model of the client's own cluster is
+    known. For a convex loss, power p of the way there costs them p of that at most, which is taken
+    off the gain.
+    """
 
     def __init__(
         self, parent: Hypothesis, model: Model, expansions: Expansions, temperature: float
@@ -89,37 +97,45 @@ class Lending:
         self._precisions = [p.double().cpu().numpy() for p in precisions]
         self._expansions = expansions
         self._temperature = temperature
-        self._known: dict[tuple[int, tuple[str, ...]], dict[str, float]] = {}
+        self._known: dict[tuple[int, tuple[str, ...]], Mapping[str, NDArray[np.float64]]] = {}
 
     def weights(self, candidate: Candidate, smallest: float) -> Weights:
         """Weights of at least `smallest`, by client and cluster."""
         found: dict[tuple[str, int], float] = {}
         for index in range(len(self._keys)):
             pairs = zip(candidate.trainings, candidate.feeds[:, index], strict=True)
-            members = tuple(sorted({training.client for training, feed in pairs if feed > 0}))
-            for client, weight in self._of_cluster(index, members).items():
+            members = tuple(
+                sorted({t.client for t, feed in pairs if feed > 0 and t.client in self._expansions})
+            )
+            for client, gains in self._gains(index, members).items():
+                other = candidate.association.label(client)
+                lost = 0.0 if other == UNSEEN else self._lost(index, other, members)
+                weight = expected_power(gains - np.array(POWERS) * lost, POWERS)
                 if weight >= smallest:
                     found[client, index] = weight
         return found
 
-    def _of_cluster(self, index: int, members: tuple[str, ...]) -> dict[str, float]:
-        """Weight of every client that is no member; nobody lends to a cluster without members."""
+    def _gains(self, index: int, members: tuple[str, ...]) -> Mapping[str, NDArray[np.float64]]:
+        """Gain for each power of every client that is no member; no members, nobody lends."""
         if (index, members) not in self._known:
-            own = [
-                self._expansion(client, index) for client in members if client in self._expansions
-            ]
+            own = [self._expansion(client, index) for client in members]
             others = sorted(set(self._expansions) - set(members)) if own else []
-            total = sum(g for g, _ in own), sum(h for _, h in own)
+            total = np.sum([g for g, _ in own], axis=0), np.sum([h for _, h in own], axis=0)
             self._known[index, members] = {
-                client: self._weight(index, total, client)  # type: ignore[arg-type]
+                client: borrowing_gains(
+                    total, self._expansion(client, index), self._precisions[index], POWERS
+                )
                 for client in others
             }
         return self._known[index, members]
 
-    def _weight(self, index: int, own: Expansion, client: str) -> float:
-        other = self._expansion(client, index)
-        gains = borrowing_gains(own, other, self._precisions[index], POWERS)
-        return expected_power(gains, POWERS)
+    def _lost(self, index: int, other: int, members: Sequence[str]) -> float:
+        """Nats that members lose at another cluster's model; 0 where they lose nothing."""
+        here, there = (
+            sum(self._expansions[client][self._keys[place]].log_likelihood for client in members)
+            for place in (index, other)
+        )
+        return max(0.0, here - there) / self._temperature
 
     def _expansion(self, client: str, index: int) -> Expansion:
         one: EvidenceSum = self._expansions[client][self._keys[index]]

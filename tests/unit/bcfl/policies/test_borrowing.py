@@ -41,6 +41,26 @@ def test_a_cluster_borrows_from_clients_that_pull_the_same_way(parent, linear):
     assert weights["b", 0] == pytest.approx(expected_power(gains, powers))
 
 
+def test_what_members_lose_at_the_other_clusters_model_counts_against_borrowing(parent, linear):
+    own, other = (posterior.key for posterior in parent.clusters)
+    powers = np.array((0.0, 0.01, 0.03, 0.1, 0.3, 1.0))
+    pull = np.full(8, 10.0), np.full(8, 4.0)
+    gains = borrowing_gains(pull, pull, np.ones(8), powers)
+    found = []
+    for lost in (-7.0, 0.0, 7.0, 1e4):  # nats that a loses at the model of b's cluster
+        told = expansions(parent, (1, 1, -1))
+        told["a"] = {
+            key: replace(told["a"][key], log_likelihood=-1.0 if key == own else -1.0 - lost)
+            for key in (own, other)
+        }
+        chosen = candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE)
+        lending = Lending(parent, linear, told, 1.0)
+        found.append(lending.weights(chosen, 1e-9).get(("b", 0), 0.0))
+        assert found[-1] == pytest.approx(expected_power(gains - powers * max(0, lost), powers))
+    assert found[0] == found[1] > found[2] > 0.01
+    assert found[3] == 0
+
+
 def test_a_cluster_without_members_borrows_nothing(parent, linear):
     chosen = candidate(parent, {"a": 0, "b": 0, "c": 0}, LAPLACE)
     lending = Lending(parent, linear, expansions(parent, (1, 1, 1)), 1.0)
