@@ -3,10 +3,10 @@
 S0: devices are alike; S1: half of them have the first half of the classes, the others the second;
 S2: half of them see every label shifted by one; A1: half of them see noise; A2: half of them have
 few samples, of slightly other classes. MNIST, 20 devices. The thesis runs 300 rounds of ten local
-epochs; here there are fewer and shorter ones, margins (epsilon) are those of its table B.1 and the
-level is 0.1, as in its program. Its rows of IFCA and FeSEM come from a program that averages one
-device alone and compares models that were never trained; in A1 it gives a test sample the noise of
-a training sample.
+epochs; here there are fewer and shorter ones, margins (epsilon) are those of its table B.1, but for
+A1, and the level is 0.1, as in its program. Its rows of IFCA and FeSEM come from a program that
+averages one device alone and compares models that were never trained; in A1 it gives a test sample
+the noise of a training sample.
 
 `python -m experiments.examples.support --seeds 0,1 --rounds 30`, MNIST in the data directory.
 """
