@@ -17,6 +17,9 @@ from torch import Tensor
 from posteriors.predictive.links import apply_link, temper
 from posteriors.predictive.predictive import Linearised, Predictive, outputs_of_all
 
+TEMPERATURE_SPREAD = 0.5
+"""Deviation of the logarithm of the temperature, beforehand."""
+
 
 @dataclass(frozen=True)
 class TuningGrid:
@@ -121,18 +124,23 @@ def held_out_sums(
 
 
 def choose(sums: HeldOutSums) -> Tuned:
-    """The point of the grid with the lowest log loss, and no lower prior precision than it pays.
+    """The most probable point of the grid, with no lower prior precision than pays.
+
+    Temperatures are log-normal around 1 beforehand, with a deviation of a half: a hundred samples
+    that are all classified rightly ask for none at all, and say nothing of the next mistake.
 
     A wide posterior whose draws are sharpened by a low temperature can equal the plug-in on the
     held-out samples, and be sure of the wrong class, under all of its draws, for a sample that was
-    not among them. So of the prior precisions whose lowest loss is within log(samples) / 2 nats of
-    the lowest of all, which is what a parameter must gain by Schwarz's criterion, the highest is
+    not among them. So of the prior precisions whose best point is within log(samples) / 2 nats of
+    the best of all, which is what a parameter must gain by Schwarz's criterion, the highest is
     taken, at its best temperature.
 
     Raises:
         ValueError: If no log loss is finite.
     """
-    losses = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
+    known = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
+    spread = torch.tensor(sums.grid.temperatures).log() / TEMPERATURE_SPREAD
+    losses = known + spread.to(known).square() / 2
     of_rows = losses.amin(1)
     if not bool(of_rows.isfinite().any()):
         raise ValueError("log_loss must be finite at some point of the grid")
@@ -146,7 +154,7 @@ def choose(sums: HeldOutSums) -> Tuned:
     return Tuned(
         sums.grid.prior_precisions[row],
         sums.grid.temperatures[column],
-        float(losses[row, column]) / sums.num_samples,
+        float(known[row, column]) / sums.num_samples,
         on_edge,
     )
 

@@ -102,13 +102,23 @@ def test_choice_and_its_edge():
 def test_a_low_precision_must_gain_what_a_parameter_costs():
     grid = TuningGrid((1.0, 10.0, 100.0), (0.5, 1.0))
     cost = math.log(50) / 2
-    losses = torch.tensor([[8.0, 10.0], [12.0, 8.0 + 0.99 * cost], [30.0, 8.0 + 1.01 * cost]])
+    losses = torch.tensor([[10.0, 8.0], [12.0, 8.0 + 0.99 * cost], [30.0, 8.0 + 1.01 * cost]])
     tuned = choose(HeldOutSums(grid, losses.double(), 50))
     assert (tuned.prior_precision, tuned.temperature) == (10.0, 1.0)
     losses[1] += cost
     tuned = choose(HeldOutSums(grid, losses.double(), 50))
-    assert (tuned.prior_precision, tuned.temperature) == (1.0, 0.5)
+    assert (tuned.prior_precision, tuned.temperature) == (1.0, 1.0)
     assert tuned.log_loss == pytest.approx(8.0 / 50)
+
+
+def test_a_temperature_far_from_1_must_be_worth_it():
+    grid = TuningGrid((1.0,), (0.25, 1.0))
+    prior = math.log(4) ** 2 / (2 * 0.5**2)  # log-normal around 1, deviation a half
+    for gain, temperature in ((0.99 * prior, 1.0), (1.01 * prior, 0.25)):
+        losses = torch.tensor([[20.0 - gain, 20.0]]).double()
+        tuned = choose(HeldOutSums(grid, losses, 50))
+        assert tuned.temperature == temperature
+        assert tuned.log_loss == pytest.approx(float(losses[0, int(temperature)]) / 50)
 
 
 def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
