@@ -44,7 +44,8 @@ class Choice:
             on a GPU only, records the steps of `batched` and replays them; `processes`, on the CPU
             only, is several loops at one time; `auto` is whichever of the first three suits model
             and device.
-        memory: bytes for the work beside data and models; None takes what suits the device.
+        memory: bytes for the work beside data and models, of executors that work on many problems
+            side by side; None takes what suits the device.
         workers: processes of `processes`; None is one for each processor that may be used.
         arithmetic: `full`; `tf32` or `bfloat16` are faster where the device has units for them, and
             less exact.
@@ -63,6 +64,11 @@ class Choice:
             raise ValueError(
                 f"workers is for executor 'processes' alone, got workers {self.workers} with "
                 f"executor {self.name!r}"
+            )
+        if self.memory is not None and self.name in ("loop", "processes"):
+            raise ValueError(
+                f"memory is for executors that work on many problems side by side, got memory "
+                f"{self.memory} with executor {self.name!r}"
             )
         arithmetic_named(self.arithmetic)
 

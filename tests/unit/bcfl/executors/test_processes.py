@@ -170,6 +170,9 @@ def test_the_choice_has_its_limits(linear, clients):
             Choice("processes", workers=bad)
     with pytest.raises(ValueError, match=r"workers is for .*'processes' alone, .* 2 with .*'auto'"):
         Choice(workers=2)
+    for name in ("loop", "processes"):
+        with pytest.raises(ValueError, match=rf"memory is for .* side by side, .* 5 .*'{name}'"):
+            Choice(name, memory=5)
 
 
 def test_a_pool_that_broke_in_any_way_is_given_up():
