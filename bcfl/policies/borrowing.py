@@ -85,60 +85,79 @@ class Lending:
     Gains come from quadratic expansions at a cluster's model, which know nothing of what lies far
     from it: where a network is sure of its members' samples it has no curvature, and every
     direction seems free. What the members would lose at the model of the client's own cluster is
-    known. For a convex loss, power p of the way there costs them p of that at most, which is taken
-    off the gain.
+    known. For a convex loss, a share of the way there costs them that share of it at most, which is
+    taken off the gain. With power p the client's samples are p n of (members' samples + p n), and
+    pull the model as far; the share is p at least, since others lend beside it.
     """
 
     def __init__(
         self, parent: Hypothesis, model: Model, expansions: Expansions, temperature: float
     ) -> None:
-        self._keys = [posterior.key for posterior in parent.clusters]
-        precisions = [posterior.prior_precision(model) for posterior in parent.clusters]
-        self._precisions = [p.double().cpu().numpy() for p in precisions]
+        self._parent = parent
+        self._precisions = {
+            cluster.key: cluster.prior_precision(model).double().cpu().numpy()
+            for cluster in parent.clusters
+        }
         self._expansions = expansions
         self._temperature = temperature
-        self._known: dict[tuple[int, tuple[str, ...]], Mapping[str, NDArray[np.float64]]] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], Mapping[str, NDArray[np.float64]]] = {}
 
     def weights(self, candidate: Candidate, smallest: float) -> Weights:
-        """Weights of at least `smallest`, by client and cluster."""
+        """Weights of at least `smallest`, by client and cluster.
+
+        Clusters that do not continue one of the parent's, which nobody was asked about, borrow
+        nothing.
+        """
         found: dict[tuple[str, int], float] = {}
-        for index in range(len(self._keys)):
+        keys = [origin.posterior(self._parent).key for origin in candidate.origins]
+        for index, key in enumerate(keys):
             pairs = zip(candidate.trainings, candidate.feeds[:, index], strict=True)
-            members = tuple(
-                sorted({t.client for t, feed in pairs if feed > 0 and t.client in self._expansions})
-            )
-            for client, gains in self._gains(index, members).items():
-                other = candidate.association.label(client)
-                lost = 0.0 if other == UNSEEN else self._lost(index, other, members)
-                weight = expected_power(gains - np.array(POWERS) * lost, POWERS)
+            fed = {training.client for training, feed in pairs if feed > 0}
+            members = tuple(sorted(fed & set(self._expansions)))
+            for client, gains in self._gains(key, members).items():
+                label = candidate.association.label(client)
+                other = key if label == UNSEEN else keys[label]
+                price = self._way(key, client, members) * self._lost(key, other, members)
+                weight = expected_power(gains - price, POWERS)
                 if weight >= smallest:
                     found[client, index] = weight
         return found
 
-    def _gains(self, index: int, members: tuple[str, ...]) -> Mapping[str, NDArray[np.float64]]:
+    def _gains(self, key: str, members: tuple[str, ...]) -> Mapping[str, NDArray[np.float64]]:
         """Gain for each power of every client that is no member; no members, nobody lends."""
-        if (index, members) not in self._known:
-            own = [self._expansion(client, index) for client in members]
-            others = sorted(set(self._expansions) - set(members)) if own else []
+        if not members or key not in self._precisions:
+            return {}
+        if (key, members) not in self._known:
+            own = [self._expansion(client, key) for client in members]
             total = np.sum([g for g, _ in own], axis=0), np.sum([h for _, h in own], axis=0)
-            self._known[index, members] = {
+            self._known[key, members] = {
                 client: borrowing_gains(
-                    total, self._expansion(client, index), self._precisions[index], POWERS
+                    total, self._expansion(client, key), self._precisions[key], POWERS
                 )
-                for client in others
+                for client in sorted(set(self._expansions) - set(members))
             }
-        return self._known[index, members]
+        return self._known[key, members]
 
-    def _lost(self, index: int, other: int, members: Sequence[str]) -> float:
+    def _lost(self, key: str, other: str, members: Sequence[str]) -> float:
         """Nats that members lose at another cluster's model; 0 where they lose nothing."""
+        if other not in self._precisions:
+            return 0.0
         here, there = (
-            sum(self._expansions[client][self._keys[place]].log_likelihood for client in members)
-            for place in (index, other)
+            sum(self._expansions[client][model].log_likelihood for client in members)
+            for model in (key, other)
         )
         return max(0.0, here - there) / self._temperature
 
-    def _expansion(self, client: str, index: int) -> Expansion:
-        one: EvidenceSum = self._expansions[client][self._keys[index]]
+    def _way(self, key: str, client: str, members: Sequence[str]) -> NDArray[np.float64]:
+        """(powers,) share of the way to a client's optimum, at most, that a cluster is pulled."""
+        powers = np.array(POWERS)
+        own = sum(self._expansions[member][key].num_samples for member in members)
+        lent = powers * self._expansions[client][key].num_samples
+        share: NDArray[np.float64] = np.maximum(powers, lent / np.maximum(own + lent, 1))
+        return share
+
+    def _expansion(self, client: str, key: str) -> Expansion:
+        one: EvidenceSum = self._expansions[client][key]
         parts: list[NDArray[np.float64]] = [
             part.double().cpu().numpy() / self._temperature
             for part in (one.gradient, one.curvature)

@@ -7,6 +7,7 @@ import torch
 from bcfl import Aggregation, Association, Hypothesis, Objective
 from bcfl.policies import LikelihoodAssociation, Ranking, candidate
 from bcfl.policies.borrowing import BorrowingClusters, Lending, with_borrowed
+from bcfl.policies.policy import Given
 from bcfl.policies.power_prior import borrowing_gains, expected_power
 from bcfl.requests import EvidenceSum, Trained
 
@@ -59,6 +60,43 @@ def test_what_members_lose_at_the_other_clusters_model_counts_against_borrowing(
         assert found[-1] == pytest.approx(expected_power(gains - powers * max(0, lost), powers))
     assert found[0] == found[1] > found[2] > 0.01
     assert found[3] == 0
+
+
+def test_many_samples_pull_further_than_their_power(parent, linear):
+    own, other = (posterior.key for posterior in parent.clusters)
+    pull = np.full(8, 10.0), np.full(8, 4.0)
+    powers = np.array((0.0, 0.01, 0.03, 0.1, 0.3, 1.0))
+    gains = borrowing_gains(pull, pull, np.ones(8), powers)
+    told = expansions(parent, (1, 1, -1))
+    told["a"] = {
+        key: replace(told["a"][key], log_likelihood=-1.0 if key == own else -8.0)
+        for key in (own, other)
+    }
+    told["b"] = {key: replace(told["b"][key], num_samples=500) for key in (own, other)}
+    lending = Lending(parent, linear, told, 1.0)
+    found = lending.weights(candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE), 1e-9)
+    share = np.maximum(powers, powers * 500 / (5 + powers * 500))
+    assert found["b", 0] == pytest.approx(expected_power(gains - 7.0 * share, powers))
+
+
+def test_clusters_are_followed_through_their_origins(parent, linear, newborn):
+    told = expansions(parent, (1, 1, -1))
+    told["a"][parent.clusters[1].key] = replace(
+        told["a"][parent.clusters[1].key], log_likelihood=-9.0
+    )
+    lending = Lending(parent, linear, told, 1.0)
+    plain = candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE)
+    swapped = replace(
+        plain,
+        association=Association(NAMES, np.array([1, 0, 0]), 2),
+        feeds=plain.feeds[:, ::-1],
+        origins=plain.origins[::-1],
+    )
+    straight, turned = lending.weights(plain, 0.01), lending.weights(swapped, 0.01)
+    assert straight
+    assert turned == {(client, 1 - index): w for (client, index), w in straight.items()}
+    fresh = replace(plain, origins=(plain.origins[0], Given(newborn(linear, 5))))
+    assert {index for _, index in lending.weights(fresh, 1e-9)} <= {0}
 
 
 def test_a_cluster_without_members_borrows_nothing(parent, linear):
