@@ -48,7 +48,7 @@ class StateWriter:
             "scores": [
                 [asdict(request), asdict(answer)] for request, answer in state.scores.items()
             ],
-            "held": sorted(map(list, state.held)),
+            "cached": sorted(map(list, state.cached)),
         }
         tables = {name: items for name, items in self._items.items() if name != "tensors"}
         return kept | {"tables": tables}
@@ -189,7 +189,7 @@ class StateReader:
             },
             dict(_score(*row) for row in structure["scores"]),
             structure.get("planned_rounds"),
-            frozenset((client, key) for client, key in structure.get("held", [])),
+            frozenset((client, key) for client, key in structure.get("cached", [])),
         )
 
     def _hypothesis(

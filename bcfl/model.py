@@ -32,13 +32,13 @@ class BlockSpec:
         scope: `cluster` blocks differ between clusters; a `global` block is one for all clusters; a
             `client` block belongs to the one client of a cluster, which keeps it: nobody sends it.
         prefixes: parameters whose name starts with one of these belong to the block.
-        held: nobody trains it, and clients hold on to what they were sent of it.
+        frozen: nobody trains it; clients keep what they were sent of it.
     """
 
     name: str = "model"
     scope: Scope = "cluster"
     prefixes: tuple[str, ...] = ("",)
-    held: bool = False
+    frozen: bool = False
 
     def __post_init__(self) -> None:
         if self.scope not in get_args(Scope):

@@ -85,7 +85,7 @@ def transferring(model: Model, slots: int = 10) -> Model:
         BlockSpec(SHARED, "global", shared),
         BlockSpec(ADAPTIVE, "client", adaptive),
         BlockSpec(OWN, "client", own),
-        BlockSpec(KNOWLEDGE, "global", known, held=True),
+        BlockSpec(KNOWLEDGE, "global", known, frozen=True),
     )
     return replace(model, name=f"transferring-{model.name}", build=build, blocks=parts)
 

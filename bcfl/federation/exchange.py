@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from bcfl.executors import Executor, Outcome
-from bcfl.federation.ledger import Held, Ledger
+from bcfl.federation.ledger import Cached, Ledger
 from bcfl.federation.validation import checked
 from bcfl.model import Model
 from bcfl.posterior import Posterior
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 class RoundExchange:
     """The server's side of one round's conversation; forgotten when the round ends.
 
-    What is `remembered` of earlier rounds is not asked again, and what is `held` not sent again.
+    What is `remembered` of earlier rounds is not asked again, and what is `cached` not sent again.
 
     Attributes:
         ledger: what the conversation cost.
@@ -31,9 +31,9 @@ class RoundExchange:
         model: Model,
         round: int,
         remembered: Mapping[Request, Any] | None = None,
-        held: frozenset[Held] = frozenset(),
+        cached: frozenset[Cached] = frozenset(),
     ) -> None:
-        self.ledger = Ledger.of(model, held)
+        self.ledger = Ledger.of(model, cached)
         self._executor = executor
         self._model = model
         self._round = round

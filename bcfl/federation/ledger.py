@@ -10,8 +10,8 @@ from bcfl.model import Model, Slot
 from bcfl.posterior import Block, Posterior
 from bcfl.requests import Describe, Request, Score, Train, Trained
 
-Held: TypeAlias = tuple[str, str]
-"""A client, and the key of a block that it was sent."""
+Cached: TypeAlias = tuple[str, str]
+"""A client, and the key of a block that it keeps."""
 
 NUMBER_BYTES = 8
 FLOAT_BYTES = 4
@@ -28,17 +28,17 @@ class Ledger:
         trainings_asked: trainings that hypotheses asked for.
         trainings_done: distinct trainings among them.
         bytes_down: payload sent to clients: each distinct block once per client and round. Clients
-            hold on to references of their trainings, such as an anchor of an earlier time step,
-            and to blocks that nobody trains, as long as every training names them: these are not
-            sent again. Buffers of which more than half are zeros travel with their places instead.
+            keep the references of a training that they did, such as an anchor of an earlier time
+            step, and its frozen blocks, until they do trainings without them: these are not sent
+            again. Buffers of which more than half are zeros travel with their places instead.
         parameters_run: parameters of the networks that clients evaluated or trained, each distinct
             block once per client and round.
         bytes_up: payload of the clients' answers.
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
         private: names of blocks that stay with their clients, and are not sent.
-        lasting: names of blocks that nobody trains.
-        held: client and key of blocks that were sent in earlier rounds, and are held since.
+        frozen: names of blocks that nobody trains.
+        cached: client and key of blocks that were sent in earlier rounds, and are kept since.
     """
 
     exchanges: int = 0
@@ -52,23 +52,24 @@ class Ledger:
     failures: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
-    lasting: frozenset[str] = frozenset()
-    held: frozenset[Held] = frozenset()
-    _holding: dict[str, set[Held]] = field(default_factory=dict, repr=False)
-    _sent: set[Held] = field(default_factory=set, repr=False)
+    frozen: frozenset[str] = frozenset()
+    cached: frozenset[Cached] = frozenset()
+    _named: dict[Train, set[Cached]] = field(default_factory=dict, repr=False)
+    _caching: dict[str, set[Cached]] = field(default_factory=dict, repr=False)
+    _sent: set[Cached] = field(default_factory=set, repr=False)
     _sizes: dict[str, int] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, model: Model, held: frozenset[Held] = frozenset()) -> Ledger:
+    def of(cls, model: Model, cached: frozenset[Cached] = frozenset()) -> Ledger:
         """An empty ledger of an architecture.
 
         Args:
             model: the architecture.
-            held: client and key of blocks that were sent in earlier rounds and are held since.
+            cached: client and key of blocks that were sent in earlier rounds, and are kept since.
         """
         private = frozenset(block.name for block in model.blocks if block.scope == "client")
-        lasting = frozenset(block.name for block in model.blocks if block.held)
-        return cls(private=private, lasting=lasting, held=held)
+        frozen = frozenset(block.name for block in model.blocks if block.frozen)
+        return cls(private=private, frozen=frozen, cached=cached)
 
     def ask(self, request: Request) -> None:
         """Count a request of one hypothesis."""
@@ -89,7 +90,7 @@ class Ledger:
             case Train():
                 self.trainings_done += 1
                 self._download(request.client, request.models, models)
-                self._hold(request, models)
+                self._named[request] = self._to_keep(request, models)
                 if request.objective.prior_weight > 0:
                     start = models[request.start]
                     self._send_once(request.client, request.start + ":prior", start.num_parameters)
@@ -108,6 +109,7 @@ class Ledger:
         layout = model.layout
         match request:
             case Train():
+                self._caching.setdefault(request.client, set()).update(self._named.get(request, ()))
                 self.bytes_up += self._trained(request, model, answer) + NUMBER_BYTES
             case Score(statistic="support"):
                 self.bytes_up += 2 * NUMBER_BYTES
@@ -141,24 +143,24 @@ class Ledger:
         """Send the blocks of some models; a block that the client has already is not sent again."""
         for key in keys:
             for block in (block for block in models[key].blocks if not block.silent):
-                has = (client, block.key) in self.held
+                has = (client, block.key) in self.cached
                 if self._send_once(client, block.key, 0 if has else self._numbers(block)):
                     self.parameters_run += block.gaussian.mean.numel()
 
-    def _hold(self, request: Train, models: Mapping[str, Posterior]) -> None:
-        """The client holds on to what its training refers to, and to what nobody trains."""
-        held = self._holding.setdefault(request.client, set())
-        for key in request.models:
-            held |= {
-                (request.client, block.key)
-                for block in models[key].blocks
-                if key != request.start or block.name in self.lasting
-            }
+    def _to_keep(self, request: Train, models: Mapping[str, Posterior]) -> set[Cached]:
+        """What a client keeps of a training: its references, and blocks that nobody trains."""
+        references = {key for keys in request.references for key in keys}
+        return {
+            (request.client, block.key)
+            for key in request.models
+            for block in models[key].blocks
+            if key in references or block.name in self.frozen
+        }
 
-    def still_held(self) -> frozenset[Held]:
-        """What clients hold after the round; those that were not trained hold what they did."""
-        unasked = {pair for pair in self.held if pair[0] not in self._holding}
-        return frozenset(unasked.union(*self._holding.values()))
+    def cached_after(self) -> frozenset[Cached]:
+        """What clients keep after the round; those that trained nothing keep what they had."""
+        others = {pair for pair in self.cached if pair[0] not in self._caching}
+        return frozenset(others.union(*self._caching.values()))
 
     def _numbers(self, block: Block) -> int:
         """Numbers that are sent of a block."""

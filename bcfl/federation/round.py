@@ -100,7 +100,7 @@ def server_round(
     round = state.round
     everyone = state.hypotheses.best.association.clients
     renewed = setting.schedule is not None and setting.begins(round)
-    talk = RoundExchange(executor, model, round, state.scores, state.held)
+    talk = RoundExchange(executor, model, round, state.scores, state.cached)
     asked = participants(everyone, setting.participation, setting.seed, round)
     known = {} if renewed else state.directory
     directory = {**known, **talk.drive(_describe(asked, known))}
@@ -127,7 +127,7 @@ def server_round(
         history=(*state.history, snapshot),
         directory=directory,
         scores=lasting,
-        held=ledger.still_held(),
+        cached=ledger.cached_after(),
     )
     return after, record
 

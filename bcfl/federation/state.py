@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from bcfl.association import Association
-from bcfl.federation.ledger import Held, Ledger
+from bcfl.federation.ledger import Cached, Ledger
 from bcfl.federation.method import Method
 from bcfl.history import Snapshot
 from bcfl.hypothesis import Hypothesis, HypothesisSet
@@ -30,7 +30,7 @@ class FederationState:
         directory: what clients have said of themselves.
         scores: what they have said of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
-        held: blocks that they were sent and hold on to, see `bcfl.model.BlockSpec`.
+        cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
     """
 
     hypotheses: HypothesisSet
@@ -38,7 +38,7 @@ class FederationState:
     directory: Mapping[str, ClientInfo] = field(default_factory=dict)
     scores: Mapping[Request, LossSum] = field(default_factory=dict)
     planned_rounds: int | None = None
-    held: frozenset[Held] = frozenset()
+    cached: frozenset[Cached] = frozenset()
 
     def __repr__(self) -> str:
         return f"FederationState({self.hypotheses!r})"

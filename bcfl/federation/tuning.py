@@ -25,7 +25,9 @@ def tuned(
     held_out: Sequence[tuple[Mapping[Posterior, float], View]],
     grid: TuningGrid = GRID,
 ) -> PredictionRule:
-    """The rule with the prior precision and temperature of the lowest held-out log loss.
+    """The rule with the prior precision and temperature that held-out samples ask for.
+
+    See `posteriors.predictive.choose`.
 
     Args:
         rule: says which predictive; a `plug-in` has no use for a prior precision.

@@ -55,6 +55,12 @@ def main(
     concepts: tuple[str, ...] = ("s2",),
 ) -> None:
     """Run what was not run yet, and print two tables for each pair of concepts and each order."""
+    for concept, order in product(concepts, orders):
+        if (concept, order) not in PUBLISHED:
+            raise ValueError(
+                f"concepts must be of {', '.join(CONCEPTS)} and orders of {', '.join(ORDERS)}, "
+                f"got {concept!r}, {order!r}"
+            )
     screen, out = Console(stderr=True), Console(width=250)
     for concept, order in product(concepts, orders):
         published = PUBLISHED[concept, order]

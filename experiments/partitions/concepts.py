@@ -41,14 +41,14 @@ class Concept:
     keeps: Callable[[Targets, int], NDArray[np.bool_]] | None = None
     share: float = 1.0
 
-    def held(self, rows: Indices, targets: Targets, group: int, split: Split) -> Indices:
+    def kept_rows(self, rows: Indices, targets: Targets, group: int, split: Split) -> Indices:
         """(rows,) of a data set that a client of a group holds, of those that are dealt to it.
 
         Args:
             rows: what is dealt to the client.
             targets: (rows,) classes of these.
             group: 0 or 1.
-            split: how many samples a client has at most, and at least.
+            split: how many samples a client has at most; a share has its `min_samples` too.
         """
         if self.keeps is not None:
             rows = rows[self.keeps(targets, group)]

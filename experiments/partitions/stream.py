@@ -77,9 +77,8 @@ def stream(
     pieces = []
     for step in range(steps):
         rows, groups = shares[step::steps], plan[:, step].tolist()
-        rows = [
-            made.held(r, dataset.targets[r], g, split) for r, g in zip(rows, groups, strict=True)
-        ]
+        dealt = zip(rows, groups, strict=True)
+        rows = [made.kept_rows(r, dataset.targets[r], group, split) for r, group in dealt]
         steady = Assembly(f"{concept} stream", seed, split, _AtStep(made, step))
         pieces.append(steady.build(dataset, rows, groups))
     return _joined(pieces, plan, len(dataset))

@@ -99,7 +99,7 @@ def merged_classes(
     concept = Concept(merged_labels, share=small_share)
     groups = [client % 2 for client in range(clients)]
     shares = [
-        concept.held(rows, dataset.targets[rows], group, split)
+        concept.kept_rows(rows, dataset.targets[rows], group, split)
         for rows, group in zip(shares, groups, strict=True)
     ]
     return Assembly("merged-classes", seed, split, merged_labels).build(dataset, shares, groups)

@@ -1,7 +1,7 @@
 """Prior precision and softmax temperature from held-out samples, of which only sums are shared.
 
 A unit prior precision makes every Laplace predictive far too uncertain. Each data holder turns its
-held-out samples into sums of log losses on a grid; added up, they give the best values for all.
+held-out samples into sums of log losses on a grid; added up, they say which values suit all.
 """
 
 from __future__ import annotations
@@ -76,11 +76,12 @@ class Tuned:
     """The best values of a grid.
 
     Attributes:
-        prior_precision: Best prior precision.
-        temperature: Best softmax temperature, together with that precision.
+        prior_precision: Chosen prior precision, see `choose`.
+        temperature: Chosen softmax temperature.
         log_loss: Average held-out log loss there, nats per sample.
-        on_edge: Whether a value is the first or last of an axis of several, so that a wider grid
-            might do better.
+        on_edge: Whether the temperature is the first or last of several, or the prior precision the
+            first of several, so that a wider grid might do better. Above the last precision is
+            only the plug-in.
     """
 
     prior_precision: float
@@ -127,17 +128,20 @@ def choose(sums: HeldOutSums) -> Tuned:
     """The most probable point of the grid, with no lower prior precision than pays.
 
     Temperatures are log-normal around 1 beforehand, with a deviation of a half: a hundred samples
-    that are all classified rightly ask for none at all, and say nothing of the next mistake.
+    that are all classified rightly favour a temperature towards 0, and say nothing of the next
+    mistake.
 
     A wide posterior whose draws are sharpened by a low temperature can equal the plug-in on the
     held-out samples, and be sure of the wrong class, under all of its draws, for a sample that was
     not among them. So of the prior precisions whose best point is within log(samples) / 2 nats of
-    the best of all, which is what a parameter must gain by Schwarz's criterion, the highest is
-    taken, at its best temperature.
+    the best of all, a tolerance as large as what Schwarz's criterion asks of a parameter, the
+    highest is taken, at its best temperature.
 
     Raises:
-        ValueError: If no log loss is finite.
+        ValueError: If there is no sample, or no log loss is finite.
     """
+    if sums.num_samples < 1:
+        raise ValueError(f"num_samples must be at least 1 to tune with, got {sums.num_samples}")
     known = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
     spread = torch.tensor(sums.grid.temperatures).log() / TEMPERATURE_SPREAD
     losses = known + spread.to(known).square() / 2
@@ -147,10 +151,8 @@ def choose(sums: HeldOutSums) -> Tuned:
     enough = of_rows <= of_rows.min() + math.log(sums.num_samples) / 2
     row = int(enough.nonzero().max())
     column = int(losses[row].argmin())
-    on_edge = any(
-        count > 1 and place in (0, count - 1)
-        for place, count in zip((row, column), losses.shape, strict=True)
-    )
+    rows, columns = losses.shape
+    on_edge = (columns > 1 and column in (0, columns - 1)) or (rows > 1 and row == 0)
     return Tuned(
         sums.grid.prior_precisions[row],
         sums.grid.temperatures[column],

@@ -38,6 +38,13 @@ def test_last_rounds_of_time_steps():
     assert continual.last_rounds(Schedule(3, 7)) == [2, 4, 6]
 
 
+def test_unknown_concepts_and_orders_are_named(tmp_path):
+    sizes = run_tables.Sizes(("fedavg",), (0,), 6, tmp_path / "runs")
+    for concept, order in (("S1", "sequential"), ("s2", "random")):
+        with pytest.raises(ValueError, match=r"concepts must be of s1, s2, a1, a2 and orders of"):
+            continual.main(sizes, (order,), (concept,))
+
+
 def test_tables_of_a_small_stream(tmp_path, monkeypatch, capsys):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)

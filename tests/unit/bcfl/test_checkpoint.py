@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Federation, HypothesisSet, Objective
+from bcfl import ClientData, Federation, HypothesisSet, Objective
 from bcfl.checkpoint import CheckpointError, load, newest, save
 from bcfl.methods import Settings, build
 
@@ -60,7 +60,7 @@ def assert_same(state, other):
     ]
     assert dict(state.directory) == dict(other.directory)
     assert dict(state.scores) == dict(other.scores)
-    assert state.held == other.held
+    assert state.cached == other.cached
     assert len(state.history) == len(other.history)
     for old, new in zip(state.history, other.history, strict=True):
         assert old.log_weights.tolist() == new.log_weights.tolist()
@@ -83,6 +83,23 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(federation, tmp_path, na
     half = federation(name, participation=0.75).run(2).state
     resumed = federation(name, participation=0.75).run(4, state=load(save(half, tmp_path))).state
     assert_same(resumed, whole)
+
+
+def test_what_clients_keep_is_not_sent_again_after_a_checkpoint(linear, clients, tmp_path):
+    def again(rounds, state=None):
+        method = build("ewc", Settings(2, Objective(3, 4)))
+        streams = [
+            ClientData(c.client, {**c.views, "train:1": c.views["train"]}, c.group) for c in clients
+        ]
+        run = Federation(streams, linear, method, seed=3)
+        return run.run(rounds, planned_rounds=6, state=state)
+
+    whole, half = again(6), again(5)
+    assert half.state.cached
+    resumed = again(6, load(save(half.state, tmp_path)))
+    assert_same(resumed.state, whole.state)
+    sent = [run.records[-1].ledger.bytes_down for run in (whole, resumed)]
+    assert sent[0] == sent[1] == whole.records[0].ledger.bytes_down
 
 
 def test_global_blocks_stay_shared(federation, tmp_path, shared_body):

@@ -61,33 +61,59 @@ def test_descriptions_cost_nothing(sent):
     assert (ledger.bytes_down, ledger.bytes_up) == (0, 0)
 
 
-def test_references_are_sent_once_and_held_while_they_are_named(batch_norm, newborn):
+@pytest.fixture
+def rounds(batch_norm, newborn):
+    """Ledgers of rounds in which clients do some trainings, or do not answer."""
     models = {key: newborn(batch_norm, seed) for seed, key in enumerate("klmn")}
-    refers = Train("a", "k", Objective(), (("m",),))
-    first = Ledger.of(batch_norm)
-    first.send(refers, models)
-    assert first.bytes_down == 2 * 168
 
-    second = Ledger.of(batch_norm, first.still_held())
-    second.send(Train("a", "l", Objective(), (("m",),)), models)
-    second.send(Train("b", "l", Objective(), (("m",),)), models)
+    def of(before, *trainings, silent=()):
+        cached = frozenset() if before is None else before.cached_after()
+        ledger = Ledger.of(batch_norm, cached)
+        for training in trainings:
+            ledger.send(training, models)
+            if training.client not in silent:
+                ledger.receive(training, batch_norm)
+        return ledger
+
+    return of
+
+
+def refers(client, start, *references):
+    return Train(client, start, Objective(), (references,))
+
+
+def test_references_are_sent_once_and_kept_while_they_are_named(rounds):
+    first = rounds(None, refers("a", "k", "m"))
+    second = rounds(first, refers("a", "l", "m"), refers("b", "l", "m"))
+    third = rounds(second, refers("a", "l", "n"))  # b is absent
+    fourth = rounds(third, refers("a", "k", "m"), refers("b", "k", "m"))
+    assert first.bytes_down == 2 * 168
     assert second.bytes_down == (1 + 2) * 168
     assert second.parameters_run == 4 * 34
-
-    third = Ledger.of(batch_norm, second.still_held())  # b is absent
-    third.send(Train("a", "l", Objective(), (("n",),)), models)
-    fourth = Ledger.of(batch_norm, third.still_held())
-    for client in "ab":
-        fourth.send(Train(client, "k", Objective(), (("m",),)), models)
     assert fourth.bytes_down == (2 + 1) * 168
 
 
-def test_blocks_that_nobody_trains_are_held(linear, newborn):
-    still = replace(linear, blocks=(BlockSpec(held=True),))
-    models = {"k": newborn(still, 0)}
+def test_a_model_that_is_start_and_reference_is_kept(rounds):
+    first = rounds(None, refers("a", "k", "k"))
+    assert first.bytes_down == 168
+    assert rounds(first, refers("a", "l", "k")).bytes_down == 168
+
+
+def test_who_does_not_answer_keeps_what_it_had(rounds):
+    first = rounds(None, refers("a", "k", "m"))
+    second = rounds(first, refers("a", "l", "n"), silent="a")
+    third = rounds(second, refers("a", "k", "m"))
+    assert third.bytes_down == 168
+    assert rounds(second, refers("a", "k", "n")).bytes_down == 2 * 168
+
+
+def test_blocks_that_nobody_trains_are_kept(linear, newborn):
+    still = replace(linear, blocks=(BlockSpec(frozen=True),))
+    models, training = {"k": newborn(still, 0)}, Train("a", "k", Objective())
     ledger = Ledger.of(still)
-    ledger.send(Train("a", "k", Objective()), models)
-    again = Ledger.of(still, ledger.still_held())
-    again.send(Train("a", "k", Objective()), models)
+    ledger.send(training, models)
+    ledger.receive(training, still)
+    again = Ledger.of(still, ledger.cached_after())
+    again.send(training, models)
     assert ledger.bytes_down > 0
     assert again.bytes_down == 0

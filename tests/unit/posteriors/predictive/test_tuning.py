@@ -137,6 +137,8 @@ def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
     assert choose(sums).prior_precision == 2.0
     with pytest.raises(ValueError, match="log_loss must be finite at some point"):
         choose(HeldOutSums(grid, torch.full((2, 1), math.inf), 1))
+    with pytest.raises(ValueError, match="num_samples must be at least 1 to tune with, got 0"):
+        choose(HeldOutSums(grid, torch.zeros(2, 1), 0))
 
 
 def test_bad_grids_and_data_are_named():
