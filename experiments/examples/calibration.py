@@ -58,15 +58,29 @@ def setup_of(name: str, asked: argparse.Namespace) -> Setup:
     return Setup(replace(found, federation=rules, model=model, data=data), asked.device)
 
 
-def found(setup: Setup, seed: int, methods: Sequence[str], rounds: Sequence[int]) -> Found:
-    """Scores by rounds, method and kind of prediction, for one draw of the clients."""
+def found(
+    setup: Setup,
+    seed: int,
+    methods: Sequence[str],
+    rounds: Sequence[int],
+    kinds: Sequence[PredictiveName] = POSTERIOR,
+) -> Found:
+    """Scores by rounds, method and kind of prediction, for one draw of the clients.
+
+    Args:
+        setup: the scenario.
+        seed: of the draw.
+        methods: names.
+        rounds: after which to predict.
+        kinds: of prediction beside the plug-in, for methods with posteriors.
+    """
     return {
         (trial.run.state.round, name, label): scores(trial.outcomes(rule), trial.parts("all"))[
             "all"
         ]
         for name in methods
         for trial in trials(setup, Pair(name, seed), rounds)
-        for label, rule in rules(trial, curved=name.startswith("bcfl"))
+        for label, rule in rules(trial, kinds if name.startswith("bcfl") else ())
     }
 
 
@@ -80,9 +94,10 @@ def trials(setup: Setup, pair: Pair, rounds: Sequence[int]) -> Iterator[Trial]:
         yield Trial(run, federation.data, pair.seed)
 
 
-def rules(trial: Trial, *, curved: bool) -> Iterator[tuple[str, PredictionRule]]:
+def rules(trial: Trial, kinds: Sequence[PredictiveName]) -> Iterator[tuple[str, PredictionRule]]:
     """Each kind of prediction, as it is and tuned; the plain softmax comes first."""
-    for kind in ("plug-in", *(POSTERIOR if curved else ())):
+    names: tuple[PredictiveName, ...] = ("plug-in", *kinds)
+    for kind in names:
         rule = PredictionRule(kind, num_draws=DRAWS)
         if kind in ("plug-in", "probit"):  # plain, draws say the same as `probit` or less
             yield kind, rule
@@ -142,6 +157,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--scenario", action="append", help="may be repeated; two kinds of digits")
     parser.add_argument("--rounds", default=",".join(map(str, ROUNDS)), help="such as 5,40,150")
     parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--predictives", default=",".join(POSTERIOR), help="%(default)s")
     parser.add_argument("--posterior", default="laplace-diag", help="local one, see the README")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--data-dir")
@@ -154,11 +170,14 @@ def main(words: Sequence[str] | None = None) -> None:
     asked, console = parsed(words), Console(soft_wrap=True, markup=False)
     stops, names = [int(text) for text in asked.rounds.split(",")], asked.methods.split(",")
     setups = {n: setup_of(n, asked) for n in asked.scenario or SCENARIOS}
+    kinds: list[PredictiveName] = [
+        PredictionRule(kind).predictive for kind in asked.predictives.split(",")
+    ]
     every: dict[str, dict[int, Found]] = {name: {} for name in setups}
     texts: dict[str, str] = {}
     for seed, (name, setup) in product(range(asked.seeds), setups.items()):
         draws = every[name]
-        draws[seed] = found(setup, seed, names, stops)
+        draws[seed] = found(setup, seed, names, stops, kinds)
         parts = [f"### {name}, {len(draws)} draws", *tables(list(draws.values()))]
         texts[name] = "\n\n".join(parts)
         if asked.out is not None:
