@@ -184,17 +184,21 @@ def outputs_of_all(predictives: Sequence[Linearised], inputs: Tensor) -> list[Ou
     """
     first = predictives[0]
     indices = first.posterior.covariance.indices
-    means: list[Tensor] = []
-    covariances: list[list[Tensor]] = [[] for _ in predictives]
+    mean, covariances, done = inputs.new_empty(0), inputs.new_empty(0), 0
     for outputs, jacobian in jacobians(
         first.module, first.posterior.mean, inputs, indices, first.chunk_bytes
     ):
-        means.append(outputs.double())
+        if done == 0:  # room for all at once: small results between large ones keep memory apart
+            shape, width = (len(predictives), len(inputs)), outputs.shape[1]
+            mean = outputs.new_empty((len(inputs), width), dtype=torch.float64)
+            covariances = outputs.new_empty((*shape, width, width), dtype=torch.float64)
+        end = done + len(outputs)
+        mean[done:end] = outputs
         jacobian = jacobian.double()
         for found, one in zip(covariances, predictives, strict=True):
-            found.append(one.posterior.covariance.of_outputs(jacobian))
-    mean = torch.cat(means)
-    return [OutputGaussian(mean, torch.cat(found)) for found in covariances]
+            found[done:end] = one.posterior.covariance.of_outputs(jacobian)
+        done = end
+    return [OutputGaussian(mean, found) for found in covariances]
 
 
 def _outputs_of(module: nn.Module, draws: Tensor, inputs: Tensor) -> Tensor:
