@@ -14,6 +14,7 @@ import networkx as nx
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.devices import device_named
 from bcfl.methods import Settings, UnknownMethodError, build
+from bcfl.streams import Schedule
 from experiments import datasets, models, partitions, rows
 from experiments.engine import Engine
 from experiments.files import SUPPORT, Pair, PairFiles, locked, write_aside
@@ -164,7 +165,9 @@ class Log:
         Raises:
             Interrupted: the run is to stop, and there are rounds left.
         """
-        groups = self.setup.partition(self.pair.seed).groups
+        clients = self.setup.partition(self.pair.seed)
+        planned = state.planned_rounds or self.setup.scenario.federation.rounds
+        groups = clients.groups_at(Schedule.of(clients, planned).step(record.round - 1))
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
         row = rows.round_row(state, record, groups, now - self.since, held_out, self.setup.model)

@@ -116,6 +116,12 @@ class Partition(Sequence[ClientData]):
         groups = {data.client: data.group for data in self.clients if data.group is not None}
         return groups or None
 
+    def groups_at(self, step: int) -> dict[str, int] | None:
+        """True group of each client in a time step: its concept there, where data are a stream."""
+        if not self.concepts:
+            return self.groups
+        return {client: concepts[step] for client, concepts in self.concepts.items()}
+
     @property
     def num_samples(self) -> int:
         """Samples that the clients hold together."""

@@ -4,10 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from bcfl.streams import Schedule
 from experiments import scenario
+from experiments.datasets import load
 from experiments.examples import continual, run_tables
+from experiments.files import Pair, RunFiles
+from experiments.partitions import stream
+from experiments.restore import restore
+from experiments.rows import read
 
 SMALL = """
 name = "faacl-mnist-s2-sequential"
@@ -64,3 +70,27 @@ def test_tables_of_a_small_stream(tmp_path, monkeypatch, capsys):
     assert all(re.fullmatch(r"(\d+x\d+ ?)+|4 clusters", c.strip()) for c in rows["c-faacl"])
     report = Path(sizes.out, "faacl-mnist-s2-sequential", "report.html")
     assert "c-faacl" in report.read_text()
+
+
+def test_clusters_are_scored_against_the_concepts_of_their_time_step(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "small.toml"
+    words = SMALL.replace("sequential", "multi-task").replace(
+        "steps = 3", "steps = 3\norder = 'multi-task'"
+    )
+    path.write_text(words)
+    monkeypatch.setattr(run_tables, "load", lambda name: scenario.load(path))
+    sizes = run_tables.Sizes(("bcfl-forget",), (0,), 6, tmp_path / "runs")
+    continual.main(sizes, ("multi-task",), ("s2",))
+    folder = sizes.out / "faacl-mnist-s2-multi-task"
+    found = restore(folder, Pair("bcfl-forget", 0))
+    rows = read(RunFiles(folder).of(Pair("bcfl-forget", 0)).metrics)
+    concepts = stream(
+        load("optdigits"), clients=4, steps=3, order="multi-task", test_fraction=0.2
+    ).concepts
+    assert len({seen for seen in concepts.values()}) > 1
+    assert any(len(set(seen)) > 1 for seen in concepts.values())
+    for row, snapshot in zip(rows, found.state.history, strict=True):
+        step = (row["round"] - 1) // 2
+        leading = snapshot.associations[0]
+        truth = [concepts[client][step] for client in leading.clients]
+        assert row["ari"] == pytest.approx(adjusted_rand_score(truth, leading.labels))

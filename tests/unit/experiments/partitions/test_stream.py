@@ -34,6 +34,8 @@ def test_each_step_has_its_own_samples_under_its_concept(images):
                 assert len(rows) > 0
         assert data.group == made.concepts[data.client][0]
     assert num_steps(made) == 4
+    for step in range(4):
+        assert made.groups_at(step) == {name: seen[step] for name, seen in made.concepts.items()}
     assert made.class_counts().sum() == 2000
 
 
