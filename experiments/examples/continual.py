@@ -55,14 +55,15 @@ def main(
     concepts: tuple[str, ...] = ("s2",),
 ) -> None:
     """Run what was not run yet, and print two tables for each pair of concepts and each order."""
-    for concept, order in product(concepts, orders):
+    pairs = list(product(concepts, orders))
+    for concept, order in pairs:
         if (concept, order) not in PUBLISHED:
             raise ValueError(
                 f"concepts must be of {', '.join(CONCEPTS)} and orders of {', '.join(ORDERS)}, "
                 f"got {concept!r}, {order!r}"
             )
     screen, out = Console(stderr=True), Console(width=250)
-    for concept, order in product(concepts, orders):
+    for concept, order in pairs:
         published = PUBLISHED[concept, order]
         name = f"faacl-mnist-{concept}-{order}"
         run, folder = finished(name, sizes, screen), sizes.out / name

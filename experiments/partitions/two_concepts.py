@@ -102,7 +102,7 @@ def merged_classes(
         concept.kept_rows(rows, dataset.targets[rows], group, split)
         for rows, group in zip(shares, groups, strict=True)
     ]
-    return Assembly("merged-classes", seed, split, merged_labels).build(dataset, shares, groups)
+    return Assembly("merged-classes", seed, split, concept.alter).build(dataset, shares, groups)
 
 
 def label_halves(

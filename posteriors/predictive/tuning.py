@@ -73,7 +73,7 @@ class HeldOutSums:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best values of a grid.
+    """What was chosen of a grid.
 
     Attributes:
         prior_precision: Chosen prior precision, see `choose`.
