@@ -47,11 +47,10 @@ Costs are compared by their excess over the best, which stays exact where totals
 tell two associations apart.
 """
 
-from assignment.belief_propagation import ForcedSizesWarning
-from assignment.costs import InfeasibleError, validate_costs
+from assignment.costs import InfeasibleError, gate, validate_costs
 from assignment.counts import StateBudgetError
-from assignment.gate import gate
-from assignment.marginals import AssociationMarginals, association_marginals
+from assignment.marginals.association_marginals import AssociationMarginals, association_marginals
+from assignment.marginals.belief_propagation import ForcedSizesWarning
 from assignment.parents import (
     ChildAssignment,
     RankedChildren,

@@ -28,7 +28,7 @@ def log_partition(
     Raises:
         ValueError: bad costs or bounds.
         InfeasibleError: a client may join no cluster, or the bounds cannot add up.
-        StateBudgetError: bounds that need more than `assignment.counts.MAX_STATES` states.
+        StateBudgetError: bounds need more than `assignment.counts.MAX_STATES` states.
     """
     problem = pose(cost, lower, upper)
     return log_partition_over_gaps(problem) - float(row_minima(problem.cost).sum())

@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from assignment.bounded import murty_search
-from assignment.free import argmin_search, heap_search
 from assignment.problem import ClusterSizes, Problem, pose
 from assignment.ranked import Assignment, RankedAssignments, Search
-from assignment.square import hungarian_search
+from assignment.ranking.bounded import murty_search
+from assignment.ranking.one_to_one import hungarian_search
+from assignment.ranking.unbounded import argmin_search, heap_search
 
 SolverName: TypeAlias = Literal["auto", "argmin", "heap", "murty", "hungarian"]
 

@@ -5,21 +5,17 @@ hypotheses and their weights are values that trackers manage. See `Federation` f
 for what comes out, `methods` for the recipes, and `policies` for writing one's own.
 """
 
-from bcfl.aggregation import Aggregation
-from bcfl.association import Association
-from bcfl.clients import ClientData
-from bcfl.federation import (
-    Federation,
-    FederationState,
-    Method,
-    Prediction,
-    PredictionRule,
-    RoundRecord,
-    Run,
-)
-from bcfl.hypothesis import Hypothesis, HypothesisSet
-from bcfl.model import BlockSpec, Model
-from bcfl.requests import Objective
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.analysis.predictions import Prediction, PredictionRule
+from bcfl.analysis.run import Run
+from bcfl.architecture.model import BlockSpec, Model
+from bcfl.data.clients import ClientData
+from bcfl.federation import Federation
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.protocol.objective import Objective
+from bcfl.rounds.method import Method
+from bcfl.rounds.state import FederationState, RoundRecord
 
 __all__ = [
     "Aggregation",

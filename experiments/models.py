@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from torch import nn
 
-from bcfl.model import Likelihood, Model
+from bcfl.architecture.model import Likelihood, Model
+from experiments.config.options import check_keys, check_whole, chosen, named_arguments
 from experiments.datasets import Dataset
-from experiments.options import check_keys, check_whole, chosen, named_arguments
 
 Norm = Literal["batch", "group", "none"]
 

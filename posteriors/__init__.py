@@ -25,16 +25,28 @@ It knows nothing of clusters or clients. Pyro and laplace-torch are imported whe
 that importing this package stays cheap.
 """
 
-from posteriors.batchnorm import pool_running_statistics
-from posteriors.bounds import Bounded, bound_precision
-from posteriors.curvature import UnsupportedLayerError, diagonal_curvature
-from posteriors.divergence import bhattacharyya, kl
-from posteriors.entropy import EntropySplit, GroupedSplit, split_by_group, split_entropy
-from posteriors.evidence import log_association_weight, quadratic_log_evidence
-from posteriors.fusion import Fused, FusionRule, LocalPosterior, fuse
-from posteriors.gauss_newton import gauss_newton_matrix
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood import network_log_likelihood
+from posteriors.curvature.diagonal import diagonal_curvature
+from posteriors.curvature.gauss_newton import gauss_newton_matrix
+from posteriors.curvature.layers.support import UnsupportedLayerError
+from posteriors.curvature.likelihood import network_log_likelihood
+from posteriors.evidence.closed_form import log_association_weight, quadratic_log_evidence
+from posteriors.evidence.sampling import (
+    EvidenceEstimate,
+    importance_log_evidence,
+    monte_carlo_log_evidence,
+)
+from posteriors.evidence.sigma_points import (
+    SigmaPointEvidence,
+    sharpest_directions,
+    sigma_point_log_evidence,
+)
+from posteriors.evidence.temperature import TunedTemperature, choose_temperature, mixture_log_loss
+from posteriors.gaussians.bounds import Bounded, bound_precision
+from posteriors.gaussians.divergence import bhattacharyya, kl
+from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse
+from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.gaussians.memory import Memory, Site, carry, cavity, damp, product, site_of
+from posteriors.gaussians.merge import MergeRule, merge, merge_by
 from posteriors.local import (
     LOCAL_POSTERIORS,
     LocalFit,
@@ -43,9 +55,8 @@ from posteriors.local import (
     UnsupportedFitError,
     local_posterior_fit,
 )
-from posteriors.memory import Memory, Site, carry, cavity, damp, product, site_of
-from posteriors.merge import MergeRule, merge, merge_by
-from posteriors.mode import Mode, find_mode
+from posteriors.local.mode import Mode, find_mode
+from posteriors.networks.batchnorm import pool_running_statistics
 from posteriors.predictive import (
     Linearised,
     MixturePrediction,
@@ -54,18 +65,8 @@ from posteriors.predictive import (
     Predictive,
     predict_mixture,
 )
+from posteriors.predictive.entropy import EntropySplit, GroupedSplit, split_by_group, split_entropy
 from posteriors.pyro_bridge import mixture_to_pyro, network_program, to_pyro
-from posteriors.sampled_evidence import (
-    EvidenceEstimate,
-    importance_log_evidence,
-    monte_carlo_log_evidence,
-)
-from posteriors.sigma_points import (
-    SigmaPointEvidence,
-    sharpest_directions,
-    sigma_point_log_evidence,
-)
-from posteriors.temperature import TunedTemperature, choose_temperature, mixture_log_loss
 
 __all__ = [
     "LOCAL_POSTERIORS",

@@ -13,9 +13,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.network import outputs_at
-from posteriors.output_factors import Likelihood
+from posteriors.curvature.output_factors import Likelihood
+from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.networks.functional import outputs_at
 
 SITE = "parameters"
 """Name of the latent variable in the programs of `network_program`."""

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import torch
 
 from bcfl.executors.executor import Executor, Outcomes
-from bcfl.posterior import Posterior
-from bcfl.requests import Request
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.requests import Request
 
 Arithmetic = Literal["full", "tf32", "bfloat16"]
 """`full`: all digits of the parameters' type. `tf32`: on a GPU matrix products and convolutions

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from bcfl.seeds import generator
+from bcfl.runtime.seeds import generator
 
 
 def training_batches(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from bcfl.posterior import Posterior
-from bcfl.requests import Answer, Failure, Request
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import Answer, Failure
+from bcfl.protocol.requests import Request
 
 Outcome: TypeAlias = Answer | Failure
 Outcomes: TypeAlias = dict[Request, Outcome]

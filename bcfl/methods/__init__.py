@@ -35,7 +35,7 @@ from bcfl.methods.names import (
     UnknownMethodError,
     build,
 )
-from bcfl.settings import Settings
+from bcfl.methods.settings import Settings
 
 __all__ = [
     "DESCRIPTIONS",

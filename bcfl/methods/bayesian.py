@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import cast
 
-from bcfl.federation import Method
+from bcfl.methods.settings import Move, Settings
 from bcfl.policies import ClusterSize, LikelihoodAssociation
-from bcfl.policies.association_prior import AssociationPrior
-from bcfl.settings import Move, Settings
+from bcfl.policies.bayes.association_prior import AssociationPrior
+from bcfl.rounds.method import Method
 from bcfl.trackers import (
     AdaptiveMultiHypothesis,
     Consensus,

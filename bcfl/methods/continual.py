@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from bcfl.decomposition import ADAPTIVE, OWN, SHARED, Sparsity, decomposed
-from bcfl.dropout import with_dropout
-from bcfl.federation import Method
-from bcfl.model import Part
-from bcfl.policies.decomposed import DecomposedClients
-from bcfl.policies.drift import DriftAssociation
-from bcfl.policies.elastic import ElasticCluster
-from bcfl.policies.soft import SoftAssociation
-from bcfl.policies.stable import StableCluster
-from bcfl.policies.transfer import TransferringClients
-from bcfl.requests import Objective
-from bcfl.settings import Settings
-from bcfl.terms import Proximal
-from bcfl.transfer import MaskedUpload, transferring
+from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED, decomposed
+from bcfl.architecture.dropout import with_dropout
+from bcfl.architecture.fedweit import MaskedUpload, transferring
+from bcfl.architecture.layout import Part
+from bcfl.methods.settings import Settings
+from bcfl.policies.baselines.apd import DecomposedClients
+from bcfl.policies.baselines.ewc import ElasticCluster
+from bcfl.policies.baselines.feddrift import DriftAssociation
+from bcfl.policies.baselines.fedsoft import SoftAssociation
+from bcfl.policies.baselines.fedweit import TransferringClients
+from bcfl.policies.baselines.stable_sgd import StableCluster
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.regularizers import Proximal, Sparsity
+from bcfl.rounds.method import Method
 
 DROPOUT = 0.25
 SMALL_BATCH = 10

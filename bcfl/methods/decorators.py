@@ -17,16 +17,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from bcfl.additive import OWN, SHARED, additive
-from bcfl.federation import Method
-from bcfl.model import BODY, CLASSIFIER
+from bcfl.architecture.additive import OWN, SHARED, additive
+from bcfl.architecture.layout import BODY, CLASSIFIER
+from bcfl.methods.settings import Settings
 from bcfl.policies import ClusterSize, KMeansAssociation, Policy, WarmUp
-from bcfl.policies.following import Following
-from bcfl.policies.partial import Partial
-from bcfl.policies.shared_first import SharedFirst
-from bcfl.requests import Objective
-from bcfl.settings import Settings
-from bcfl.terms import Contrast, Proximal, Sharing, Term
+from bcfl.policies.wrappers.partial import Partial
+from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.shared_first import SharedFirst
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.regularizers import Contrast, Proximal, Sharing, Term
+from bcfl.rounds.method import Method
 
 UPDATES: Mapping[str, Mapping[str, Any]] = {
     "simultaneous": {"phases": ((OWN,), (SHARED,)), "against": "start"},

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from bcfl.federation import Method
 from bcfl.methods import bayesian, continual, decorators, point, support, updates
-from bcfl.settings import Settings
+from bcfl.methods.settings import Settings
+from bcfl.rounds.method import Method
 
 Recipe = Callable[[Settings], Method]
 NumberedRecipe = Callable[[Settings, int], Method]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bcfl.federation import Method
-from bcfl.model import Part
+from bcfl.architecture.layout import Part
+from bcfl.methods.settings import Settings
 from bcfl.policies import (
     ClusterSize,
     KMeansAssociation,
@@ -13,13 +13,13 @@ from bcfl.policies import (
     Policy,
     SingleCluster,
 )
-from bcfl.policies.alone import Alone
-from bcfl.policies.centralised import Centralised
-from bcfl.policies.ensemble import Ensemble
-from bcfl.policies.frozen import Frozen
-from bcfl.requests import Objective
-from bcfl.settings import Settings
-from bcfl.terms import Proximal
+from bcfl.policies.baselines.centralised import Centralised
+from bcfl.policies.baselines.ensemble import Ensemble
+from bcfl.policies.baselines.local import Alone
+from bcfl.policies.wrappers.frozen import Frozen
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.regularizers import Proximal
+from bcfl.rounds.method import Method
 
 
 def fedavg(settings: Settings) -> Method:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bcfl.federation import Method
 from bcfl.methods.bayesian import bcfl_g
-from bcfl.policies.borrowing import BorrowingClusters
-from bcfl.policies.continual import ContinualClusters
-from bcfl.policies.faacl import SupportedClusters
-from bcfl.policies.support import SupportTesting
-from bcfl.settings import Settings
+from bcfl.methods.settings import Settings
+from bcfl.policies.bayes.borrowing import BorrowingClusters
+from bcfl.policies.faacl.continual import ContinualClusters
+from bcfl.policies.faacl.faacl import SupportedClusters
+from bcfl.policies.faacl.support import SupportTesting
+from bcfl.rounds.method import Method
 
 
 def faacl(settings: Settings) -> Method:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bcfl.federation import Method
+from bcfl.methods.settings import Settings
 from bcfl.policies import ClusterSize, Policy
-from bcfl.policies.bipartition import RecursiveBipartition
-from bcfl.policies.clustering_temperature import AtRound
-from bcfl.policies.fedgroup import ColdStartGroups
-from bcfl.policies.one_shot import OneShotClustering
-from bcfl.policies.update_clustering import (
+from bcfl.policies.updates.bipartition import RecursiveBipartition
+from bcfl.policies.updates.clustering_temperature import AtRound
+from bcfl.policies.updates.fedgroup import ColdStartGroups
+from bcfl.policies.updates.one_shot import OneShotClustering
+from bcfl.policies.updates.update_clustering import (
     AffinityClustering,
     AgglomerativeClustering,
     HDBSCANClustering,
@@ -29,8 +29,8 @@ from bcfl.policies.update_clustering import (
     MeanShiftClustering,
     UpdateClustering,
 )
-from bcfl.requests import Objective
-from bcfl.settings import Settings
+from bcfl.protocol.objective import Objective
+from bcfl.rounds.method import Method
 
 FIXED_ROUND = 0.4
 """Share of the run after which BCL and SCL cluster: round 20 of 50 in the OCFL paper's runs."""

@@ -1,20 +1,12 @@
 """Association policies: given one hypothesis, rank the associations that may follow it."""
 
+from bcfl.policies.baselines.fedavg import SingleCluster
+from bcfl.policies.bayes.likelihood import LikelihoodAssociation
 from bcfl.policies.capacity import ClusterSize
-from bcfl.policies.kmeans import KMeansAssociation
-from bcfl.policies.likelihood import LikelihoodAssociation
-from bcfl.policies.policy import (
-    Candidate,
-    Continue,
-    Given,
-    Origin,
-    Policy,
-    Ranking,
-    RoundContext,
-    candidate,
-)
-from bcfl.policies.single import SingleCluster
-from bcfl.policies.warm_up import WarmUp
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Candidate, Continue, Given, Origin, Policy, Ranking, candidate
+from bcfl.policies.updates.kmeans import KMeansAssociation
+from bcfl.policies.wrappers.warm_up import WarmUp
 
 __all__ = [
     "Candidate",

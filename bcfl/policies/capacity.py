@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import assignment
-from bcfl.association import UNSEEN, Association
+from bcfl.hypotheses.association import UNSEEN, Association
 
 
 @dataclass(frozen=True)

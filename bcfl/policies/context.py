@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bcfl.model import Model
+from bcfl.architecture.model import Model
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.association import Association
-from bcfl.hypothesis import Hypothesis
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext as RoundContext
 from bcfl.policies.trainings import Work as Work
 from bcfl.policies.trainings import cluster_shares as cluster_shares
 from bcfl.policies.trainings import trainings as trainings
-from bcfl.posterior import Posterior
-from bcfl.requests import Objective, Replies, Steps, Train, Trained
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Replies, Steps, Train
+
+
+@runtime_checkable
+class Demanding(Protocol):
+    """A policy or tracker that cannot serve every federation, and says so before work starts."""
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Check what shows beforehand.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: it cannot serve such a federation.
+        """
+        ...
 
 
 class Origin(Protocol):

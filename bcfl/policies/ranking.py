@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import assignment
-from bcfl.hypothesis import Hypothesis
+from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.policy import Candidate, Costs, Ranking, candidate
-from bcfl.requests import Objective
+from bcfl.protocol.objective import Objective
 
 
 def ranked(

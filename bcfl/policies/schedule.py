@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bcfl.policies.policy import RoundContext
+from bcfl.policies.context import RoundContext
 
 
 def round_number(when: float, context: RoundContext) -> int:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bcfl.association import Association
-from bcfl.hypothesis import Hypothesis
-from bcfl.posterior import Posterior
-from bcfl.requests import Objective, Train
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Train
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,11 @@ from math import ceil, inf
 import numpy as np
 
 import assignment
-from bcfl.aggregation import Aggregation
-from bcfl.hypothesis import Hypothesis, HypothesisSet
-from bcfl.policies.policy import Policy, RoundContext
-from bcfl.requests import Steps
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Policy
+from bcfl.protocol.requests import Steps
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Proposal, SplitAndFree, every_proposal
 from bcfl.trackers.recollection import Remembering, inherited, recalled
@@ -41,7 +42,7 @@ NEGLIGIBLE = 50.0
 class AdaptiveMultiHypothesis:
     """Keep up to M hypotheses that differ.
 
-    What is on by default is what paid in `experiments.examples.tracker_ablation`: proposals find
+    What is on by default is what paid in `experiments.studies.tracker_ablation`: proposals find
     the groups, merging near copies and adapting M keep the number of trainings down.
 
     Attributes:

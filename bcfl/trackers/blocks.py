@@ -7,7 +7,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from bcfl.model import Model
+from bcfl.architecture.model import Model
 
 
 @lru_cache(maxsize=8)

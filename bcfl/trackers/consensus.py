@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bcfl.aggregation import Aggregation
-from bcfl.hypothesis import HypothesisSet
-from bcfl.merging import merge_hypotheses
-from bcfl.policies.policy import Policy, RoundContext
-from bcfl.requests import Steps
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.aggregation.merging import merge_hypotheses
+from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Policy
+from bcfl.protocol.requests import Steps
 from bcfl.trackers.tracker import TrackerInfo, follow
 
 

@@ -9,11 +9,13 @@ from math import inf, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.association import UNSEEN
-from bcfl.policies.kmeans import weighted_kmeans
-from bcfl.policies.policy import Candidate, Continue, Costs, RoundContext
-from bcfl.requests import Train, Trained
-from bcfl.seeds import derive_seed
+from bcfl.hypotheses.association import UNSEEN
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Candidate, Continue, Costs
+from bcfl.policies.updates.kmeans import weighted_kmeans
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Train
+from bcfl.runtime.seeds import derive_seed
 from bcfl.trackers.blocks import differing
 
 SPLIT_STARTS = 3

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bcfl.aggregation import Aggregation
-from bcfl.hypothesis import HypothesisSet
-from bcfl.policies.policy import Policy, RoundContext
-from bcfl.requests import Steps
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Policy
+from bcfl.protocol.requests import Steps
 from bcfl.trackers.tracker import TrackerInfo, follow
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.aggregation import Aggregation
-from bcfl.hypothesis import Hypothesis
-from bcfl.matching import best_matching
-from bcfl.merging import merge_hypotheses
-from bcfl.model import Model
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.aggregation.merging import merge_hypotheses
+from bcfl.architecture.model import Model
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.matching import best_matching
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.capacity import FREE, ClusterSize
-from bcfl.posterior import Posterior
 from bcfl.trackers.blocks import differing
 
 

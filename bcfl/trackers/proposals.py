@@ -13,8 +13,10 @@ from itertools import permutations
 from math import inf
 from typing import Protocol
 
-from bcfl.policies.policy import Candidate, RoundContext
-from bcfl.requests import Train, Trained
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Candidate
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Train
 from bcfl.trackers.moves import (
     exchanged,
     price_of_freeing,

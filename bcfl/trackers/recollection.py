@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from bcfl.aggregation import Aggregation
-from bcfl.association import UNSEEN, Association
-from bcfl.hypothesis import Hypothesis
-from bcfl.policies.following import Following
-from bcfl.policies.policy import Candidate, Costs, Policy, Ranking, RoundContext
-from bcfl.requests import Steps
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Candidate, Costs, Policy, Ranking
+from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.protocol.requests import Steps
 
 KEY = "last_costs"
 """Where the state of a hypothesis holds them."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bcfl.hypothesis import Hypothesis
+from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.trackers.tracker import Successor
 
 
@@ -18,7 +18,7 @@ class AncestorQuota:
 
     Early weights say little: a start that will lead to the true groups may look bad at first. On
     digits two to eight starts with quota find the groups as proposals do, at 1.4 to 3.9 times the
-    trainings (`experiments.examples.tracker_ablation`), so no tracker has it by default.
+    trainings (`experiments.studies.tracker_ablation`), so no tracker has it by default.
 
     Attributes:
         rounds: how many rounds the quota holds.

@@ -11,12 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from bcfl.aggregation import Aggregation, FusionReport
-from bcfl.hypothesis import Hypothesis, HypothesisSet
-from bcfl.policies.policy import Candidate, Policy, RoundContext, answered
-from bcfl.posterior import Block
-from bcfl.requests import Exchange, Steps, Train, together
-from bcfl.requests import Trained as LocalModel
+from bcfl.aggregation.aggregation import Aggregation, FusionReport
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.posterior import Block
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Candidate, Policy, answered
+from bcfl.protocol.answers import Trained as LocalModel
+from bcfl.protocol.requests import Exchange, Steps, Train, together
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import typer
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
-    from experiments.gains import ModelScore
-    from experiments.story import Chronicle, Companion, Matrix, Story
+    from experiments.report.story import Chronicle, Companion, Matrix, Story
+    from experiments.scores.gains import ModelScore
 
 MARGIN = 13
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -37,9 +37,9 @@ def explain(
 ) -> None:
     """Tell a client's story: where it was, how sure, whom it trains with, what it gains."""
     del debug
-    from bcfl.devices import limited_threads
-    from experiments.selection import choose, find_client
-    from experiments.story import read_chronicle
+    from bcfl.runtime.devices import limited_threads
+    from experiments.report.story import read_chronicle
+    from experiments.runs.selection import choose, find_client
 
     pair, note = choose(folder, method, seed)
     with limited_threads(1):

@@ -43,7 +43,7 @@ def compare(
 ) -> None:
     """Put the results of finished runs into one table."""
     del debug
-    from experiments.compare import aligned, gather, latex, read_results
+    from experiments.report.compare import aligned, gather, latex, read_results
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
@@ -69,14 +69,14 @@ def report(
 ) -> None:
     """Write the report of a run again."""
     del debug
-    from experiments.plan import read_description
+    from experiments.runs.plan import read_description
 
     read_description(folder)
     if local_models is not None:
-        from experiments.local_models import record_into
+        from experiments.report.local_models import record_into
 
         record_into(folder, local_models)
-    from experiments.report import write_report
+    from experiments.report.report import write_report
 
     console().print(str(write_report(folder)), soft_wrap=True, markup=False)
 
@@ -112,8 +112,8 @@ def graph(
 
 
 def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind) -> Path:
-    from experiments.files import Pair, RunFiles
-    from experiments.plan import read_plan
+    from experiments.runs.files import Pair, RunFiles
+    from experiments.runs.plan import read_plan
 
     scenario = read_plan(folder).scenario
     if method is None and len(scenario.methods) > 1:

@@ -56,7 +56,7 @@ def _methods() -> list[dict[str, str]]:
 
 
 def _scenarios() -> list[dict[str, Any]]:
-    from experiments.scenario import available
+    from experiments.config.scenario import available
 
     return [
         {

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
-    from experiments.scenario import Scenario
-    from experiments.scenario_tables import Rules
+    from experiments.config.scenario import Scenario
+    from experiments.config.tables import Rules
     from posteriors import LocalPosteriorName
 
 NUMBERS = ("epsilon", "alpha", "delta", "decay")
@@ -52,7 +52,7 @@ def _with_number(name: str, number: float, now: Scenario) -> dict[str, Any]:
 
 
 def _posterior(name: str) -> LocalPosteriorName:
-    from experiments.options import chosen
+    from experiments.config.options import chosen
     from posteriors import LOCAL_POSTERIORS
 
     chosen("posterior", name, LOCAL_POSTERIORS)

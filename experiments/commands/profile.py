@@ -42,12 +42,12 @@ def profile(
     del debug
     from dataclasses import replace
 
-    from bcfl.devices import device_named
-    from experiments.engine import engine_of
-    from experiments.files import Pair
-    from experiments.profiling import PHASES, matrix_peak, profiled
-    from experiments.runner import Setup
-    from experiments.scenario import load
+    from bcfl.runtime.devices import device_named
+    from experiments.config.executor_options import engine_of
+    from experiments.config.scenario import load
+    from experiments.runs.files import Pair
+    from experiments.runs.profiling import PHASES, matrix_peak, profiled
+    from experiments.runs.runner import Setup
 
     chosen = load(scenario)
     if methods is not None:

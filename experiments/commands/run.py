@@ -26,9 +26,9 @@ from experiments.commands.shared import (
 )
 
 if TYPE_CHECKING:
-    from experiments.plan import Plan
-    from experiments.runner import Setup
-    from experiments.scenario import Scenario
+    from experiments.config.scenario import Scenario
+    from experiments.runs.plan import Plan
+    from experiments.runs.runner import Setup
 
 
 @explained
@@ -97,16 +97,16 @@ def run(
         "workers": workers,
         "arithmetic": arithmetic if arithmetic != "full" else None,
     }
-    from experiments.plan import Plan, check_free, new_folder
-    from experiments.scenario import load
+    from experiments.config.scenario import load
+    from experiments.runs.plan import Plan, check_free, new_folder
 
     chosen = overridden(load(scenario), given)
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
-    from bcfl.devices import device_named
-    from experiments.engine import engine_of
-    from experiments.resume import start
-    from experiments.runner import Setup
+    from bcfl.runtime.devices import device_named
+    from experiments.config.executor_options import engine_of
+    from experiments.launch import start
+    from experiments.runs.runner import Setup
 
     engine = engine_of(executor, memory, workers, arithmetic, jobs)
     command, where = _command(scenario, given), str(device_named(device))
@@ -131,12 +131,12 @@ def resume(
 ) -> None:
     """Go on with the interrupted run in a folder; a finished one stays as it is."""
     del debug
-    from experiments.files import RunFiles
-    from experiments.plan import changed_versions, read_plan
+    from experiments.runs.files import RunFiles
+    from experiments.runs.plan import changed_versions, read_plan
 
     plan, screen = read_plan(folder), console()
     plan = plan if jobs is None else replace(plan, jobs=jobs)
-    from experiments import resume as work
+    from experiments import launch as work
 
     if work.is_finished(plan, RunFiles(folder)):
         screen.print(f"{folder} is finished; nothing to do", soft_wrap=True)
@@ -189,8 +189,8 @@ def _counted(number: int, what: str) -> str:
 
 @contextmanager
 def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[Any]:
-    from experiments.progress import watching
-    from experiments.runner import Interrupted
+    from experiments.runs.progress import watching
+    from experiments.runs.runner import Interrupted
 
     try:
         with watching(screen, scenario) as watch:
@@ -202,9 +202,9 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 
 
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
-    from experiments.compare import aligned, read_results
-    from experiments.files import RunFiles
-    from experiments.plan import read_description
+    from experiments.report.compare import aligned, read_results
+    from experiments.runs.files import RunFiles
+    from experiments.runs.plan import read_description
 
     _, results = read_results(folder)
     data = read_description(folder)["data"]

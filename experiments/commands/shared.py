@@ -38,7 +38,7 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
     @wraps(command)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
-        from experiments.workers import WorkerError
+        from experiments.runs.workers import WorkerError
 
         try:
             command(*args, **options)

@@ -13,7 +13,7 @@ from experiments.commands.shared import Debug, console, explained
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study import Finding
+    from experiments.report.study import Finding
 
 
 class Kind(StrEnum):
@@ -60,11 +60,11 @@ def uncertainty(
 ) -> None:
     """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
     del debug
-    from bcfl.devices import limited_threads
-    from experiments.files import RunFiles, write_aside
-    from experiments.plan import read_plan
-    from experiments.study import Question, as_json, named_predictive, study
-    from experiments.uncertainty_page import render
+    from bcfl.runtime.devices import limited_threads
+    from experiments.report.study import Question, as_json, named_predictive, study
+    from experiments.report.uncertainty_page import render
+    from experiments.runs.files import RunFiles, write_aside
+    from experiments.runs.plan import read_plan
 
     kinds = [named_predictive(kind) for kind in predictive or (Kind.PLUG_IN, Kind.LINEARISED)]
     question = Question(tuple(method or ()), kinds, by.value, tune)
@@ -80,7 +80,7 @@ def uncertainty(
 
 
 def _show(screen: Console, findings: list[Finding]) -> None:
-    from experiments.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
+    from experiments.report.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
 
     texts = {
         "calibration and selection; accuracy, cover and risk in %": CALIBRATION,

@@ -14,8 +14,9 @@ import networkx as nx
 from matplotlib.figure import Figure
 
 from bcfl import Federation, Run, methods
-from bcfl.devices import limited_threads
-from experiments import datasets, metrics, models, partitions
+from bcfl.runtime.devices import limited_threads
+from experiments import datasets, models, partitions
+from experiments.scores import metrics
 
 
 def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.clients import TEST, TRAIN, ClientData
-from bcfl.seeds import generator
+from bcfl.data.clients import TEST, TRAIN, ClientData
+from bcfl.runtime.seeds import generator
+from experiments.config.options import check_whole
 from experiments.datasets.dataset import Dataset
-from experiments.options import check_whole
 from experiments.partitions.allocation import Counts, largest_remainder
 from experiments.partitions.partition import Indices, Partition, Split
 

@@ -7,8 +7,8 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
+from experiments.config.options import check_keys, chosen
 from experiments.datasets.dataset import Dataset
-from experiments.options import check_keys, chosen
 from experiments.partitions.class_sets import cluster_n_class, n_class
 from experiments.partitions.feature_skew import iid, rotated
 from experiments.partitions.label_skew import dirichlet, two_stage_dirichlet

@@ -10,9 +10,9 @@ from typing import TypedDict, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.clients import ClientData
+from bcfl.data.clients import ClientData
+from experiments.config.options import check_whole
 from experiments.datasets.dataset import Dataset
-from experiments.options import check_whole
 from experiments.partitions.allocation import Counts, evenly
 
 Indices = NDArray[np.int64]

@@ -8,11 +8,11 @@ from typing import Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.clients import ClientData, View
-from bcfl.seeds import generator
-from bcfl.streams import view_name
+from bcfl.data.clients import ClientData, View
+from bcfl.data.streams import view_name
+from bcfl.runtime.seeds import generator
+from experiments.config.options import check_whole, chosen
 from experiments.datasets.dataset import Dataset
-from experiments.options import check_whole, chosen
 from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
 from experiments.partitions.concepts import CONCEPTS, Concept
 from experiments.partitions.feature_skew import equal_parts
@@ -41,8 +41,8 @@ def stream(
     """Samples in time steps, each under one of two concepts.
 
     Step t of a client is its views `train:t` and `test:t`; those of step 0 are plainly `train` and
-    `test` (see `bcfl.streams`). No sample is in two steps. A client's group is its concept in step
-    0; `Partition.concepts` has those of all steps.
+    `test` (see `bcfl.data.streams`). No sample is in two steps. A client's group is its concept in
+    step 0; `Partition.concepts` has those of all steps.
 
     Args:
         dataset: samples to divide evenly at random, among clients and then steps.

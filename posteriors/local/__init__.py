@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from posteriors.curvature.output_factors import Likelihood
 from posteriors.local.dense_laplace import FullLaplace, LastLayerLaplace, SubnetworkLaplace
 from posteriors.local.diagonal_laplace import DiagonalLaplace
 from posteriors.local.fit import LocalFit, LocalPosteriorFit, UnsupportedFitError
 from posteriors.local.kronecker_laplace import KroneckerLaplace
 from posteriors.local.nuts import NoUTurn
 from posteriors.local.variational import Variational
-from posteriors.output_factors import Likelihood
 
 __all__ = [
     "LOCAL_POSTERIORS",

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature import diagonal_curvature
-from posteriors.gauss_newton import gauss_newton_matrix
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood_curvature import DenseCurvature
+from posteriors.curvature.diagonal import diagonal_curvature
+from posteriors.curvature.gauss_newton import gauss_newton_matrix
+from posteriors.curvature.likelihood_curvature import DenseCurvature
+from posteriors.curvature.output_factors import Likelihood
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, some_targets
 from posteriors.local.laplace_fit import LaplaceOptions, laplace_fit
-from posteriors.network import eval_mode, free_indices, indices_of
-from posteriors.output_factors import Likelihood
+from posteriors.networks.functional import eval_mode, free_indices, indices_of
 from posteriors.predictive import Link
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature import diagonal_curvature
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood_curvature import DiagonalCurvature
+from posteriors.curvature.diagonal import diagonal_curvature
+from posteriors.curvature.likelihood_curvature import DiagonalCurvature
+from posteriors.curvature.output_factors import CurvatureKind, Likelihood
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, check_prior, some_targets
 from posteriors.local.laplace_fit import laplace_fit
-from posteriors.network import free_indices
-from posteriors.output_factors import CurvatureKind, Likelihood
+from posteriors.networks.functional import free_indices
 from posteriors.predictive import Link
 
 

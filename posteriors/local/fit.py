@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor, nn
 
-from posteriors.fusion import LocalPosterior
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood_curvature import LikelihoodCurvature
-from posteriors.network import eval_mode, flat_parameters
-from posteriors.output_factors import Likelihood
+from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
+from posteriors.curvature.output_factors import Likelihood
+from posteriors.gaussians.fusion import LocalPosterior
+from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.networks.functional import eval_mode, flat_parameters
 from posteriors.predictive import Linearised, MonteCarlo, Predictive
 
 EvidenceKind = Literal["laplace", "lower bound", "importance"]

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from posteriors.covariance import standard_normal
-from posteriors.gaussian import DiagonalGaussian
+from posteriors.curvature.output_factors import Likelihood, check_targets
+from posteriors.gaussians.covariance import standard_normal
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
 from posteriors.local.laplace_fit import laplace_fit
-from posteriors.output_factors import Likelihood, check_targets
 from posteriors.predictive import Link
 
 

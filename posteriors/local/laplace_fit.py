@@ -7,10 +7,11 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from posteriors.covariance import StructuredGaussian
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood import log_likelihood
-from posteriors.likelihood_curvature import LikelihoodCurvature
+from posteriors.curvature.likelihood import log_likelihood
+from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
+from posteriors.curvature.output_factors import Likelihood
+from posteriors.gaussians.covariance import StructuredGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import (
     LocalFit,
     laplace_log_evidence,
@@ -18,8 +19,7 @@ from posteriors.local.fit import (
     scatter_diagonal,
     uncertain_precision,
 )
-from posteriors.network import flat_parameters, outputs_at
-from posteriors.output_factors import Likelihood
+from posteriors.networks.functional import flat_parameters, outputs_at
 from posteriors.predictive import Linearised, Link
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posteriors.covariance import DenseCovariance, StructuredGaussian
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood import LogLikelihood, network_log_likelihood
+from posteriors.curvature.likelihood import LogLikelihood, network_log_likelihood
+from posteriors.curvature.output_factors import Likelihood
+from posteriors.evidence.sampling import importance_log_evidence
+from posteriors.gaussians.covariance import DenseCovariance, StructuredGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
-from posteriors.mode import find_mode
-from posteriors.network import free_indices
-from posteriors.output_factors import Likelihood
+from posteriors.local.mode import find_mode
+from posteriors.networks.functional import free_indices
 from posteriors.predictive import Draws
-from posteriors.sampled_evidence import importance_log_evidence
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posteriors.covariance import StructuredGaussian
-from posteriors.divergence import kl
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood import network_log_likelihood
-from posteriors.likelihood_curvature import DiagonalCurvature
+from posteriors.curvature.likelihood import network_log_likelihood
+from posteriors.curvature.likelihood_curvature import DiagonalCurvature
+from posteriors.curvature.output_factors import Likelihood
+from posteriors.gaussians.covariance import StructuredGaussian
+from posteriors.gaussians.divergence import kl
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, mode_of
-from posteriors.network import free_indices
-from posteriors.output_factors import Likelihood
+from posteriors.networks.functional import free_indices
 from posteriors.predictive import MonteCarlo
 from posteriors.pyro_bridge import SITE, network_program, to_pyro
 

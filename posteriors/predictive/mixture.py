@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from posteriors.entropy import GroupedSplit, split_by_group
+from posteriors.predictive.entropy import GroupedSplit, split_by_group
 from posteriors.predictive.predictive import Predictive
 
 

@@ -9,8 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from posteriors.covariance import StructuredGaussian, standard_normal
-from posteriors.network import JACOBIAN_BYTES, jacobians, outputs_at
+from posteriors.gaussians.covariance import StructuredGaussian, standard_normal
+from posteriors.networks.functional import JACOBIAN_BYTES, jacobians, outputs_at
 from posteriors.predictive.links import Link, apply_link
 
 

@@ -16,9 +16,9 @@ import torch
 
 from bcfl import ClientData, Objective
 from bcfl.executors import BatchedExecutor, LoopExecutor
-from bcfl.executors.graph import GraphDescent, eager, graph_executor
-from bcfl.posterior import birth
-from bcfl.requests import Train
+from bcfl.executors.cuda.graph import GraphDescent, eager, graph_executor
+from bcfl.hypotheses.posterior import birth
+from bcfl.protocol.requests import Train
 from experiments.models import fashion_cnn, mlp
 from tests.bench.gpu_baseline import GroupedRound
 

@@ -2,12 +2,12 @@
 
 from time import perf_counter
 
-from bcfl.devices import limited_threads
-from experiments import metrics
+from bcfl.runtime.devices import limited_threads
+from experiments.config.scenario import load
 from experiments.datasets.dataset import DataError
-from experiments.files import Pair
-from experiments.runner import Setup
-from experiments.scenario import load
+from experiments.runs.files import Pair
+from experiments.runs.runner import Setup
+from experiments.scores import metrics
 
 METHODS = (
     "bcfl-g",

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from bcfl.association import UNSEEN
+from bcfl.hypotheses.association import UNSEEN
 from bcfl.methods import DESCRIPTIONS, SUFFIXES
 from bcfl.methods.names import EXCLUSIVE
 

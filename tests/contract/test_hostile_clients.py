@@ -7,21 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.association import UNSEEN
-from bcfl.clients import POOL
-from bcfl.federation import Setting, server_round
-from bcfl.prediction import PredictionSums
-from bcfl.requests import (
-    ClientInfo,
-    Describe,
-    EvidenceSum,
-    Failure,
-    LossSum,
-    Objective,
-    Score,
-    Train,
-    Trained,
-)
+from bcfl.data.clients import POOL
+from bcfl.hypotheses.association import UNSEEN
+from bcfl.protocol.answers import ClientInfo, EvidenceSum, Failure, LossSum, Trained
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.rounds.round import Setting, server_round
 
 LIAR = "c1"
 SOME = ["fedavg", "wecfl", "bcfl-mht-4"]

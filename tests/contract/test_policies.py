@@ -7,16 +7,16 @@ import pytest
 
 from bcfl import ClientData, Method, Objective
 from bcfl.policies import KMeansAssociation, LikelihoodAssociation, SingleCluster, WarmUp
-from bcfl.policies.alone import Alone
-from bcfl.policies.bipartition import RecursiveBipartition
-from bcfl.policies.clustering_temperature import AtRound
-from bcfl.policies.drift import DriftAssociation
-from bcfl.policies.ensemble import Ensemble
-from bcfl.policies.fedgroup import ColdStartGroups
-from bcfl.policies.frozen import Frozen
-from bcfl.policies.one_shot import OneShotClustering
-from bcfl.policies.soft import SoftAssociation
-from bcfl.policies.update_clustering import KMeansClustering
+from bcfl.policies.baselines.ensemble import Ensemble
+from bcfl.policies.baselines.feddrift import DriftAssociation
+from bcfl.policies.baselines.fedsoft import SoftAssociation
+from bcfl.policies.baselines.local import Alone
+from bcfl.policies.updates.bipartition import RecursiveBipartition
+from bcfl.policies.updates.clustering_temperature import AtRound
+from bcfl.policies.updates.fedgroup import ColdStartGroups
+from bcfl.policies.updates.one_shot import OneShotClustering
+from bcfl.policies.updates.update_clustering import KMeansClustering
+from bcfl.policies.wrappers.frozen import Frozen
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, Greedy, MultiHypothesis
 
 POINT = Objective(local_steps=4, batch_size=4)

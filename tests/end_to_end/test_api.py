@@ -11,7 +11,7 @@ import torch
 
 from bcfl import ClientData, Federation, Method, Objective, methods
 from bcfl.policies import Ranking, candidate
-from bcfl.requests import Exchange, Score
+from bcfl.protocol.requests import Exchange, Score
 from bcfl.trackers import Consensus, MultiHypothesis
 from experiments import models
 
@@ -22,7 +22,7 @@ HEAVY = ("laplace", "pyro", "sklearn", "matplotlib", "experiments")
 
 def test_importing_loads_nothing_heavy():
     code = (
-        "import sys, bcfl, bcfl.methods, bcfl.checkpoint, bcfl.graphs\n"
+        "import sys, bcfl, bcfl.methods, bcfl.rounds.checkpoint, bcfl.analysis.graphs\n"
         "from bcfl import *\n"
         "assert all(hasattr(bcfl, name) for name in bcfl.__all__)\n"
         f"print(sorted(n for n in {HEAVY!r} if n in sys.modules))"

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from bcfl.streams import Schedule
-from experiments import scenario
+from bcfl.data.streams import Schedule
+from experiments.config import scenario
 from experiments.datasets import load
-from experiments.examples import continual, run_tables
-from experiments.files import Pair, RunFiles
 from experiments.partitions import stream
-from experiments.restore import restore
-from experiments.rows import read
+from experiments.runs.files import Pair, RunFiles
+from experiments.runs.restore import restore
+from experiments.runs.rows import read
+from experiments.studies import continual, run_tables
 
 SMALL = """
 name = "faacl-mnist-s2-sequential"

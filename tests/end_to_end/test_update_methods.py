@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from bcfl import ClientData, Federation, Objective, checkpoint, methods
+from bcfl import ClientData, Federation, Objective, methods
+from bcfl.rounds import checkpoint
 from experiments import models
 from experiments.datasets import load
 

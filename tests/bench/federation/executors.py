@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Model, Objective
-from bcfl.devices import limited_threads
 from bcfl.executors import BatchedExecutor, LoopExecutor
-from bcfl.posterior import birth
-from bcfl.requests import Score, Train
+from bcfl.hypotheses.posterior import birth
+from bcfl.protocol.requests import Score, Train
+from bcfl.runtime.devices import limited_threads
 from experiments.models import mlp
 from tests.bench.row import Row
 

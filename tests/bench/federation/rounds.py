@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from bcfl import ClientData, Federation, Model, Objective, methods
-from bcfl.clients import TRAIN
-from bcfl.devices import limited_threads
+from bcfl.data.clients import TRAIN
 from bcfl.executors import Choice
-from bcfl.posterior import birth
-from bcfl.requests import Score, Train
+from bcfl.hypotheses.posterior import birth
+from bcfl.protocol.requests import Score, Train
+from bcfl.runtime.devices import limited_threads
 from experiments import datasets, models, partitions
 from tests.bench.federation.lean import LeanLoop, network
 from tests.bench.row import Row

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from bcfl.devices import limited_threads
+from bcfl.runtime.devices import limited_threads
 from tests.bench.federation.rounds import CNN, MODELS, ROUNDS, Rounds, images, interleaved
 from tests.bench.peers.absent import absent
 

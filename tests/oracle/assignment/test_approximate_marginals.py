@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import assignment
-from assignment.sampling_quality import effective_sample_size, potential_scale_reduction
+from assignment.marginals.gibbs import effective_sample_size, potential_scale_reduction
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,21 +11,15 @@ import pytest
 import torch
 
 import bcfl
-from bcfl.association import Association
-from bcfl.federation import FederationState, Setting, server_round
-from bcfl.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.posterior import birth
 from bcfl.policies import LikelihoodAssociation
-from bcfl.posterior import birth
-from bcfl.requests import (
-    ClientInfo,
-    Describe,
-    EvidenceSum,
-    LossSum,
-    Objective,
-    Score,
-    Train,
-    Trained,
-)
+from bcfl.protocol.answers import ClientInfo, EvidenceSum, LossSum, Trained
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.rounds.round import Setting, server_round
+from bcfl.rounds.state import FederationState
 from experiments.datasets import load
 from experiments.models import linear
 

@@ -3,11 +3,12 @@
 import pytest
 
 import bcfl
-from bcfl.federation import Setting, server_round
 from bcfl.methods import Settings, build
-from experiments import compare, rows, summary
-from experiments.costs import RelativeCost, relative_cost
+from bcfl.rounds.round import Setting, server_round
 from experiments.models import linear
+from experiments.report import compare
+from experiments.runs import rows, summary
+from experiments.scores.costs import RelativeCost, relative_cost
 
 ROUNDS, CLUSTERS, CLIENTS = 10, 10, 12
 

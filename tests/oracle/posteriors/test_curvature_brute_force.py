@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, jacrev
 
-from posteriors.curvature import diagonal_curvature
+from posteriors.curvature.diagonal import diagonal_curvature
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
 

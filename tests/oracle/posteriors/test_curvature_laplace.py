@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from posteriors.curvature import diagonal_curvature
+from posteriors.curvature.diagonal import diagonal_curvature
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

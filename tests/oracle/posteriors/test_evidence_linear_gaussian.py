@@ -6,12 +6,12 @@ import torch
 from scipy.stats import multivariate_normal, norm
 from torch import nn
 
-from posteriors.covariance import DenseCovariance, StructuredGaussian
-from posteriors.evidence import quadratic_log_evidence
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.likelihood import network_log_likelihood
-from posteriors.sampled_evidence import importance_log_evidence, monte_carlo_log_evidence
-from posteriors.sigma_points import sharpest_directions, sigma_point_log_evidence
+from posteriors.curvature.likelihood import network_log_likelihood
+from posteriors.evidence.closed_form import quadratic_log_evidence
+from posteriors.evidence.sampling import importance_log_evidence, monte_carlo_log_evidence
+from posteriors.evidence.sigma_points import sharpest_directions, sigma_point_log_evidence
+from posteriors.gaussians.covariance import DenseCovariance, StructuredGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 
 
 def problem(seed, parameters, samples=12):

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from posteriors.curvature import diagonal_curvature
-from posteriors.gauss_newton import gauss_newton_matrix
-from posteriors.network import flat_parameters, outputs_at
+from posteriors.curvature.diagonal import diagonal_curvature
+from posteriors.curvature.gauss_newton import gauss_newton_matrix
+from posteriors.networks.functional import flat_parameters, outputs_at
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import torch
 from scipy.stats import multivariate_normal
 from torch import nn
 
-from posteriors.curvature import diagonal_curvature
-from posteriors.evidence import quadratic_log_evidence
-from posteriors.fusion import LocalPosterior, fuse
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.memory import Site, cavity, product, site_of
+from posteriors.curvature.diagonal import diagonal_curvature
+from posteriors.evidence.closed_form import quadratic_log_evidence
+from posteriors.gaussians.fusion import LocalPosterior, fuse
+from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.gaussians.memory import Site, cavity, product, site_of
 
 PARAMETERS = 6
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from posteriors.gaussian import DiagonalGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local import (
     DiagonalLaplace,
     FullLaplace,
@@ -15,7 +15,7 @@ from posteriors.local import (
     LastLayerLaplace,
     SubnetworkLaplace,
 )
-from posteriors.network import flat_parameters
+from posteriors.networks.functional import flat_parameters
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

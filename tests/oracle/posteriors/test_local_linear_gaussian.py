@@ -6,7 +6,7 @@ import torch
 from scipy.stats import multivariate_normal
 from torch import nn
 
-from posteriors.gaussian import DiagonalGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local import (
     DiagonalLaplace,
     FullLaplace,
@@ -16,7 +16,7 @@ from posteriors.local import (
     SubnetworkLaplace,
     Variational,
 )
-from posteriors.mode import find_mode
+from posteriors.local.mode import find_mode
 
 PARAMETERS = 4
 

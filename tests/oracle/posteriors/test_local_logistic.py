@@ -9,9 +9,9 @@ from pyro.infer import MCMC, NUTS
 from scipy.special import log_expit, logsumexp
 from torch import nn
 
-from posteriors.gaussian import DiagonalGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local import DiagonalLaplace, FullLaplace, NoUTurn, Variational
-from posteriors.mode import find_mode
+from posteriors.local.mode import find_mode
 
 PRIOR_MEAN, PRIOR_PRECISION = np.array([0.4, -0.3]), np.array([0.8, 2.0])
 

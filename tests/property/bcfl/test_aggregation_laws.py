@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 from bcfl import Aggregation, Association, Hypothesis, Model, Objective
+from bcfl.hypotheses.posterior import birth
 from bcfl.policies import Candidate, Continue
-from bcfl.posterior import birth
-from bcfl.requests import Train, Trained
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Train
 
 torch.set_num_threads(1)  # the problems are too small for more
 

@@ -9,8 +9,8 @@ from torch import nn
 
 from bcfl import ClientData, Model, Objective
 from bcfl.executors import BatchedExecutor, LoopExecutor
-from bcfl.posterior import birth
-from bcfl.requests import Score, Train
+from bcfl.hypotheses.posterior import birth
+from bcfl.protocol.requests import Score, Train
 
 CPU = torch.device("cpu")
 DENSE = Model("dense", lambda: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)), (4,), 3)

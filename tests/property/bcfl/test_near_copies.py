@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from bcfl import Aggregation, Association, Hypothesis, Model
-from bcfl.posterior import Block, Posterior
+from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.trackers.near_copies import NearCopies
 from posteriors import DiagonalGaussian
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from bcfl import ClientData, Model, Objective
-from bcfl.devices import limited_threads
 from bcfl.executors import LoopExecutor, ProcessesExecutor
-from bcfl.executors.workers import Workers
-from bcfl.posterior import birth
-from bcfl.requests import Describe, Score, Train
+from bcfl.executors.pool.workers import Workers
+from bcfl.hypotheses.posterior import birth
+from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.runtime.devices import limited_threads
 
 CPU = torch.device("cpu")
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective
-from bcfl.association import UNSEEN
-from bcfl.checkpoint import load, save
+from bcfl.hypotheses.association import UNSEEN
 from bcfl.methods import Settings, build
+from bcfl.rounds.checkpoint import load, save
 
 torch.set_num_threads(1)  # the problems are too small for more
 

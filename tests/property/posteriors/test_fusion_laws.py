@@ -2,9 +2,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posteriors.fusion import LocalPosterior, fuse
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.memory import cavity, product, site_of
+from posteriors.gaussians.fusion import LocalPosterior, fuse
+from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.gaussians.memory import cavity, product, site_of
 
 RULES = ("precision_weighted", "exact", "literal", "normalised")
 

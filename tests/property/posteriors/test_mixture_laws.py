@@ -2,11 +2,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posteriors.batchnorm import pool_running_statistics
-from posteriors.divergence import bhattacharyya, kl
-from posteriors.entropy import split_by_group, split_entropy
-from posteriors.gaussian import DiagonalGaussian
-from posteriors.merge import merge, merge_by
+from posteriors.gaussians.divergence import bhattacharyya, kl
+from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.gaussians.merge import merge, merge_by
+from posteriors.networks.batchnorm import pool_running_statistics
+from posteriors.predictive.entropy import split_by_group, split_entropy
 
 law = settings(max_examples=60, deadline=None, derandomize=True)
 

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from bcfl import BlockSpec, ClientData, Model
+from bcfl.hypotheses.posterior import birth
 from bcfl.policies import RoundContext
-from bcfl.posterior import birth
 
 torch.set_num_threads(1)  # the problems are too small for more
 

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from torch import nn
 
-from posteriors.gaussian import DiagonalGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.pyro_bridge import mixture_to_pyro, network_program, to_pyro
 
 

@@ -8,10 +8,11 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective, methods
-from bcfl.executors import BatchedExecutor, Choice, LoopExecutor, ProcessesExecutor, curvature
+from bcfl.executors import BatchedExecutor, Choice, LoopExecutor, ProcessesExecutor
 from bcfl.executors.arithmetic import Computing, computing
-from bcfl.posterior import birth
-from bcfl.requests import Score, Train
+from bcfl.executors.sequential import training
+from bcfl.hypotheses.posterior import birth
+from bcfl.protocol.requests import Score, Train
 
 CPU = torch.device("cpu")
 DENSE = Model(
@@ -90,7 +91,7 @@ def test_mixed_precision_leaves_local_posteriors_alone(monkeypatch):
             mixed.append(torch.is_autocast_enabled("cpu"))
             return SimpleNamespace(mean=prior.mean, curvature=torch.ones_like(prior.mean))
 
-    monkeypatch.setattr(curvature, "local_posterior_fit", lambda name, likelihood: Fit())
+    monkeypatch.setattr(training, "local_posterior_fit", lambda name, likelihood: Fit())
     clients, start = clients_of(DENSE), born(DENSE)
     asked = [Train("c2", start.key, Objective(1, 8, curvature="ggn", posterior="variational"))]
     answers(Choice("loop", arithmetic="bfloat16"), DENSE, clients, asked)

@@ -4,7 +4,8 @@ import pytest
 
 from bcfl import Objective
 from bcfl.executors import Unreliable
-from bcfl.requests import Describe, Failure, Score, Train
+from bcfl.protocol.answers import Failure
+from bcfl.protocol.requests import Describe, Score, Train
 
 NAMES = [f"c{i}" for i in range(400)]
 

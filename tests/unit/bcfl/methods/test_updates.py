@@ -1,11 +1,11 @@
 import pytest
 
 from bcfl.methods import DESCRIPTIONS, Settings, build
-from bcfl.policies.bipartition import RecursiveBipartition
-from bcfl.policies.clustering_temperature import AtRound, TemperatureRise
-from bcfl.policies.fedgroup import ColdStartGroups
-from bcfl.policies.one_shot import OneShotClustering
-from bcfl.policies.update_clustering import (
+from bcfl.policies.updates.bipartition import RecursiveBipartition
+from bcfl.policies.updates.clustering_temperature import AtRound, TemperatureRise
+from bcfl.policies.updates.fedgroup import ColdStartGroups
+from bcfl.policies.updates.one_shot import OneShotClustering
+from bcfl.policies.updates.update_clustering import (
     AffinityClustering,
     AgglomerativeClustering,
     HDBSCANClustering,

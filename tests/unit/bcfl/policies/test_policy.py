@@ -3,7 +3,7 @@ import pytest
 
 from bcfl import Association, Hypothesis, Objective
 from bcfl.policies import Continue, Ranking, SingleCluster, candidate
-from bcfl.requests import Train
+from bcfl.protocol.requests import Train
 
 
 @pytest.fixture

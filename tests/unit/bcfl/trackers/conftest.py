@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective
+from bcfl.hypotheses.posterior import birth
 from bcfl.policies import candidate
 from bcfl.policies.policy import Costs
-from bcfl.posterior import birth
-from bcfl.requests import Trained
+from bcfl.protocol.answers import Trained
 from bcfl.trackers.tracker import Successor
 
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from bcfl import Aggregation, Federation, Objective
-from bcfl.checkpoint import load, save
-from bcfl.federation import Method
-from bcfl.graphs import hypothesis_tree
+from bcfl.analysis.graphs import hypothesis_tree
 from bcfl.policies import LikelihoodAssociation, ranking
-from bcfl.policies.following import Following
+from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.rounds.checkpoint import load, save
+from bcfl.rounds.method import Method
 from bcfl.trackers import AdaptiveMultiHypothesis, Greedy, MultiHypothesis, adaptive
 from bcfl.trackers.proposals import Birth, Death, SplitAndFree
 from bcfl.trackers.survival import AncestorQuota, NScan

@@ -4,7 +4,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bcfl.model import BlockSpec
+from bcfl.architecture.model import BlockSpec
 from bcfl.policies import Continue
 from bcfl.trackers.blocks import differing
 from bcfl.trackers.moves import (

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from bcfl import Aggregation, Association
-from bcfl.model import BlockSpec
-from bcfl.posterior import birth
+from bcfl.architecture.model import BlockSpec
+from bcfl.hypotheses.posterior import birth
 from bcfl.trackers.near_copies import NearCopies, squared_distances
 
 FAR = [(0.0, 0.0), (10.0, 0.0)]

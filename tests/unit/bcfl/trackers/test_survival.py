@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from bcfl import Aggregation, Federation, Objective
-from bcfl.federation import Method
 from bcfl.policies import LikelihoodAssociation, SingleCluster
+from bcfl.rounds.method import Method
 from bcfl.trackers import AdaptiveMultiHypothesis
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.survival import AncestorQuota, NScan, start

@@ -8,7 +8,8 @@ import torch
 
 from bcfl import Aggregation, Association, Hypothesis, HypothesisSet, Objective
 from bcfl.policies import Ranking, candidate
-from bcfl.requests import Train, Trained
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Train
 from bcfl.trackers import Consensus, Greedy, MultiHypothesis
 from bcfl.trackers.tracker import expand, log_captured_mass
 

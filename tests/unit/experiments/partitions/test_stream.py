@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bcfl.streams import num_steps
+from bcfl.data.streams import num_steps
 from experiments import partitions
 from experiments.datasets import Dataset
 from experiments.partitions.stream import concepts_over_time

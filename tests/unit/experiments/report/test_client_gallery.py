@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from experiments import local_models
 from experiments.commands.run import run
-from experiments.files import Pair
-from experiments.local_models import LocalModels
-from experiments.pictures.client_gallery import client_pictures
-from experiments.report import render, write_report
-from experiments.restore import newest_state
-from experiments.run_folder import RunFolder
-from experiments.runner import Setup
-from experiments.scenario import from_table
+from experiments.config.scenario import from_table
+from experiments.report import local_models
+from experiments.report.client_gallery import client_pictures
+from experiments.report.local_models import LocalModels
+from experiments.report.report import render, write_report
+from experiments.runs.files import Pair
+from experiments.runs.restore import newest_state
+from experiments.runs.run_folder import RunFolder
+from experiments.runs.runner import Setup
 
 TABLE = {
     "name": "small",
@@ -61,7 +61,7 @@ def test_local_models_are_those_of_the_run(folder):
 
 
 def test_recorded_models_are_the_replies_of_one_training(folder):
-    from bcfl.requests import Train
+    from bcfl.protocol.requests import Train
 
     setup = Setup(from_table(TABLE), "cpu")
     federation = setup.federation(Pair("fedavg", 0))

@@ -8,9 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from experiments.report import write_report
-from experiments.report_text import counted
-from experiments.run_folder import NoRunError
+from experiments.report.report import counted, write_report
+from experiments.runs.run_folder import NoRunError
 
 COLUMNS = {"accuracy": 100, "macro_f1": 100, "ari": 1, "ami": 1, "nll": 1, "ece": 1}
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from posteriors.fusion import fuse
-from posteriors.gaussian import DiagonalGaussian
+from posteriors.gaussians.fusion import fuse
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local import (
     LOCAL_POSTERIORS,
     FullLaplace,
@@ -20,7 +20,7 @@ from posteriors.local import (
     Variational,
     local_posterior_fit,
 )
-from posteriors.network import flat_parameters
+from posteriors.networks.functional import flat_parameters
 
 QUICK = {
     "laplace-subnetwork": SubnetworkLaplace(5),

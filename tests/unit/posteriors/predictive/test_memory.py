@@ -8,7 +8,7 @@ import resource
 import torch
 from experiments.models import fashion_cnn_gn
 from posteriors import DiagonalGaussian
-from posteriors.covariance import StructuredGaussian
+from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.predictive import Linearised
 from posteriors.predictive.predictive import outputs_of_all
 

@@ -3,8 +3,8 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from posteriors.covariance import DenseCovariance, DiagonalCovariance, StructuredGaussian
-from posteriors.network import flat_parameters, split
+from posteriors.gaussians.covariance import DenseCovariance, DiagonalCovariance, StructuredGaussian
+from posteriors.networks.functional import flat_parameters, split
 from posteriors.predictive import Draws, Linearised, MonteCarlo, OutputGaussian, PlugIn
 
 

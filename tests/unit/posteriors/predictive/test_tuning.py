@@ -5,9 +5,9 @@ import torch
 from sklearn.metrics import log_loss
 from torch import nn
 
-from posteriors.gaussian import DiagonalGaussian
+from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local import DiagonalLaplace, KroneckerLaplace, Variational
-from posteriors.network import flat_parameters
+from posteriors.networks.functional import flat_parameters
 from posteriors.predictive import (
     HeldOutSums,
     PlugIn,

@@ -1,0 +1,195 @@
+"""Belief propagation between clients, which choose one cluster, and sizes, which are bounded.
+
+Every cluster is a factor over the yes/no memberships of all clients that only looks at their number
+(Tarlow et al., 2012, cardinality potentials), so its messages come from counting independent
+memberships. The graph has loops: the result is approximate, and poor where sizes are forced. Bounds
+enter as they were stated: what they imply for one another would be counted twice.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from assignment.arrays import FloatArray, IntArray, logsumexp
+from assignment.problem import Bounds
+from assignment.ranking.feasible import best_labels
+
+DAMPING = 0.5
+"""Share of the old message that is kept."""
+
+MAX_ITERATIONS = 500
+TOLERANCE = 1e-10
+"""Largest change of any message at convergence, in nats, absolute and relative."""
+
+
+class ForcedSizesWarning(RuntimeWarning):
+    """Belief propagation was asked for where bounds force the size of some cluster."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """What belief propagation ended with.
+
+    Attributes:
+        probabilities: float64 of shape (clients, clusters), rows sum to one.
+        log_partition_over_gaps: Bethe approximation in nats, row minima taken off.
+        converged: whether the messages stopped changing.
+        log_odds: each client's log odds of membership before a cluster's size is looked at, in
+            nats, float64 of shape (clients, clusters).
+        bounds: sizes allowed.
+    """
+
+    probabilities: FloatArray
+    log_partition_over_gaps: float
+    converged: bool
+    log_odds: FloatArray
+    bounds: Bounds
+
+    def co_association(self) -> FloatArray:
+        """Probability that two clients share a cluster, float64 of shape (clients, clients).
+
+        Read off every size factor with one client taken as a member; approximate like the rest.
+        """
+        clients, clusters = self.probabilities.shape
+        together = np.zeros((clients, clients))
+        for cluster in range(clusters):
+            given = np.repeat(self.log_odds[:, cluster][:, None], clients, axis=1)
+            np.fill_diagonal(given, np.inf)
+            least, most = self.bounds.stated_lower[cluster], self.bounds.stated_upper[cluster]
+            ratios, _ = size_messages(given, np.full(clients, least), np.full(clients, most))
+            np.fill_diagonal(ratios, 0.0)
+            mass = self.probabilities[:, cluster]
+            with np.errstate(invalid="ignore"):
+                together += np.where(mass > 0, expit(given + ratios), 0.0) * mass
+        together = (together + together.T) / 2.0
+        np.fill_diagonal(together, 1.0)
+        return together
+
+    def sample(self, rng: np.random.Generator, n: int) -> IntArray:
+        """Not available: beliefs of single clients are no joint distribution."""
+        raise ValueError("method 'bp' has no joint distribution to sample; use 'exact' or 'mcmc'")
+
+
+def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
+    """Approximate marginals within bounds on cluster sizes.
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (clients, clusters).
+        bounds: sizes allowed.
+
+    Raises:
+        InfeasibleError: no association is feasible.
+
+    Warns:
+        ForcedSizesWarning: the bounds force the size of some cluster.
+    """
+    if bounds.forced:
+        warnings.warn(
+            "cluster sizes are forced: belief propagation can be off by more than 0.4; "
+            "use method 'exact' or 'mcmc'",
+            ForcedSizesWarning,
+            stacklevel=4,
+        )
+    best_labels(gaps, bounds)  # raises where nothing is feasible
+    messages, converged = np.zeros_like(gaps), False
+    for _ in range(MAX_ITERATIONS):
+        odds = _log_odds(gaps, messages)
+        fresh, _ = size_messages(odds, bounds.stated_lower, bounds.stated_upper)
+        converged = np.allclose(fresh, messages, rtol=TOLERANCE, atol=TOLERANCE)
+        if converged:
+            break
+        messages = _damped(messages, fresh)
+    odds = _log_odds(gaps, messages)
+    bethe = _bethe_log_partition(gaps, messages, odds, bounds)
+    return Beliefs(_beliefs(gaps, messages), bethe, converged, odds, bounds)
+
+
+def size_messages(
+    log_odds: FloatArray, lower: IntArray, upper: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log ratio by which a bounded size favours each client's membership.
+
+    Args:
+        log_odds: log odds of independent memberships in nats, shape (clients, clusters).
+        lower: fewest members, int64 of shape (clusters,).
+        upper: most members, int64 of shape (clusters,).
+
+    Returns:
+        ratios: log P(size allowed | member) - log P(size allowed | not), in nats, shape (clients,
+            clusters).
+        allowed: log P(size allowed) in nats, shape (clusters,).
+    """
+    joins, stays_out = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
+    clients, clusters = log_odds.shape
+    counts = np.arange(int(upper.max()) + 2)
+    within = (counts >= lower[:, None]) & (counts <= upper[:, None])
+    completion = np.empty((clients + 1, clusters, len(counts)))
+    completion[clients] = np.where(within, 0.0, -np.inf)
+    for client in range(clients - 1, -1, -1):
+        after = completion[client + 1]
+        completion[client] = after + stays_out[client][:, None]
+        joined = after[:, 1:] + joins[client][:, None]
+        completion[client, :, :-1] = np.logaddexp(completion[client, :, :-1], joined)
+    ratios = np.empty_like(log_odds)
+    so_far = np.full((clusters, len(counts)), -np.inf)
+    so_far[:, 0] = 0.0
+    for client in range(clients):
+        after = completion[client + 1]
+        member = logsumexp(so_far[:, :-1] + after[:, 1:])
+        with np.errstate(invalid="ignore"):
+            ratios[client] = member - logsumexp(so_far + after)
+        joined = so_far[:, :-1] + joins[client][:, None]
+        so_far = so_far + stays_out[client][:, None]
+        so_far[:, 1:] = np.logaddexp(so_far[:, 1:], joined)
+    return ratios, completion[0, :, 0]
+
+
+def _log_odds(gaps: FloatArray, messages: FloatArray) -> FloatArray:
+    """Log odds of each membership before that cluster's own message, in nats."""
+    scores = _scores(gaps, messages)
+    odds = np.empty_like(scores)
+    for cluster in range(scores.shape[1]):
+        others = np.delete(scores, cluster, axis=1)
+        elsewhere = logsumexp(others, axis=1) if others.shape[1] else np.full(len(gaps), -np.inf)
+        permitted = np.isfinite(gaps[:, cluster])
+        odds[permitted, cluster] = -gaps[permitted, cluster] - elsewhere[permitted]
+        odds[~permitted, cluster] = -np.inf
+    return odds
+
+
+def _scores(gaps: FloatArray, messages: FloatArray) -> FloatArray:
+    """Log weight in nats that a client and a size factor together give to each membership."""
+    return np.where(np.isfinite(gaps), messages, 0.0) - gaps
+
+
+def _beliefs(gaps: FloatArray, messages: FloatArray) -> FloatArray:
+    scores = _scores(gaps, messages)
+    certain = np.isposinf(scores)
+    scores = np.where(certain.any(axis=1, keepdims=True), np.where(certain, 0.0, -np.inf), scores)
+    beliefs: FloatArray = np.exp(scores - logsumexp(scores, axis=1)[:, None])
+    return beliefs
+
+
+def _damped(old: FloatArray, fresh: FloatArray) -> FloatArray:
+    finite = np.isfinite(fresh) & np.isfinite(old)
+    return np.where(finite, DAMPING * np.where(finite, old, 0.0), 0.0) + np.where(
+        finite, (1.0 - DAMPING) * np.where(finite, fresh, 0.0), fresh
+    )
+
+
+def _bethe_log_partition(
+    gaps: FloatArray, messages: FloatArray, odds: FloatArray, bounds: Bounds
+) -> float:
+    """Bethe approximation of the log partition function in nats, row minima taken off."""
+    joining, staying_out = np.minimum(messages, 0.0), -np.maximum(messages, 0.0)
+    elsewhere = np.stack(
+        [np.delete(staying_out, cluster, axis=1).sum(axis=1) for cluster in range(gaps.shape[1])],
+        axis=1,
+    )
+    choices = logsumexp(_scores(gaps, joining) + elsewhere, axis=1).sum()
+    sizes = size_messages(odds, bounds.stated_lower, bounds.stated_upper)[1].sum()
+    joins, stays_out = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
+    edges = np.logaddexp(joins + joining, stays_out + staying_out).sum()
+    return float(choices + sizes - edges)

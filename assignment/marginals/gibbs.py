@@ -1,0 +1,209 @@
+"""Association marginals by Gibbs sampling, for problems beyond exact counting.
+
+Each sweep resamples every client's cluster where the bounds leave room, and decides for disjoint
+random pairs of clients whether they swap clusters, which leaves all sizes as they are; without any
+room it makes several rounds of swaps.
+Chains start from best associations of perturbed costs (Papandreou and Yuille, 2011), so they start
+spread out. Forbidden pairs can leave associations that no swap connects: chains then disagree, and
+the result is marked as not converged.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignment.arrays import FloatArray, IntArray
+from assignment.costs import row_gaps
+from assignment.problem import Bounds, Problem, unbounded
+from assignment.ranking.feasible import best_labels
+
+
+def effective_sample_size(draws: FloatArray) -> float:
+    """Number of independent draws that dependent ones are worth, of the worst quantity.
+
+    Autocorrelations are averaged over chains and summed in pairs up to the first negative pair
+    (Geyer, 1992; Vehtari et al., 2021, equations 10 to 13).
+
+    Args:
+        draws: float64 of shape (draws, chains, quantities).
+
+    Returns:
+        Effective number of draws over all chains; a quantity that never changes is left out, and
+        the result is the plain number of draws if none does.
+    """
+    steps, chains, _ = draws.shape
+    within = draws.var(axis=0, ddof=1).mean(axis=0)
+    between = draws.mean(axis=0).var(axis=0, ddof=1) if chains > 1 else np.zeros_like(within)
+    total = within * (steps - 1) / steps + between
+    varying = total > 0
+    if not varying.any():
+        return float(steps * chains)
+    centred = draws[..., varying] - draws[..., varying].mean(axis=0)
+    spectrum = np.abs(np.fft.rfft(centred, n=2 * steps, axis=0)) ** 2
+    covariance = np.fft.irfft(spectrum, axis=0)[:steps].mean(axis=1) / steps
+    lag_one = covariance[:1] * steps / (steps - 1)
+    correlation = 1.0 - (lag_one - covariance) / total[varying]
+    pairs = correlation[: steps // 2 * 2].reshape(steps // 2, 2, -1).sum(axis=1)
+    positive = np.cumprod(pairs > 0, axis=0)
+    monotone = np.minimum.accumulate(pairs, axis=0)
+    time = np.maximum(2.0 * (positive * monotone).sum(axis=0) - 1.0, 1.0 / np.log10(steps * chains))
+    return float((steps * chains / time).min())
+
+
+def potential_scale_reduction(draws: FloatArray) -> float:
+    """Largest ratio of pooled to within-chain spread, chains split in half (1: all agree).
+
+    Args:
+        draws: float64 of shape (draws, chains, quantities).
+
+    Returns:
+        Gelman and Rubin's (1992) statistic of the worst quantity; infinite where chains are stuck
+        at different values.
+    """
+    half = len(draws) // 2
+    split = np.concatenate([draws[:half], draws[half : 2 * half]], axis=1)
+    within = split.var(axis=0, ddof=1).mean(axis=0)
+    between = split.mean(axis=0).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt((half - 1) / half + between / within)
+    return float(np.where(between > 0, ratio, 1.0).max())
+
+
+CHAINS = 16
+SWEEPS = 1000
+WARM_UP = 100
+SWAPS = 5
+"""Rounds of swaps in a sweep that has no room for moves of single clients."""
+
+MAX_STORED_LABELS = 20_000_000
+"""Sweeps are thinned so that no more labels (8 bytes each) are kept."""
+
+ENOUGH_DRAWS = 400
+"""Effective sample size from which a run counts as converged (Vehtari et al., 2021)."""
+
+LARGEST_SCALE_REDUCTION = 1.01
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsDraws:
+    """Associations visited by all chains.
+
+    Attributes:
+        labels: clusters, int64 of shape (sweeps, chains, clients).
+        effective_sample_size: number of independent draws they are worth, for the client and
+            cluster, or the cost, that is known worst.
+        scale_reduction: largest disagreement between chains (1: none).
+    """
+
+    labels: IntArray
+    effective_sample_size: float
+    scale_reduction: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether there are enough effective draws and the chains agree."""
+        return (
+            self.effective_sample_size >= ENOUGH_DRAWS
+            and self.scale_reduction <= LARGEST_SCALE_REDUCTION
+        )
+
+    @property
+    def pooled(self) -> IntArray:
+        """All draws, int64 of shape (draws, clients)."""
+        return self.labels.reshape(-1, self.labels.shape[-1])
+
+    def probabilities(self, clusters: int) -> FloatArray:
+        """Share of draws that place each client in each cluster, float64 (clients, clusters)."""
+        pooled = self.pooled
+        return np.stack([(pooled == cluster).mean(axis=0) for cluster in range(clusters)], axis=1)
+
+    def co_association(self) -> FloatArray:
+        """Share of draws in which two clients share a cluster, float64 (clients, clients)."""
+        pooled = self.pooled
+        together = np.zeros((pooled.shape[1], pooled.shape[1]))
+        for cluster in range(int(pooled.max()) + 1):
+            member = (pooled == cluster).astype(np.float64)
+            together += member.T @ member
+        return together / len(pooled)
+
+    def sample(self, rng: np.random.Generator, n: int) -> IntArray:
+        """Draws from the chains' history, with replacement, int64 of shape (n, clients)."""
+        return self.pooled[rng.integers(len(self.pooled), size=n)]
+
+
+def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) -> GibbsDraws:
+    """Sample associations within the bounds of a problem.
+
+    Args:
+        problem: costs and bounds.
+        rng: source of all randomness.
+        sweeps: sweeps kept per chain, after `WARM_UP` that are not.
+
+    Raises:
+        InfeasibleError: no association is feasible.
+    """
+    gaps = row_gaps(problem.cost)[1]
+    bounds = problem.bounds or unbounded(problem.clients, problem.clusters)
+    labels = _starts(gaps, bounds, rng)
+    thinning = max(1, -(-sweeps * labels.size // MAX_STORED_LABELS))
+    roomy = bool((bounds.lower < bounds.upper).any())
+    kept, costs = [], []
+    for sweep in range(WARM_UP + sweeps):
+        if roomy:
+            _relocate(labels, gaps, bounds, rng)
+        for _ in range(1 if roomy else SWAPS):
+            _swap(labels, gaps, rng)
+        if sweep >= WARM_UP and (sweep - WARM_UP) % thinning == 0:
+            kept.append(labels.copy())
+            costs.append(gaps[np.arange(len(gaps)), labels].sum(axis=1))
+    history = np.stack(kept)
+    return GibbsDraws(history, *_quality(history, np.stack(costs), problem.clusters))
+
+
+def _starts(gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> IntArray:
+    """Best associations of randomly perturbed costs, int64 of shape (chains, clients)."""
+    best_labels(gaps, bounds)
+    perturbed = (gaps - rng.gumbel(size=gaps.shape) for _ in range(CHAINS))
+    return np.stack([best_labels(cost, bounds) for cost in perturbed])
+
+
+def _relocate(labels: IntArray, gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> None:
+    """Resample one client after the other among the clusters that have room for it."""
+    chains, clusters = np.arange(len(labels)), gaps.shape[1]
+    sizes = np.stack([(labels == cluster).sum(axis=1) for cluster in range(clusters)], axis=1)
+    noise = rng.gumbel(size=(len(gaps), len(labels), clusters))
+    for client in rng.permutation(len(gaps)):
+        present = labels[:, client]
+        open_to = sizes < bounds.upper
+        open_to &= (sizes[chains, present] > bounds.lower[present])[:, None]
+        open_to[chains, present] = True
+        score = np.where(open_to, noise[client] - gaps[client], -np.inf)
+        chosen = score.argmax(axis=1)
+        sizes[chains, present] -= 1
+        sizes[chains, chosen] += 1
+        labels[:, client] = chosen
+
+
+def _swap(labels: IntArray, gaps: FloatArray, rng: np.random.Generator) -> None:
+    """Swap the clusters of disjoint random pairs of clients, each with its own probability."""
+    order = rng.permuted(np.tile(np.arange(labels.shape[1]), (len(labels), 1)), axis=1)
+    half = labels.shape[1] // 2
+    first, second = order[:, :half], order[:, half : 2 * half]
+    chains = np.arange(len(labels))[:, None]
+    of_first, of_second = labels[chains, first], labels[chains, second]
+    swapped = gaps[first, of_second] + gaps[second, of_first]
+    extra = swapped - gaps[first, of_first] - gaps[second, of_second]
+    swaps = rng.logistic(size=extra.shape) > extra
+    labels[chains, first] = np.where(swaps, of_second, of_first)
+    labels[chains, second] = np.where(swaps, of_first, of_second)
+
+
+def _quality(history: IntArray, costs: FloatArray, clusters: int) -> tuple[float, float]:
+    """Worst effective sample size and scale reduction over costs and all memberships."""
+    size = effective_sample_size(costs[..., None])
+    reduction = potential_scale_reduction(costs[..., None])
+    for cluster in range(clusters):
+        member = (history == cluster).astype(np.float64)
+        size = min(size, effective_sample_size(member))
+        reduction = max(reduction, potential_scale_reduction(member))
+    return size, reduction

@@ -1,0 +1,112 @@
+"""Associations with bounded cluster sizes, ranked by splitting on client labels.
+
+The second best association of a part differs from its best by a least-cost cycle in the residual
+graph over clusters, which has K + 1 nodes whatever the number of clients. Splitting acts on labels
+and never on replicated columns, which would rank permutations of one and the same association. The
+work per association grows with clients times clusters and with the cube of the number of clusters.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from assignment.arrays import FloatArray, IntArray, frozen
+from assignment.costs import cost_of, row_gaps
+from assignment.problem import Bounds, Problem, unbounded
+from assignment.ranked import Search
+from assignment.ranking.feasible import best_labels
+from assignment.ranking.residual import (
+    client_moves,
+    moves_between_clusters,
+    path_levels,
+    residual_graph,
+    shortest_path,
+    slack_moves,
+)
+from assignment.ranking.splitting import Second, ascending
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The associations that keep some clients in place and bar others from some clusters.
+
+    Attributes:
+        labels: cluster of every client in the best of them, int64 of shape (clients,).
+        fixed: clients that stay where `labels` puts them.
+        barred: clients of the forbidden (client, cluster) pairs.
+        barred_from: their clusters, in the same order.
+    """
+
+    labels: IntArray
+    fixed: tuple[int, ...] = ()
+    barred: tuple[int, ...] = ()
+    barred_from: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """What a second best is searched in.
+
+    Attributes:
+        gaps: costs above each row's minimum in nats, float64 of shape (clients, clusters).
+        bounds: sizes allowed.
+        best: cluster of every client in the best association of all, int64 of shape (clients,).
+    """
+
+    gaps: FloatArray
+    bounds: Bounds
+    best: IntArray
+
+
+def murty_search(problem: Problem) -> Search:
+    """All associations within the bounds, in ascending order, by splitting on labels.
+
+    Raises:
+        InfeasibleError: forbidden pairs leave no association within the bounds.
+    """
+    gaps = row_gaps(problem.cost)[1]
+    bounds = problem.bounds or unbounded(problem.clients, problem.clusters)
+    labels = frozen(best_labels(gaps, bounds))
+    find = partial(_second_best, Sizes(gaps, bounds, labels))
+    return Search(
+        labels, cost_of(problem.cost, labels), ascending(partial(Part, labels), find, labels)
+    )
+
+
+def _second_best(sizes: Sizes, part: Part) -> Second[Part] | None:
+    gaps, clients = sizes.gaps, np.arange(len(sizes.gaps))
+    changes = _least_cycle(sizes, part)
+    if not changes:
+        return None
+    labels = part.labels.copy()
+    for client, cluster in changes:
+        labels[client] = cluster
+    client = changes[0][0]
+    return Second(
+        labels,
+        float((gaps[clients, labels] - gaps[clients, sizes.best]).sum()),
+        Part(part.labels, (*part.fixed, client), part.barred, part.barred_from),
+        Part(
+            labels,
+            part.fixed,
+            (*part.barred, client),
+            (*part.barred_from, int(part.labels[client])),
+        ),
+    )
+
+
+def _least_cycle(sizes: Sizes, part: Part) -> list[tuple[int, int]]:
+    """(client, new cluster) of every client that moves; empty if no cycle is permitted."""
+    gaps, labels = sizes.gaps, part.labels
+    extra = gaps - gaps[np.arange(len(gaps)), labels][:, None]
+    extra[list(part.barred), list(part.barred_from)] = np.inf
+    extra[list(part.fixed)] = np.inf
+    moves = moves_between_clusters(extra, labels)
+    levels = path_levels(residual_graph(moves.least, *slack_moves(moves.sizes, sizes.bounds)))
+    clusters = len(moves.least)
+    cycles = moves.least + levels[-1][:clusters, :clusters].T
+    source, target = divmod(int(np.argmin(cycles)), clusters)
+    if cycles[source, target] == np.inf:
+        return []
+    return client_moves(moves, [source, *shortest_path(levels, target, source)])

@@ -1,0 +1,92 @@
+"""MERGE: several hypotheses over the same clusters collapse into one.
+
+BCFL, equations 17, 19 and 20: cluster by cluster, the mixture of the hypotheses' Gaussians becomes
+the one Gaussian of the same mean and variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+import assignment
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.aggregation.buffers import pool_buffers
+from bcfl.architecture.model import Model
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Block, Posterior
+from bcfl.policies.capacity import FREE, ClusterSize
+from bcfl.runtime.seeds import lineage_key
+from posteriors import merge
+
+
+def merge_hypotheses(
+    aggregation: Aggregation,
+    model: Model,
+    parts: Sequence[Hypothesis],
+    cluster_size: ClusterSize = FREE,
+) -> Hypothesis:
+    """One hypothesis that stands for several; MERGE of one is that one, the same object.
+
+    Args:
+        aggregation: says what the merged posteriors leave as prior for the next round.
+        model: the architecture.
+        parts: hypotheses whose clusters have the same meaning.
+        cluster_size: bounds on the number of clients per cluster. Expected sizes are always within
+            them; where the most probable clusters are not, the labels are those of the heaviest.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    weights = np.exp(assignment.normalise(np.array([h.log_weight for h in parts])))
+    clusters = tuple(
+        _merge_clusters(aggregation, model, column, weights)
+        for column in zip(*(h.clusters for h in parts), strict=True)
+    )
+    heaviest = max(parts, key=lambda h: h.log_weight)
+    association = Association.mixture([h.association for h in parts], weights)
+    if not cluster_size.allows(association):
+        association = replace(association, labels=heaviest.association.labels.copy())
+    from_parent: dict[int, float] = {}
+    for one, weight in zip(parts, weights, strict=True):
+        for parent, share in zip(one.parents, one.parent_shares, strict=True):
+            from_parent[parent] = from_parent.get(parent, 0.0) + float(weight) * share
+    parents = tuple(sorted(from_parent))
+    return replace(
+        heaviest,
+        clusters=clusters,
+        association=association,
+        log_weight=0.0,
+        parents=parents,
+        shares=tuple(from_parent[parent] for parent in parents),
+    )
+
+
+def _merge_clusters(
+    aggregation: Aggregation,
+    model: Model,
+    clusters: Sequence[Posterior],
+    weights: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> Posterior:
+    if all(posterior.key == clusters[0].key for posterior in clusters):
+        return clusters[0]
+    columns = zip(*(posterior.blocks for posterior in clusters), strict=True)
+    return Posterior(tuple(_merge_blocks(aggregation, model, c, weights) for c in columns))
+
+
+def _merge_blocks(
+    aggregation: Aggregation,
+    model: Model,
+    blocks: Sequence[Block],
+    weights: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> Block:
+    first = blocks[0]
+    if all(block.key == first.key for block in blocks):
+        return first
+    key = lineage_key("merge", *((b.key, float(w)) for b, w in zip(blocks, weights, strict=True)))
+    with np.errstate(divide="ignore"):  # a weight that underflowed counts for nothing
+        gaussian = merge([block.gaussian for block in blocks], np.log(weights))
+    pooled = pool_buffers(model, first.name, [b.buffers for b in blocks], weights.tolist())
+    return aggregation.made(key, first, gaussian, pooled)

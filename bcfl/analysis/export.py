@@ -1,0 +1,133 @@
+"""The posterior over associations of all rounds as a labelled xarray data set, and as NetCDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.hypotheses.association import UNSEEN
+from bcfl.hypotheses.history import Snapshot
+from bcfl.hypotheses.matching import best_matching
+
+if TYPE_CHECKING:
+    import xarray
+
+DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
+    "hypothesis_weight": ("1", "probability of a hypothesis; NaN where a round kept fewer"),
+    "label": ("1", "cluster of a client in a hypothesis; -1 if never seen, or no such hypothesis"),
+    "association": ("1", "probability over the hypotheses that a cluster serves a client"),
+    "co_association": ("1", "probability over the hypotheses that two clients share a cluster"),
+    "log_captured_mass": ("nat", "log of the share of the round's weight that was kept"),
+}
+
+
+def to_xarray(
+    history: Sequence[Snapshot],
+    groups: Mapping[str, int | None] | None = None,
+    *,
+    co_association: bool = True,
+) -> xarray.Dataset:
+    """Weights, associations and co-associations of all rounds, with named axes.
+
+    Axes are `round` (from 1), `hypothesis` (most probable first), `client`, `other_client` and
+    `cluster`. Clusters mean nothing across hypotheses or rounds: those of a round's leading
+    hypothesis are matched to the round before by shared clients, those of its other hypotheses to
+    the leading one. Where true groups are known they are the coordinate `group`, -1 where not.
+
+    Args:
+        history: snapshots of the rounds.
+        groups: true group of each client.
+        co_association: whether the (round, client, other_client) probabilities are there too.
+
+    Raises:
+        ValueError: no round was done.
+        ModuleNotFoundError: xarray is not installed.
+    """
+    if not history:
+        raise ValueError("history must hold at least one round, got none")
+    data_set = _xarray().Dataset
+    clients = list(history[0].associations[0].clients)
+    labels, association = _associations(history)
+    variables: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
+        "hypothesis_weight": (("round", "hypothesis"), _weights(history)),
+        "label": (("round", "hypothesis", "client"), labels),
+        "association": (("round", "client", "cluster"), association),
+        "log_captured_mass": (("round",), np.array([one.log_captured_mass for one in history])),
+    }
+    if co_association:
+        shared = np.stack([_shared(one) for one in history])
+        variables["co_association"] = (("round", "client", "other_client"), shared)
+    described = {
+        name: (*entry, {"units": DESCRIPTIONS[name][0], "long_name": DESCRIPTIONS[name][1]})
+        for name, entry in variables.items()
+    }
+    coordinates: dict[str, Any] = {
+        "round": np.array([one.round for one in history], dtype=np.int32),
+        "hypothesis": np.arange(labels.shape[1], dtype=np.int32),
+        "client": clients,
+        "cluster": np.arange(association.shape[2], dtype=np.int32),
+    }
+    if co_association:
+        coordinates["other_client"] = clients
+    if groups and any(group is not None for group in groups.values()):
+        known = [groups.get(client) for client in clients]
+        numbers = np.array([UNSEEN if one is None else one for one in known], dtype=np.int32)
+        coordinates["group"] = ("client", numbers)
+    title = {"title": "posterior over associations"}
+    found: xarray.Dataset = data_set(described, coordinates, title)
+    return found
+
+
+def _xarray() -> Any:  # noqa: ANN401 - a module
+    try:
+        import xarray
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "exports need xarray: pip install 'bcfl[export]'", name="xarray"
+        ) from error
+    return xarray
+
+
+def _weights(history: Sequence[Snapshot]) -> NDArray[np.float64]:
+    """(rounds, hypotheses) probabilities."""
+    weights = np.full((len(history), max(len(one.associations) for one in history)), np.nan)
+    for row, one in zip(weights, history, strict=True):
+        row[: len(one.log_weights)] = np.exp(one.log_weights)
+    return weights
+
+
+def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """(rounds, hypotheses, clients) labels, (rounds, clients, clusters) probabilities."""
+    every = [one for snapshot in history for one in snapshot.associations]
+    clients, clusters = len(every[0].clients), max(one.num_clusters for one in every)
+    most = max(len(snapshot.associations) for snapshot in history)
+    labels = np.full((len(history), most, clients), UNSEEN, dtype=np.int32)
+    total = np.zeros((len(history), clients, clusters))
+    before: NDArray[np.float64] = np.eye(clients, clusters)[:, :0]
+    for snapshot, row, probabilities in zip(history, labels, total, strict=True):
+        reference = before
+        weighed = zip(row, np.exp(snapshot.log_weights), snapshot.associations, strict=False)
+        for place, weight, association in weighed:
+            serving = association.serving
+            names = best_matching(serving.T @ reference)
+            named = np.zeros((clients, clusters))
+            named[:, names] = serving
+            probabilities += weight * named
+            seen = association.labels != UNSEEN
+            place[seen] = names[association.labels[seen]]
+            if reference is before:
+                reference = named
+        before = probabilities
+    return labels, total
+
+
+def _shared(snapshot: Snapshot) -> NDArray[np.float64]:
+    """(clients, clients) probability that two clients share a cluster."""
+    factor = snapshot.co_association()
+    shared: NDArray[np.float64] = (factor @ factor.T).toarray()
+    seen = factor.sum(axis=1) > 0
+    np.fill_diagonal(shared, np.where(seen, 1.0, 0.0))
+    return np.minimum(shared, 1.0)

@@ -1,0 +1,178 @@
+"""Associations as networkx graphs.
+
+All attributes are numbers or text, so that every graph can be written as GraphML or GEXF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import networkx as nx
+import numpy as np
+
+from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.history import Snapshot, accumulated_co_association
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.policies.faacl.support import Support
+
+
+def support_graph(
+    hypothesis: Hypothesis, groups: Mapping[str, int | None] | None = None
+) -> nx.DiGraph[str]:
+    """Clusters and their devices, with an edge from each supporter to the cluster it supports.
+
+    Nodes are clusters, named `cluster 0`, and clients. Node attributes: `kind` (`cluster` or
+    `client`), `size` of a cluster (number of devices), `group` of a client where known. Edges of
+    kind `support` run from supporter to supported cluster and have `p_value`, the largest over the
+    supported cluster's devices, in the round in which it was tested last; edges of kind `member`
+    run from client to cluster. All attributes are numbers or text.
+
+    Args:
+        hypothesis: whose state remembers supports; without any there are no such edges.
+        groups: true group of each client.
+    """
+    graph: nx.DiGraph[str] = nx.DiGraph(kind="support")
+    for cluster, size in enumerate(hypothesis.association.sizes):
+        graph.add_node(_name(cluster), kind="cluster", size=int(size))
+    association = hypothesis.association
+    for client, label in zip(association.clients, association.labels, strict=True):
+        graph.add_node(client, kind="client")
+        group = (groups or {}).get(client)
+        if group is not None:
+            graph.nodes[client]["group"] = int(group)
+        if label != UNSEEN:
+            graph.add_edge(client, _name(int(label)), kind="member")
+    for (own, supporter), p_value in sorted(Support.of(hypothesis.state).p_values.items()):
+        graph.add_edge(_name(supporter), _name(own), kind="support", p_value=float(p_value))
+    return graph
+
+
+def remembers_support(hypothesis: Hypothesis) -> bool:
+    """Whether a hypothesis knows of tests of support, be they all without success."""
+    return Support.KEY in hypothesis.state
+
+
+def _name(cluster: int) -> str:
+    return f"cluster {cluster}"
+
+
+def association_graph(
+    history: Sequence[Snapshot],
+    groups: Mapping[str, int | None] | None = None,
+    min_probability: float = 0.0,
+) -> nx.Graph[str]:
+    """Clients, joined by the probability of sharing a cluster, accumulated over all rounds.
+
+    Node attributes: `cluster` (most probable cluster of the leading hypothesis after the last
+    round, -1 if never seen) and, where known, `group` (true group). Edge attribute: `probability`
+    (mean over rounds of the probability over hypotheses that both are in one cluster).
+
+    Args:
+        history: snapshots of the rounds.
+        groups: true group of each client.
+        min_probability: leave out edges below this; edges of probability 0 are never there.
+
+    Raises:
+        ValueError: no round was done, or `min_probability` is not in [0, 1].
+    """
+    if not 0 <= min_probability <= 1:
+        raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
+    shared = accumulated_co_association(history)
+    graph: nx.Graph[str] = nx.Graph(kind="association", rounds=len(history))
+    leading = history[-1].associations[0]
+    for client, label in zip(leading.clients, leading.labels, strict=True):
+        graph.add_node(client, cluster=int(label))
+        group = (groups or {}).get(client)
+        if group is not None:
+            graph.nodes[client]["group"] = int(group)
+    names = leading.clients
+    for row, column, value in zip(shared.row, shared.col, shared.data, strict=True):
+        if value >= min_probability and value > 0:
+            graph.add_edge(names[row], names[column], probability=min(float(value), 1.0))
+    return graph
+
+
+def client_cluster_graph(
+    hypotheses: HypothesisSet, groups: Mapping[str, int | None] | None = None
+) -> nx.Graph[str]:
+    """Clients and clusters, joined by the probability that the client is in the cluster.
+
+    Node attributes: `kind` (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters),
+    `size` of a cluster (expected number of clients), `group` of a client where known. Edge
+    attribute: `probability`, over the kept hypotheses, clusters named as in the leading one.
+    """
+    probabilities = hypotheses.association_probabilities()
+    graph: nx.Graph[str] = nx.Graph(kind="client-cluster", round=hypotheses.round)
+    for cluster, size in enumerate(probabilities.sum(axis=0)):
+        graph.add_node(f"cluster-{cluster}", kind="cluster", bipartite=1, size=float(size))
+    for client, row in zip(hypotheses.best.association.clients, probabilities, strict=True):
+        graph.add_node(client, kind="client", bipartite=0)
+        group = (groups or {}).get(client)
+        if group is not None:
+            graph.nodes[client]["group"] = int(group)
+        for index in np.flatnonzero(row > 0):
+            graph.add_edge(client, f"cluster-{index}", probability=float(row[index]))
+    return graph
+
+
+def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
+    """Hypotheses and proposals of all rounds, each joined to those that it came from.
+
+    Nodes are named `r3h0` (round 3, most probable hypothesis) or `r3p0` (round 3, first proposal).
+    Node attributes: `round`, `rank`, `weight` (0 for proposals), `log_weight` (nats; left out where
+    the weight is 0, for not every format has infinity), `kind` (`hypothesis`, or how a proposal was
+    made), `sizes` (clients per cluster, as text) and `non_empty` (number of clusters with clients).
+    Round 0 is the start. A proposal is made of its own round's trainings, so it hangs from the
+    hypothesis of the round before that these belong to; it lives on if a hypothesis of the next
+    round hangs from it.
+    """
+    graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
+    names: list[str] = []
+    for snapshot in history:
+        before, names = names, []
+        rows = zip(snapshot.log_weights, snapshot.associations, snapshot.parents, strict=True)
+        for rank, (log_weight, association, parents) in enumerate(rows):
+            names.append(f"r{snapshot.round}h{rank}")
+            _add_node(graph, names[-1], association, float(log_weight), "hypothesis")
+            _join(graph, names[-1], parents, before)
+        for rank, proposed in enumerate(snapshot.proposals):
+            names.append(f"r{snapshot.round}p{rank}")
+            _add_node(graph, names[-1], proposed.association, float("-inf"), proposed.kind)
+            _join(graph, names[-1], (proposed.parent,), before)
+    return graph
+
+
+def _add_node(
+    graph: nx.DiGraph[str], name: str, association: Association, log_weight: float, kind: str
+) -> None:
+    round, rank = name[1:].replace("p", "h").split("h")
+    sizes = association.sizes
+    graph.add_node(
+        name,
+        round=int(round),
+        rank=int(rank),
+        weight=float(np.exp(log_weight)),
+        kind=kind,
+        sizes=" ".join(map(str, sizes)),
+        non_empty=int((sizes > 0).sum()),
+    )
+    if np.isfinite(log_weight):
+        graph.nodes[name]["log_weight"] = log_weight
+
+
+def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Sequence[str]) -> None:
+    """Edges from the parents; in the first round from the start that a parent's number names."""
+    for parent in parents:
+        source = before[parent] if before else f"r0h{parent}"
+        if source not in graph:
+            graph.add_node(
+                source,
+                round=0,
+                rank=parent,
+                log_weight=0.0,
+                weight=1.0,
+                kind="start",
+                sizes="",
+                non_empty=0,
+            )
+        graph.add_edge(source, name)

@@ -1,0 +1,143 @@
+"""Weights that are shared ones, masked, plus sparse ones of a client's own: APD.
+
+Yoon, Kim, Yang and Hwang, "Scalable and Order-robust Continual Learning with Additive Parameter
+Decomposition" (2020), without its hierarchy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.parametrize import register_parametrization
+
+from bcfl.architecture.layout import Layout, Part, Slot
+from bcfl.architecture.model import BlockSpec, Model
+
+SHARED, ADAPTIVE, OWN = "shared", "adaptive", "own"
+WEIGHT = ".parametrizations.weight.original"
+LAYERS = (nn.Linear, nn.Conv2d)
+ADAPTIVE_PART = Part(ADAPTIVE)
+
+
+class Decomposition(nn.Module):
+    """weight = shared x sigmoid(mask) + adaptive, with one mask for each output."""
+
+    def forward(self, shared: Tensor, mask: Tensor, adaptive: Tensor) -> Tensor:
+        """The weight, of the shape of `shared`."""
+        return shared * torch.sigmoid(mask) + adaptive
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Parts to start from, whose sum is not the weight: the adaptive part is a third of it."""
+        return weight, _drawn_mask(weight.shape, None).to(weight), weight / 3
+
+
+def decomposed(model: Model) -> Model:
+    """The architecture with decomposed weights in its linear and convolutional layers.
+
+    The shared parts are a global block; adaptive parts, and masks with all else, are blocks that
+    stay with their client.
+
+    Raises:
+        ValueError: the architecture is already divided into blocks.
+    """
+    check_undivided(model)
+    build = partial(_build, model)
+    layout = Layout.of(build())
+    names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
+    shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
+    adaptive = tuple(name for name in names if name.endswith(f"{WEIGHT}2"))
+    own = tuple(name for name in names if name not in {*shared, *adaptive})
+    parts = (
+        BlockSpec(SHARED, "global", shared),
+        BlockSpec(ADAPTIVE, "client", adaptive),
+        BlockSpec(OWN, "client", own),
+    )
+    return replace(model, name=f"decomposed-{model.name}", build=build, blocks=parts)
+
+
+def check_undivided(model: Model) -> None:
+    """Check that a model can be decomposed.
+
+    Raises:
+        ValueError: it is already divided into blocks.
+    """
+    if len(model.blocks) > 1:
+        blocks = ", ".join(block.name for block in model.blocks)
+        raise ValueError(f"model must be undivided to be decomposed, it has blocks {blocks}")
+
+
+def _build(model: Model) -> nn.Module:
+    module = model.build()
+    for layer in list(module.modules()):
+        if isinstance(layer, LAYERS):
+            register_parametrization(layer, "weight", Decomposition(), unsafe=True)
+    return module
+
+
+def _drawn_mask(shape: Sequence[int], random: torch.Generator | None) -> Tensor:
+    """(outputs, 1, ...) normal numbers of variance 1 / outputs."""
+    drawn = torch.randn(shape[0], *(1 for _ in shape[1:]), generator=random)
+    return drawn / math.sqrt(shape[0])
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Where the parts of one decomposed weight lie in the flat parameters."""
+
+    name: str
+    shared: Slot
+    mask: Slot
+    adaptive: Slot
+
+
+def layers(model: Model) -> Iterator[Layer]:
+    """The decomposed weights of an architecture, in its order."""
+    slots = {slot.name: slot for slot in model.layout.parameters}
+    for name in slots:
+        if name.endswith(f"{WEIGHT}0"):
+            yield Layer(name.removesuffix(f"{WEIGHT}0"), *(slots[name[:-1] + k] for k in "012"))
+
+
+def squared_masks(model: Model, parameters: Tensor) -> Tensor:
+    """(parameters,) the squared mask of each shared parameter; 0 elsewhere.
+
+    With it, 1/2 sum squared mask (shared - before)^2 is half the squared change of the weights of
+    a client whose mask and adaptive part stay: the retention of APD for an earlier time step.
+
+    Args:
+        model: a decomposed architecture.
+        parameters: (parameters,) flat.
+    """
+    squares = torch.zeros_like(parameters)
+    for layer in layers(model):
+        mask = torch.sigmoid(parameters[layer.mask.start : layer.mask.stop].view(layer.mask.shape))
+        squares[layer.shared.start : layer.shared.stop] = (
+            mask.square().expand(layer.shared.shape).reshape(-1)
+        )
+    return squares
+
+
+def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
+    """(parameters,) with new masks, adaptive parts a third of the shared ones, and no offsets.
+
+    Args:
+        model: a decomposed architecture.
+        parameters: (parameters,) flat.
+        seed: of the masks.
+    """
+    random = torch.Generator().manual_seed(seed)
+    fresh, slots = parameters.clone(), {slot.name: slot for slot in model.layout.parameters}
+    for layer in layers(model):
+        mask = _drawn_mask(layer.shared.shape, random)
+        fresh[layer.mask.start : layer.mask.stop] = mask.reshape(-1).to(fresh)
+        shared = fresh[layer.shared.start : layer.shared.stop]
+        fresh[layer.adaptive.start : layer.adaptive.stop] = shared / 3
+        offset = slots.get(f"{layer.name}.bias")
+        if offset is not None:
+            fresh[offset.start : offset.stop] = 0.0
+    return fresh

@@ -1,0 +1,213 @@
+"""Network architectures by name and numbers, and the layout of their parameters as flat vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from bcfl.architecture.layout import Layers, Layout, Part, Slot
+
+Likelihood = Literal["categorical", "gaussian"]
+Scope = Literal["cluster", "global", "client"]
+
+
+@dataclass(frozen=True)
+class BlockSpec:
+    """A named part of a model that is shared and aggregated as one.
+
+    Attributes:
+        name: name of the block.
+        scope: `cluster` blocks differ between clusters; a `global` block is one for all clusters; a
+            `client` block belongs to the one client of a cluster, which keeps it: nobody sends it.
+        prefixes: parameters whose name starts with one of these belong to the block.
+        frozen: nobody trains it; clients keep what they were sent of it.
+    """
+
+    name: str = "model"
+    scope: Scope = "cluster"
+    prefixes: tuple[str, ...] = ("",)
+    frozen: bool = False
+
+    def __post_init__(self) -> None:
+        if self.scope not in get_args(Scope):
+            raise ValueError(f"scope must be 'cluster', 'global' or 'client', got {self.scope!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An architecture that every party can build from a name and numbers.
+
+    Attributes:
+        name: name of the architecture.
+        build: makes a fresh module; it must give the same architecture each time.
+        input_shape: shape of one sample.
+        num_outputs: number of classes, or of regression outputs.
+        config: the numbers behind the name, for run records.
+        likelihood: `categorical` (logits) or `gaussian` (unit noise, squared error).
+        blocks: parts with their scope; together they must hold each parameter exactly once.
+    """
+
+    name: str
+    build: Callable[[], nn.Module]
+    input_shape: tuple[int, ...]
+    num_outputs: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+    likelihood: Likelihood = "categorical"
+    blocks: tuple[BlockSpec, ...] = (BlockSpec(),)
+
+    def __post_init__(self) -> None:
+        if self.likelihood not in get_args(Likelihood):
+            raise ValueError(
+                f"likelihood must be 'categorical' or 'gaussian', got {self.likelihood!r}"
+            )
+        names = [block.name for block in self.blocks]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"blocks must have distinct names, at least one, got {names}")
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({self.name}: {self.input_shape} -> {self.num_outputs}, "
+            f"{self.layout.num_parameters} parameters)"
+        )
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Layout of the flat vectors."""
+        return Layout.of(self.module())
+
+    @cached_property
+    def block_slots(self) -> Mapping[str, tuple[tuple[Slot, ...], tuple[Slot, ...]]]:
+        """Parameter and buffer slots of each block.
+
+        Raises:
+            ValueError: a parameter lies in no block or in several.
+        """
+        return {
+            block.name: (
+                tuple(s for s in self.layout.parameters if self._owner(s) == block.name),
+                tuple(s for s in self.layout.buffers if self._owner(s) == block.name),
+            )
+            for block in self.blocks
+        }
+
+    def _owner(self, slot: Slot) -> str:
+        owners = [b.name for b in self.blocks if slot.name.startswith(b.prefixes)]
+        if len(owners) != 1:
+            raise ValueError(f"tensor {slot.name!r} must lie in exactly one block, got {owners}")
+        return owners[0]
+
+    def chosen(self, part: Part) -> Tensor:
+        """(parameters,) which parameters belong to a part, bool.
+
+        Raises:
+            ValueError: no block has the name.
+        """
+        if part.block and part.block not in self.block_slots:
+            raise ValueError(
+                f"block must be one of {', '.join(self.block_slots)}, got {part.block!r}"
+            )
+        return self._chosen[part]
+
+    def outside(self, blocks: Sequence[str]) -> Tensor:
+        """(parameters,) which parameters belong to none of some blocks, bool."""
+        inside = [self.chosen(Part(block)) for block in blocks]
+        return ~torch.stack(inside).any(dim=0)
+
+    @cached_property
+    def _chosen(self) -> Mapping[Part, Tensor]:
+        classifiers = {
+            name: self._classifier(slots) for name, (slots, _) in self.block_slots.items()
+        }
+        chosen = {}
+        for block in ("", *self.block_slots):
+            for layers in get_args(Layers):
+                mask = torch.zeros(self.layout.num_parameters, dtype=torch.bool)
+                for name, (slots, _) in self.block_slots.items():
+                    for slot in slots if block in ("", name) else ():
+                        inside = slot.name in classifiers[name]
+                        mask[slot.start : slot.stop] = layers == "all" or inside is (
+                            layers == "classifier"
+                        )
+                chosen[Part(block, layers)] = mask
+        return chosen
+
+    def _classifier(self, slots: Sequence[Slot]) -> set[str]:
+        """Names of the parameters of a block's fully connected layers, or of the last of them."""
+        layers = {
+            name: {f"{name}.{kind}" if name else kind for kind, _ in layer.named_parameters()}
+            for name, layer in self.module().named_modules()
+            if isinstance(layer, nn.Linear)
+        }
+        names = {slot.name for slot in slots}
+        inside = [parameters & names for parameters in layers.values() if parameters & names]
+        together = set().union(*inside)
+        return inside[-1] if inside and together == names else together
+
+    def module(self, seed: int = 0) -> nn.Module:
+        """A module initialised from a seed; the global random state is left as it was."""
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            return self.build()
+
+    @cached_property
+    def at_rest(self) -> nn.Module:
+        """One module in eval mode for `functional_call`; its own tensors are never used."""
+        return self.module().eval()
+
+    def initial(self, seed: int) -> tuple[Tensor, Tensor]:
+        """Parameters (num_parameters,) and buffers (num_buffers,) of a fresh module."""
+        module = self.module(seed)
+        parameters = [p.detach().reshape(-1) for p in module.parameters()]
+        buffers = [b.reshape(-1) for b in module.buffers() if b.is_floating_point()]
+        return _flat(parameters), _flat(buffers)
+
+    def reads(self, shape: tuple[int, ...]) -> bool:
+        """Whether samples of a shape fit; a model of flat inputs takes any of as many numbers."""
+        flat = len(self.input_shape) == 1 and prod(shape) == prod(self.input_shape)
+        return flat or tuple(shape) == tuple(self.input_shape)
+
+    def split(self, parameters: Tensor, buffers: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+        """Flat vectors of each block, from those of the whole model."""
+        return {
+            name: (_gather(parameters, slots), _gather(buffers, buffer_slots))
+            for name, (slots, buffer_slots) in self.block_slots.items()
+        }
+
+    def join(self, parts: Mapping[str, Tensor]) -> Tensor:
+        """The whole model's flat parameter vector, from its blocks' vectors."""
+        return self._join(parts, 0, self.layout.num_parameters)
+
+    def join_buffers(self, parts: Mapping[str, Tensor]) -> Tensor:
+        """The whole model's flat buffer vector, from its blocks' vectors."""
+        return self._join(parts, 1, self.layout.num_buffers)
+
+    def _join(self, parts: Mapping[str, Tensor], kind: int, length: int) -> Tensor:
+        if len(self.blocks) == 1:
+            return parts[self.blocks[0].name]
+        some = next(iter(parts.values()))
+        flat = torch.empty(length, dtype=some.dtype, device=some.device)
+        for name, slots in self.block_slots.items():
+            position = 0
+            for slot in slots[kind]:
+                size = slot.stop - slot.start
+                flat[slot.start : slot.stop] = parts[name][position : position + size]
+                position += size
+        return flat
+
+
+def _flat(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.cat(list(tensors)) if tensors else torch.empty(0)
+
+
+def _gather(flat: Tensor, slots: Sequence[Slot]) -> Tensor:
+    if not slots:
+        return flat[:0]
+    if slots[-1].stop - slots[0].start == sum(s.stop - s.start for s in slots):
+        return flat[slots[0].start : slots[-1].stop]
+    return torch.cat([flat[s.start : s.stop] for s in slots])

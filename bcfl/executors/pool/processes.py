@@ -1,0 +1,134 @@
+"""An executor that spreads the clients over processes of one thread each."""
+
+from __future__ import annotations
+
+import shutil
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+import torch
+
+from bcfl.architecture.model import Model
+from bcfl.data.clients import ClientData
+from bcfl.executors.arithmetic import Arithmetic, Computing
+from bcfl.executors.executor import Outcome, Outcomes
+from bcfl.executors.pool.shared_data import SharedData
+from bcfl.executors.pool.workers import Workers, packed, unpacked
+from bcfl.executors.sequential.loop import LoopExecutor
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.requests import Describe, Request
+
+PARTS_PER_WORKER = 4
+"""Clients differ in size: with several parts for each worker none waits long for the last."""
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessesExecutor:
+    """Answers for clients whose data are on this machine, in several processes at one time.
+
+    Every process is a `LoopExecutor` with one thread, so the answers are those of the loop with one
+    thread to the last bit, however many processes there are. The samples lie in one file that all
+    of them map into their memory.
+
+    Attributes:
+        workers: the processes.
+        folder: has the samples, and what else a process needs to answer for the clients; it goes
+            with this object.
+    """
+
+    workers: Workers
+    folder: str
+
+    @classmethod
+    def on(  # noqa: PLR0913 - keywords with defaults
+        cls,
+        clients: Sequence[ClientData],
+        model: Model,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        workers: Workers | None = None,
+        arithmetic: Arithmetic = "full",
+    ) -> ProcessesExecutor:
+        """Write the clients' data where the processes find them.
+
+        Args:
+            clients: the clients.
+            model: the architecture.
+            seed: seed of the run.
+            device: the CPU.
+            dtype: floating-point type of parameters and inputs.
+            workers: the processes; None shares those that there are, one for each processor.
+            arithmetic: of the processes.
+        """
+        assert device.type == "cpu"
+        folder = mkdtemp(prefix="bcfl-")
+        executor = cls(workers or Workers.shared(), folder)
+        weakref.finalize(executor, shutil.rmtree, folder, ignore_errors=True)
+        data = SharedData.write(clients, dtype, Path(folder) / "samples")
+        _site(folder).write_bytes(packed((data, model, seed, dtype, arithmetic)))
+        return executor
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer what the clients here are asked; see `Executor`.
+
+        Raises:
+            ChildProcessError: a process died.
+            Exception: whatever goes wrong with a client, as in the loop.
+        """
+        parts = _parts(requests, PARTS_PER_WORKER * self.workers.count)
+        tasks = [(self.folder, part, _named(part, models), round) for part in parts]
+        found = self.workers.do(_answers, tasks)
+        return {
+            request: outcome
+            for part, outcomes in zip(parts, found, strict=True)
+            for request, outcome in zip(part, outcomes, strict=True)
+        }
+
+
+def _site(folder: str) -> Path:
+    """The file with all that a process must know, beside the samples."""
+    return Path(folder) / "site"
+
+
+def _parts(requests: Sequence[Request], count: int) -> list[list[Request]]:
+    """At most `count` parts of nearly as many clients each, all that a client is asked in one."""
+    by_client: dict[str, list[Request]] = {}
+    for request in requests:
+        by_client.setdefault(request.client, []).append(request)
+    size = max(1, -(-len(by_client) // count))
+    groups = list(by_client.values())
+    return [
+        [request for group in groups[start : start + size] for request in group]
+        for start in range(0, len(groups), size)
+    ]
+
+
+def _named(requests: Sequence[Request], models: Mapping[str, Posterior]) -> dict[str, Posterior]:
+    """The models that some requests are about."""
+    asked = (request for request in requests if not isinstance(request, Describe))
+    return {key: models[key] for request in asked for key in request.models}
+
+
+_open: dict[str, Computing] = {}
+"""In a worker: what answers for the clients of the folder that was last worked on."""
+
+
+def _answers(
+    folder: str, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+) -> list[Outcome]:
+    """Answers of a worker, in the order of the requests."""
+    if folder not in _open:
+        _open.clear()
+        data, model, seed, dtype, arithmetic = unpacked(_site(folder).read_bytes())
+        loop = LoopExecutor(data.open(), model, seed, CPU, dtype)
+        _open[folder] = Computing(loop, arithmetic, CPU)
+    outcomes = _open[folder].answer(requests, models, round)
+    return [outcomes[request] for request in requests]

@@ -1,0 +1,147 @@
+"""Processes of one thread each that are handed parcels to work on."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import cached_property
+from typing import Any
+
+import torch
+from cloudpickle import CloudPickler
+from joblib import cpu_count
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
+from torch import Tensor
+
+
+class _Packer(CloudPickler):  # type: ignore[misc]
+    """A view of a large tensor would otherwise take all of it along."""
+
+    def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle asks for
+        if type(value) is Tensor:
+            return torch.from_numpy, (value.detach().contiguous().numpy(),)
+        return super().reducer_override(value)
+
+
+def packed(value: object) -> bytes:
+    """The value as bytes for `unpacked`; functions and classes of scripts go along.
+
+    Raises:
+        TypeError: something in it is bound to this process, such as an open file.
+    """
+    buffer = io.BytesIO()
+    _Packer(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
+    return buffer.getvalue()
+
+
+def unpacked(data: bytes) -> Any:  # noqa: ANN401 - whatever was packed
+    """The value that was packed by another process of this program."""
+    return pickle.loads(data)
+
+
+IDLE_SECONDS = 300.0
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
+)
+
+
+class Workers:
+    """Processes that start with the first work and end with `close` or with this object.
+
+    They also end when they had nothing to do for five minutes, or when this process is killed.
+
+    Attributes:
+        count: how many.
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        """Args: count: how many; None is one for each processor that may be used."""
+        self.count = checked_workers(count) or cpu_count()
+
+    @classmethod
+    def shared(cls, count: int | None = None) -> Workers:
+        """Those that somebody else holds already, or new ones."""
+        many = checked_workers(count) or cpu_count()
+        return _shared.setdefault(many, _shared.get(many) or cls(many))
+
+    def do(self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Results of `work(*task)` for each task, in order.
+
+        Args:
+            work: a function of a module.
+            tasks: its arguments.
+
+        Raises:
+            ChildProcessError: a process died.
+            Exception: what went wrong in the first task in which something did.
+        """
+        waiting: list[Future[bytes]] = []
+        try:
+            waiting += [self._pool.submit(_done, packed((work, task))) for task in tasks]
+            return [unpacked(future.result()) for future in waiting]
+        except BrokenProcessPool as error:
+            self.close()
+            raise ChildProcessError(
+                f"one of {self.count} worker processes died at its work; code -9 or SIGKILL often "
+                f"means that memory ran out: try fewer workers ({error})"
+            ) from None
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes; the next work starts others."""
+        if "_pool" in self.__dict__:
+            del self._pool
+            self._end()
+
+    @cached_property
+    def _pool(self) -> ProcessPoolExecutor:
+        pool = ProcessPoolExecutor(
+            self.count,
+            timeout=IDLE_SECONDS,
+            initializer=_begin,
+            initargs=(os.getpid(),),
+            env=ONE_THREAD,
+        )
+        self._end = weakref.finalize(self, pool.shutdown, kill_workers=True)
+        return pool
+
+
+_shared: weakref.WeakValueDictionary[int, Workers] = weakref.WeakValueDictionary()
+
+
+def checked_workers(count: int | None) -> int | None:
+    """The number itself.
+
+    Raises:
+        ValueError: it is no whole number of at least 1.
+    """
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise ValueError(f"workers must be a whole number of at least 1, got {count!r}")
+    return count
+
+
+def _begin(parent: int) -> None:
+    """Make a process ready: Ctrl-C is its parent's business, and so is its life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    torch.set_num_threads(1)
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _done(parcel: bytes) -> bytes:
+    work, task = unpacked(parcel)
+    return packed(work(*task))

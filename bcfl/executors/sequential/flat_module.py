@@ -1,0 +1,104 @@
+"""A module whose parameters, gradients and running statistics are views of flat vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from bcfl.architecture.model import Model
+from posteriors.networks.channels import read_channels_last
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Entries by where they begin and end; much faster to reach than by a mask.
+
+    Attributes:
+        slices: of consecutive entries, in order.
+    """
+
+    slices: tuple[slice, ...]
+
+    @classmethod
+    def of(cls, chosen: Tensor) -> Stretches:
+        """The stretches of a mask.
+
+        Args:
+            chosen: (entries,) bool.
+        """
+        padded = torch.nn.functional.pad(chosen.to(torch.int8), (1, 1))
+        edges = padded.diff().nonzero().reshape(-1).tolist()
+        return cls(tuple(map(slice, edges[::2], edges[1::2])))
+
+    def take(self, vector: Tensor) -> Tensor:
+        """(chosen,) the entries, as a copy."""
+        return torch.cat([vector[part] for part in self.slices] or [vector[:0]])
+
+    def add(self, vector: Tensor, values: Tensor) -> None:
+        """Add (chosen,) values to the entries, in place."""
+        first = 0
+        for part in self.slices:
+            end = first + part.stop - part.start
+            vector[part] += values[first:end]
+            first = end
+
+    def fill(self, vector: Tensor, value: float) -> None:
+        """Set the entries to a value, in place."""
+        for part in self.slices:
+            vector[part] = value
+
+
+class FlatModule:
+    """One live network that is loaded with any flat vectors and read back without copies.
+
+    It is the workspace of an executor, not a value: whoever loads it owns it until the next load.
+
+    Attributes:
+        module: the network.
+        parameters: (parameters,) its parameters.
+        gradients: (parameters,) their gradients; `backward` adds to them.
+        buffers: (buffers,) its running statistics.
+    """
+
+    def __init__(
+        self, model: Model, device: torch.device, dtype: torch.dtype, *, channels_last: bool = False
+    ) -> None:
+        """Build the network.
+
+        Args:
+            model: its architecture.
+            device: of its tensors.
+            dtype: their floating-point type.
+            channels_last: whether images may be laid out by pixels, see `read_channels_last`; not
+                for the transforms of `torch.func`.
+        """
+        self.module: nn.Module = model.module().to(device=device, dtype=dtype)
+        if channels_last:
+            read_channels_last(self.module)
+        self._layout = model.layout
+        self.parameters = torch.zeros(model.layout.num_parameters, device=device, dtype=dtype)
+        self.gradients = torch.zeros_like(self.parameters)
+        self.buffers = torch.zeros(model.layout.num_buffers, device=device, dtype=dtype)
+        for parameter, slot in zip(self.module.parameters(), model.layout.parameters, strict=True):
+            parameter.data = self.parameters[slot.start : slot.stop].view(slot.shape)
+            parameter.grad = self.gradients[slot.start : slot.stop].view(slot.shape)
+        floating = [b for b in self.module.buffers() if b.is_floating_point()]
+        self._counters = [b for b in self.module.buffers() if not b.is_floating_point()]
+        for buffer, slot in zip(floating, model.layout.buffers, strict=True):
+            buffer.data = self.buffers[slot.start : slot.stop].view(slot.shape)
+
+    def load(self, parameters: Tensor, buffers: Tensor, *, training: bool) -> nn.Module:
+        """Fill in parameters (parameters,) and running statistics (buffers,); counters are 0."""
+        self.parameters.copy_(parameters)
+        self.buffers.copy_(buffers)
+        for counter in self._counters:
+            counter.zero_()
+        if self.module.training is not training:
+            self.module.train(training)
+        return self.module
+
+    def read(self) -> tuple[Tensor, Tensor]:
+        """Copies of the parameters and the running statistics."""
+        return self.parameters.clone(), self.buffers.clone()

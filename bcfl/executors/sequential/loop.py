@@ -1,0 +1,103 @@
+"""The reference executor: one problem after the other, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from bcfl.architecture.model import Model
+from bcfl.data.clients import TRAIN, ClientData, View
+from bcfl.executors.executor import Outcome, Outcomes
+from bcfl.executors.sequential.alignment import settled
+from bcfl.executors.sequential.flat_module import FlatModule
+from bcfl.executors.sequential.scoring import score_models
+from bcfl.executors.sequential.training import train_locally
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import ClientInfo, Failure
+from bcfl.protocol.requests import Describe, Request, Score, Train
+
+
+@dataclass(frozen=True, eq=False)
+class LoopExecutor:
+    """Answers for clients whose data are in this process, on one device.
+
+    Attributes:
+        clients: the clients' data by name, on `device` in `dtype`.
+        model: the architecture.
+        seed: seed of the run.
+        device: where the work is done.
+        dtype: floating-point type of parameters and inputs.
+    """
+
+    clients: Mapping[str, ClientData]
+    model: Model
+    seed: int
+    device: torch.device
+    dtype: torch.dtype
+
+    @classmethod
+    def on(
+        cls,
+        clients: Sequence[ClientData],
+        model: Model,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> LoopExecutor:
+        """Put the clients' data on a device."""
+        placed = {
+            data.client: ClientData(
+                data.client,
+                {
+                    name: View(
+                        settled(view.inputs, device, dtype), settled(view.targets, device, dtype)
+                    )
+                    for name, view in data.views.items()
+                },
+                data.group,
+            )
+            for data in clients
+        }
+        return cls(placed, model, seed, device, dtype)
+
+    @cached_property
+    def _workspace(self) -> FlatModule:
+        return FlatModule(self.model, self.device, self.dtype, channels_last=True)
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer what the clients here are asked; see `Executor`."""
+        known = [request for request in requests if request.client in self.clients]
+        outcomes: dict[Request, Outcome] = {
+            request: Failure("missing", f"no client {request.client!r} here")
+            for request in requests
+            if request.client not in self.clients
+        }
+        scores = []
+        for request in known:
+            match request:
+                case Describe():
+                    outcomes[request] = self._describe(request)
+                case Train():
+                    outcomes[request] = train_locally(
+                        self._workspace,
+                        self.model,
+                        models,
+                        self.clients[request.client].views[TRAIN],
+                        request,
+                        (self.seed, round),
+                    )
+                case Score():
+                    scores.append(request)
+        outcomes |= score_models(
+            self._workspace, self.model, models, self.clients, scores, self.seed
+        )
+        return outcomes
+
+    def _describe(self, request: Describe) -> ClientInfo:
+        data = self.clients[request.client]
+        return ClientInfo(data.num_samples, tuple(data.views[TRAIN].inputs.shape[1:]))

@@ -1,0 +1,200 @@
+"""Local training: SGD with momentum on one client's samples, then the curvature there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bcfl.architecture.model import Likelihood, Model
+from bcfl.data.clients import View
+from bcfl.executors.arithmetic import in_full
+from bcfl.executors.batches import subset, training_batches
+from bcfl.executors.sequential.flat_module import FlatModule, Stretches
+from bcfl.executors.sequential.penalties import Addends
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Train
+from bcfl.runtime.seeds import derive_seed
+from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
+from posteriors.networks.functional import eval_mode
+
+
+def fitted_posterior(
+    module: nn.Module, model: Model, view: View, request: Train, start: Posterior, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Mean and diagonal precision of the local posterior that the objective names.
+
+    Args:
+        module: the trained network.
+        model: its architecture.
+        view: the client's training samples, all of which are used.
+        request: client and objective.
+        start: what the client was sent, with its prior.
+        seed: of everything random in the fit.
+
+    Raises:
+        UnsupportedFitError: the method can't take the prior.
+    """
+    prior = DiagonalGaussian(start.mean(model), start.prior_precision(model))
+    method = local_posterior_fit(request.objective.posterior, model.likelihood)
+    with eval_mode(module), in_full(view.inputs.device):
+        fit = method.fit(module, view.inputs, view.targets, prior, seed=seed)
+    return fit.mean, fit.curvature
+
+
+def reported_curvature(
+    module: nn.Module, likelihood: Likelihood, view: View, request: Train, when: tuple[int, int]
+) -> Tensor:
+    """The precision that the objective names: a number, or one for each parameter.
+
+    Curvatures are those of at most `curvature_samples` samples, rescaled to all. The targets that
+    `mc_ggn` draws depend on seed, round and client alone.
+
+    Args:
+        module: the trained network.
+        likelihood: what its outputs are parameters of.
+        view: the client's training samples.
+        request: client and objective.
+        when: seed of the run and number of the round.
+    """
+    objective = request.objective
+    match objective.curvature:
+        case "samples":
+            return torch.tensor(float(len(view)))
+        case "uniform":
+            return torch.tensor(1.0)
+        case kind:
+            chosen = subset(
+                len(view), objective.curvature_samples, *when, request.client, "curvature"
+            )
+            used = view if chosen is None else view.take(chosen.to(view.inputs.device))
+            seed = derive_seed(*when, request.client, "curvature targets")
+            with in_full(view.inputs.device):
+                curvature = diagonal_curvature(
+                    module,
+                    used.inputs,
+                    used.targets,
+                    kind=kind,
+                    likelihood=likelihood,
+                    generator=torch.Generator().manual_seed(seed),
+                )
+            return curvature * (len(view) / len(used))
+
+
+def train_locally(
+    workspace: FlatModule,
+    model: Model,
+    models: Mapping[str, Posterior],
+    view: View,
+    request: Train,
+    when: tuple[int, int],
+) -> Trained:
+    """Train from a model on a client's samples.
+
+    The loss is the mean over the batch, plus the objective's terms, plus the prior term where the
+    objective asks for it: prior_weight / (2 n) sum precision (parameters - prior mean)^2 with n the
+    client's number of samples, so that prior_weight 1 has its optimum at the mode of the local
+    posterior. Phases use the same batches. A client whose batches hold one sample trains with
+    frozen running statistics, since one has no variance. Layers that draw at random, such as
+    dropout, draw by (seed, round, client) alone.
+
+    Args:
+        workspace: network to work in.
+        model: its architecture.
+        models: those that the request names, by key: the start with the prior that the client was
+            sent, and the references of the objective's terms.
+        view: the client's training samples.
+        request: client and objective.
+        when: seed of the run and number of the round.
+    """
+    objective, start = request.objective, models[request.start]
+    mean, buffers = start.mean(model), start.buffers(model)
+    batches = training_batches(
+        len(view), objective.batch_size, objective.local_steps, *when, request.client
+    ).to(view.inputs.device)
+    training = batches.shape[1] > 1
+    module = workspace.load(mean, buffers, training=training)
+    addends = Addends.of(request, model, models, len(view))
+    trained, statistics = mean, buffers
+    for phase in objective.phases or ((),):
+        losses = (
+            mean_loss(model.likelihood, outputs := module(view.inputs[batch]), view.targets[batch])
+            + addends.of_outputs(outputs, view.inputs[batch])
+            for batch in batches
+        )
+        frozen = Stretches.of(model.outside(phase)) if phase else None
+        with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
+            _descend(workspace, losses, objective, addends, frozen)
+        if frozen is None:
+            trained, statistics = workspace.read()
+        else:
+            trained, statistics = _assembled(workspace, model, phase, trained, statistics)
+            again = (mean, buffers) if objective.against == "start" else (trained, statistics)
+            workspace.load(*again, training=training)
+    if objective.phases:
+        workspace.load(trained, statistics, training=training)
+    if objective.fits_posterior:
+        seed = derive_seed(*when, request.client, "posterior")
+        # fits may look into the network by torch.func, which the workspace is not made for
+        plain = FlatModule(model, view.inputs.device, view.inputs.dtype)
+        module = plain.load(trained, statistics, training=training)
+        trained, curvature = fitted_posterior(module, model, view, request, start, seed)
+    else:
+        curvature = reported_curvature(module, model.likelihood, view, request, when)
+    sent = None if objective.upload is None else objective.upload.sent(model, trained)
+    return Trained(trained, statistics, curvature.to(trained), len(view), sent)
+
+
+def _assembled(
+    workspace: FlatModule, model: Model, phase: tuple[str, ...], trained: Tensor, buffers: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What earlier phases made, with the blocks of this phase from the workspace."""
+    new, new_buffers = workspace.read()
+    old, fresh = model.split(trained, buffers), model.split(new, new_buffers)
+    parts = {name: fresh[name] if name in phase else old[name] for name in old}
+    means = {name: part[0] for name, part in parts.items()}
+    return model.join(means), model.join_buffers({name: part[1] for name, part in parts.items()})
+
+
+@contextmanager
+def _seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw from a seed for a while; the global random state is put back afterwards."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+        yield
+
+
+def _descend(
+    workspace: FlatModule,
+    losses: Iterable[Tensor],
+    objective: Objective,
+    addends: Addends,
+    frozen: Stretches | None,
+) -> None:
+    """SGD with momentum; each loss is computed when it is asked for, at the parameters then."""
+    parameters, gradients = workspace.parameters, workspace.gradients
+    velocity = torch.zeros_like(parameters)
+    gradients.zero_()
+    for loss in losses:
+        loss.backward()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            addends.add_gradients(parameters, gradients)
+            if frozen is not None:
+                frozen.fill(gradients, 0.0)
+            velocity.mul_(objective.momentum).add_(gradients)
+            parameters.add_(velocity, alpha=-objective.learning_rate)
+            gradients.zero_()
+
+
+def mean_loss(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+    """Mean negative log-likelihood over a batch, nats (the Gaussian one without its constant)."""
+    if likelihood == "categorical":
+        return functional.cross_entropy(outputs, targets)
+    return 0.5 * (outputs - targets.reshape(outputs.shape)).square().sum() / len(outputs)

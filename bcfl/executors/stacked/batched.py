@@ -1,0 +1,178 @@
+"""An executor that works on the problems of many clients side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import torch
+
+from bcfl.architecture.model import Model
+from bcfl.data.clients import TRAIN, ClientData
+from bcfl.executors.executor import Outcomes
+from bcfl.executors.memory import budget, checked_memory
+from bcfl.executors.sequential.loop import LoopExecutor
+from bcfl.executors.stacked.dense import DenseNetwork
+from bcfl.executors.stacked.descent import Descent, descend
+from bcfl.executors.stacked.grouped import GroupedNetwork
+from bcfl.executors.stacked.network import Network
+from bcfl.executors.stacked.samples import Samples
+from bcfl.executors.stacked.scoring import BATCHED, BatchedScoring
+from bcfl.executors.stacked.training import BatchedTraining
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Request, Score, Train
+
+PLAIN = (
+    "local_steps",
+    "batch_size",
+    "learning_rate",
+    "momentum",
+    "weight_decay",
+    "prior_weight",
+    "curvature",
+    "curvature_samples",
+)
+"""What of an objective is done side by side."""
+
+
+def network_of(model: Model) -> Network | None:
+    """How a model is evaluated for many parameters at one time, or None where it cannot be."""
+    return DenseNetwork.of(model) or GroupedNetwork.of(model)
+
+
+def _is_plain(objective: Objective) -> bool:
+    """Whether all that is not done side by side is left at its default."""
+    others = [field for field in fields(objective) if field.name not in PLAIN]
+    return all(getattr(objective, one.name) == one.default for one in others)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedExecutor:
+    """Answers for clients whose data are in this process, many problems at one time.
+
+    Batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding. An
+    answer does not depend on what else is asked or on the memory allowed, up to rounding, and not
+    at all on the order of the requests. What cannot be done side by side (see `supports`) goes
+    to the loop.
+
+    Attributes:
+        loop: answers the rest.
+        samples: of all clients, by view.
+        network: the architecture for many models; None leaves all to the loop.
+        memory: bytes for the work beside data and models; None takes what suits the device.
+        descent: does the SGD steps of many problems.
+    """
+
+    loop: LoopExecutor
+    samples: Mapping[str, Samples]
+    network: Network | None
+    memory: int | None = None
+    descent: Descent = descend
+
+    def __post_init__(self) -> None:
+        checked_memory(self.memory)
+
+    @classmethod
+    def on(
+        cls,
+        clients: Sequence[ClientData],
+        model: Model,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        memory: int | None = None,
+    ) -> BatchedExecutor:
+        """Put the clients' data on a device, once."""
+        names = sorted({name for data in clients for name in data.views})
+        laid_out = {name: Samples.of(clients, name, device, dtype) for name in names}
+        samples = {name: one for name, one in laid_out.items() if one is not None}
+        placed = {
+            data.client: ClientData(
+                data.client,
+                {
+                    name: samples[name].view(data.client) if len(view) else view
+                    for name, view in data.views.items()
+                },
+                data.group,
+            )
+            for data in clients
+        }
+        loop = LoopExecutor(placed, model, seed, device, dtype)
+        return cls(loop, samples, network_of(model), memory)
+
+    def supports(self, request: Request) -> bool:
+        """Whether a request is answered side by side with others.
+
+        Trainings are unless their objective draws the targets of its curvature, or has anything
+        beyond `PLAIN`, such as terms, phases or a local posterior; scores are but for `support`,
+        and `evidence` of networks with batch normalisation: their gradients side by side are those
+        of training mode.
+        """
+        if self.network is None or request.client not in self.loop.clients:
+            return False
+        match request:
+            case Train(objective=objective, references=references):
+                plain = _is_plain(objective) and not any(references)
+                return plain and objective.curvature != "mc_ggn"
+            case Score(statistic=statistic, view=view):
+                held = view in self.samples and request.client in self.samples[view].count
+                fits = statistic != "prediction" or self.loop.model.likelihood == "categorical"
+                still = statistic != "evidence" or not self.network.mixes_samples
+                return held and fits and still and statistic in BATCHED
+        return False
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer what the clients here are asked; see `Executor`."""
+        here = [request for request in requests if self.supports(request)]
+        trains = [request for request in here if isinstance(request, Train)]
+        scores = [request for request in here if isinstance(request, Score)]
+        rest = [request for request in requests if not self.supports(request)]
+        outcomes = self.loop.answer(rest, models, round)
+        if trains:
+            outcomes |= self._training.answer(trains, models, (self.loop.seed, round))
+        if scores:
+            outcomes |= self._scoring.answer(scores, models)
+        return outcomes
+
+    @property
+    def _work(self) -> tuple[Network, Model, int]:
+        """Network, architecture and bytes that side-by-side work may take now."""
+        assert self.network is not None
+        return self.network, self.loop.model, budget(self.memory, self.loop.device)
+
+    @property
+    def _training(self) -> BatchedTraining:
+        network, model, memory = self._work
+        samples = self.samples[TRAIN]
+        return BatchedTraining(
+            network, model, samples, memory, self._bytes_per_sample, self.descent
+        )
+
+    @property
+    def _scoring(self) -> BatchedScoring:
+        network, model, memory = self._work
+        return BatchedScoring(
+            network, model, self.samples, self.loop.seed, memory, self._bytes_per_sample
+        )
+
+    @cached_property
+    def _bytes_per_sample(self) -> int:
+        """Of inputs and activations while a network trains on one sample."""
+        numbers = 0
+
+        def count(module: torch.nn.Module, inputs: object, outputs: torch.Tensor) -> None:
+            nonlocal numbers
+            numbers += outputs.numel()
+
+        module = self.loop.model.module().eval()
+        for part in module.modules():
+            part.register_forward_hook(count)
+        sample = self.samples[TRAIN].inputs[:1].cpu().float()
+        with torch.no_grad():
+            module(sample)
+        return self.samples[TRAIN].inputs.element_size() * (sample.numel() + 3 * numbers)

@@ -1,0 +1,163 @@
+"""Scoring many models on many clients' samples at one time, each pair once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bcfl.architecture.model import Model
+from bcfl.executors.batches import slices, subset
+from bcfl.executors.executor import Outcome, Outcomes
+from bcfl.executors.memory import chunks
+from bcfl.executors.sequential.scoring import loss_sum, losses_of, rows_at_once, together
+from bcfl.executors.stacked.evidence import BatchedEvidence
+from bcfl.executors.stacked.network import Network, Stacked
+from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.requests import Score
+
+Array = NDArray[np.float64]
+BATCHED = ("loss", "prediction", "best_counts", "evidence")
+"""Statistics that are answered side by side."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Samples of one client, at most `rows_at_once`."""
+
+    request: Score
+    rows: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedScoring:
+    """Scores models on all clients' samples.
+
+    Attributes:
+        network: evaluated for many models at one time.
+        model: its architecture.
+        samples: of all clients, by view.
+        seed: of the run, which picks the subsets.
+        memory: bytes that the work may take.
+        bytes_per_sample: of activations, for one sample.
+    """
+
+    network: Network
+    model: Model
+    samples: Mapping[str, Samples]
+    seed: int
+    memory: int
+    bytes_per_sample: int
+
+    def answer(self, requests: Sequence[Score], models: Mapping[str, Posterior]) -> Outcomes:
+        """Answer scores of clients that have the samples; see `score_models`.
+
+        Args:
+            requests: of the statistics in `BATCHED`.
+            models: posteriors by key.
+        """
+        rows_of = {request: self._rows(request) for request in requests}
+        expanded = {r: rows for r, rows in rows_of.items() if r.statistic == "evidence"}
+        chosen = {r: rows for r, rows in rows_of.items() if r not in expanded}
+        return self._evidence(expanded, models) | self._from_outputs(chosen, models)
+
+    def _evidence(self, asked: Mapping[Score, Tensor], models: Mapping[str, Posterior]) -> Outcomes:
+        outcomes: Outcomes = {}
+        for view in dict.fromkeys(request.view for request in asked):
+            here = {request: rows for request, rows in asked.items() if request.view == view}
+            work = BatchedEvidence(
+                self.network, self.model, self.samples[view], self.memory, self.bytes_per_sample
+            )
+            outcomes |= work.answer(here, models)
+        return outcomes
+
+    def _from_outputs(
+        self, chosen: Mapping[Score, Tensor], models: Mapping[str, Posterior]
+    ) -> Outcomes:
+        """What follows from the outputs alone."""
+        pieces = [
+            _Piece(request, rows[part])
+            for request, rows in sorted(chosen.items(), key=lambda item: item[0].client)
+            for part in slices(len(rows), rows_at_once(self.samples[request.view].inputs))
+        ]
+        found: dict[Score, dict[str, list[Array]]] = {request: {} for request in chosen}
+        with torch.no_grad():
+            for piece, key, values in self._values(pieces, models):
+                found[piece.request].setdefault(key, []).append(values)
+        return {
+            request: self._answer(request, rows, found[request]) for request, rows in chosen.items()
+        }
+
+    def _rows(self, request: Score) -> Tensor:
+        """Which samples are scored, the same as in the loop."""
+        samples = self.samples[request.view]
+        count, first = samples.count[request.client], samples.first[request.client]
+        some = subset(count, request.samples, self.seed, 0, request.client, "score")
+        return first + (torch.arange(count) if some is None else some)
+
+    def _answer(
+        self, request: Score, rows: Tensor, values: Mapping[str, Sequence[Array]]
+    ) -> Outcome:
+        samples = self.samples[request.view]
+        parts = {key: np.concatenate(arrays) for key, arrays in values.items()}
+        if request.statistic == "loss":
+            full = samples.count[request.client]
+            return {key: loss_sum(parts[key], full) for key in request.models}
+        return together(request, parts, samples.targets[rows.to(samples.targets.device)])
+
+    def _values(
+        self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
+    ) -> Iterator[tuple[_Piece, str, Array]]:
+        """Each piece for each model: losses (samples,), or (samples, classes) of a prediction."""
+        groups: dict[tuple[str, bool, str, int], list[_Piece]] = defaultdict(list)
+        for piece in pieces:
+            asked, length = piece.request, padded_length(len(piece.rows))
+            predicts = asked.statistic == "prediction"
+            groups[asked.view, predicts, asked.pooling, length].append(piece)
+        for (view, _, _, length), group in groups.items():
+            for part in chunks(group, length * self.bytes_per_sample, self.memory):
+                rows = torch.stack([padded(piece.rows, length) for piece in part])
+                yield from self._shared(part, rows, self.samples[view], models)
+
+    def _shared(
+        self,
+        pieces: Sequence[_Piece],
+        rows: Tensor,
+        samples: Samples,
+        models: Mapping[str, Posterior],
+    ) -> Iterator[tuple[_Piece, str, Array]]:
+        """The values of pieces of one length: their samples are gathered once for all models."""
+        rows = rows.to(samples.inputs.device)
+        inputs, targets = samples.inputs[rows], samples.targets[rows]
+        asking: dict[str, list[int]] = defaultdict(list)
+        for index, piece in enumerate(pieces):
+            for key in dict.fromkeys(piece.request.models):
+                asking[key].append(index)
+        outputs = []
+        for key, which in asking.items():
+            some = inputs if len(which) == len(pieces) else inputs[which]
+            outputs.append(self.network.outputs_of_one(self._stacked(models[key]), some))
+        every = torch.cat([one.flatten(0, 1) for one in outputs])
+        owners = [(index, key) for key, which in asking.items() for index in which]
+        wanted = targets[[index for index, _ in owners]].flatten(0, 1)
+        values = self._needed(pieces[0].request, every, wanted)
+        arrays = values.view(len(owners), -1, *values.shape[1:]).cpu().numpy()
+        for (index, key), array in zip(owners, arrays, strict=True):
+            yield pieces[index], key, array[: len(pieces[index].rows)]
+
+    def _stacked(self, posterior: Posterior) -> Stacked:
+        """One model, at the mean."""
+        mean, buffers = posterior.mean(self.model), posterior.buffers(self.model)
+        return Stacked.of(self.model.layout, mean.unsqueeze(0), buffers.to(mean).unsqueeze(0))
+
+    def _needed(self, request: Score, outputs: Tensor, targets: Tensor) -> Tensor:
+        if request.statistic != "prediction":
+            return losses_of(self.model.likelihood, outputs, targets)
+        logits = outputs.double()
+        return logits if request.pooling == "logits" else logits.softmax(1)

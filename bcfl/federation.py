@@ -1,0 +1,256 @@
+"""A federation: clients, a model and a method; running it gives a `Run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+
+from bcfl.analysis.run import Run
+from bcfl.architecture.model import Model
+from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
+from bcfl.data.streams import Schedule, at_step
+from bcfl.executors import Choice, Executor, ExecutorName, Unreliable
+from bcfl.executors.wrappers import Stepwise
+from bcfl.policies import Policy
+from bcfl.protocol.objective import Objective
+from bcfl.rounds.method import Method
+from bcfl.rounds.round import Setting, participants, server_round
+from bcfl.rounds.state import FederationState, RoundRecord, initial_state
+from bcfl.runtime.devices import checked_threads, device_named, limited_threads
+from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+
+
+def check_model(
+    model: Model, objective: Objective, shape: tuple[int, ...], memory: Memory = "replace"
+) -> None:
+    """Run a model on one sample of zeros, and its curvature where the objective asks for it.
+
+    Args:
+        model: the architecture.
+        objective: what the clients will do.
+        shape: of one sample.
+        memory: whether clients are sent the prior that the model was born with, of one precision,
+            or one that holds what earlier rounds found.
+
+    Raises:
+        ValueError: the model does not take such samples, gives another number of outputs, or has a
+            layer whose curvature is not known; or its local posterior takes no such model or prior.
+    """
+    module, sample = model.module().eval(), torch.zeros(1, *shape)
+    try:
+        with torch.no_grad():
+            outputs = module(sample)
+    except RuntimeError as error:
+        raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
+    if tuple(outputs.shape) != (1, model.num_outputs):
+        raise ValueError(
+            f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
+            f"{tuple(outputs.shape)} for one sample"
+        )
+    if objective.reports_precision:
+        precision = torch.ones(model.layout.num_parameters)
+        if memory != "replace":
+            precision[0] = 2.0
+        prior = DiagonalGaussian(torch.zeros_like(precision), precision)
+        local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
+
+
+def check_fit(data: ClientData, model: Model) -> None:
+    """Check that a client's samples fit the model.
+
+    Raises:
+        ValueError: a shape or a label does not fit.
+    """
+    for name, view in data.views.items():
+        shape = tuple(view.inputs.shape[1:])
+        trouble = (
+            ""
+            if model.reads(shape)
+            else f"inputs of shape {shape} do not fit the model's {tuple(model.input_shape)}"
+        )
+        if len(view) and not trouble:
+            trouble = _target_trouble(view.targets, model)
+        if trouble:
+            raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
+
+
+def _target_trouble(targets: torch.Tensor, model: Model) -> str:
+    """What is wrong with the targets of a view, or nothing."""
+    outputs, shape = model.num_outputs, tuple(targets.shape)
+    if model.likelihood == "gaussian":
+        fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
+        return "" if fits else f"targets must be {outputs} finite numbers per sample, got {shape}"
+    if targets.ndim != 1:
+        return f"targets must be one class per sample, got shape {shape}"
+    lowest, highest = targets.min().item(), targets.max().item()
+    if targets.is_floating_point() or lowest < 0 or highest >= outputs:
+        return (
+            f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
+            f"({targets.dtype})"
+        )
+    return ""
+
+
+OnRound = Callable[[FederationState, RoundRecord], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Federation:
+    """Clients whose data are in this process, and the method that associates them.
+
+    Attributes:
+        clients: the clients; their order never matters.
+        model: the architecture that all clusters use, or that the method makes its own of.
+        method: a method, or a policy of one's own (then tracked greedily).
+        seed: decides everything random.
+        participation: share of the clients asked per round, in (0, 1].
+        drop_out: probability that an asked client drops out of a round.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        dtype: floating-point type of the parameters.
+        evaluates: whether clients test their models after each round.
+        threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are. Small
+            networks lose more to waking threads than they gain.
+        executor: who answers for the clients: a name, or a `bcfl.executors.Choice` with further
+            options.
+        memory: bytes that the executor may take for its work; None takes what suits the device, or
+            what the choice says.
+
+    Raises:
+        ValueError: an argument is out of range, or the clients do not fit the model.
+    """
+
+    clients: Iterable[ClientData]
+    model: Model
+    method: Method | Policy
+    seed: int = 0
+    participation: float = 1.0
+    drop_out: float = 0.0
+    device: str = "auto"
+    dtype: torch.dtype = torch.float32
+    evaluates: bool = True
+    threads: int | None = 1
+    executor: ExecutorName | Choice = "auto"
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}")
+        checked_threads(self.threads)
+        choice = self.choice
+        if isinstance(self.method, str):
+            raise TypeError(
+                f"method must be a method or a policy, got {self.method!r}; by its name: "
+                f"bcfl.methods.build({self.method!r})"
+            )
+        if not isinstance(self.method, Method):
+            object.__setattr__(self, "method", Method(self.method))
+        object.__setattr__(self, "model", self.recipe.adapted(self.model))
+        share = self.recipe.validation
+        split = (with_validation(data, share, self.seed) for data in self.clients)
+        object.__setattr__(self, "clients", sorted_clients(split))
+        if not 0 < self.participation <= 1:
+            raise ValueError(f"participation must lie in (0, 1], got {self.participation}")
+        if not 0 <= self.drop_out <= 1:
+            raise ValueError(f"drop_out must lie between 0 and 1, got {self.drop_out}")
+        names = [data.client for data in self.data]
+        asked = participants(names, self.participation, self.seed, 0)
+        self.recipe.check(len(names), len(asked))
+        if self.dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"dtype must be torch.float32 or torch.float64, got {self.dtype}")
+        for data in self.data:
+            check_fit(data, self.model)
+        choice.resolved(self.model, device_named(self.device))
+        shape = tuple(self.data[0].views[TRAIN].inputs.shape[1:])
+        memory = self.recipe.aggregation.memory
+        check_model(self.model, self.recipe.policy.objective, shape, memory)
+
+    def __repr__(self) -> str:
+        return f"Federation({len(self.data)} clients, {self.model!r}, {self.recipe.name})"
+
+    @property
+    def data(self) -> tuple[ClientData, ...]:
+        """The clients, sorted by name."""
+        return self.clients  # type: ignore[return-value]
+
+    @property
+    def recipe(self) -> Method:
+        """The method with its tracker and aggregation."""
+        return self.method  # type: ignore[return-value]
+
+    @property
+    def choice(self) -> Choice:
+        """The executor with its options."""
+        chosen = self.executor if isinstance(self.executor, Choice) else Choice(self.executor)
+        return chosen if self.memory is None else replace(chosen, memory=self.memory)
+
+    @cached_property
+    def engine(self) -> Executor:
+        """Answers for the clients, with their data of the first time step."""
+        return self._executor(0)
+
+    def _executor(self, step: int) -> Executor:
+        present = [at_step(data, step) for data in self.data]
+        pool = (pooled(present),) if self.recipe.centralised else ()
+        local = self.choice.build(
+            (*present, *pool), self.model, self.seed, device_named(self.device), self.dtype
+        )
+        return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local
+
+    def initial_state(self) -> FederationState:
+        """The state before the first round."""
+        names = [data.client for data in self.data]
+        device = device_named(self.device)
+        return initial_state(self.recipe, self.model, names, self.seed, device, self.dtype)
+
+    def run(
+        self,
+        rounds: int,
+        *,
+        planned_rounds: int | None = None,
+        state: FederationState | None = None,
+        on_round: OnRound | None = None,
+    ) -> Run:
+        """Run until `rounds` rounds are done in all.
+
+        Warm-ups, rounds named by their share of the run and time steps of the data follow the plan
+        for the whole run, which a state carries with it. `run(5, planned_rounds=9)`, then
+        `run(9, state=...)` is `run(9)` to the last bit; `run(5)`, then `run(9, state=...)` adds
+        four rounds to a run of five, whose schedules are over.
+
+        Args:
+            rounds: rounds in all, those already done in `state` included.
+            planned_rounds: rounds that the whole run is planned for; by default those that the
+                state was planned for, or else `rounds`.
+            state: where to go on; by default at the beginning.
+            on_round: called after each round, for progress, logs and checkpoints.
+
+        Raises:
+            ValueError: `rounds` is below 1, `planned_rounds` below `rounds` or another number than
+                the state was planned for, or `state` is of other clients.
+        """
+        if not isinstance(rounds, int) or rounds < 1:
+            raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
+        state = self.initial_state() if state is None else state
+        theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.data]
+        if list(theirs) != ours:
+            other = sorted(set(theirs) ^ set(ours))[:5]
+            raise ValueError(f"state must be one of these clients, it differs in {other}")
+        state = state.planned(rounds, planned_rounds)
+        schedule = Schedule.of(self.data, state.planned_rounds or rounds)
+        executor = self.engine
+        if schedule.num_steps > 1:
+            later = [self._executor(step) for step in range(1, schedule.num_steps)]
+            executor = Stepwise([self.engine, *later], schedule)
+        setting = Setting(self.seed, self.participation, self.evaluates, schedule)
+        records: list[RoundRecord] = []
+        with limited_threads(self.threads):
+            while state.round < rounds:
+                state, record = server_round(self.recipe, self.model, executor, state, setting)
+                records.append(record)
+                if on_round is not None:
+                    on_round(state, record)
+        groups = {data.client: data.group for data in self.data}
+        return Run(self.model, state, tuple(records), groups, self.data)

@@ -1,0 +1,220 @@
+"""Association hypotheses and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import assignment
+from bcfl.architecture.model import Model
+from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.matching import best_matching
+from bcfl.hypotheses.posterior import Posterior
+from posteriors import DiagonalGaussian, mixture_to_pyro
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """One way in which the clients may belong to clusters, with the models that follow from it.
+
+    Attributes:
+        clusters: the posterior of each cluster's model.
+        association: whose model each client uses.
+        log_weight: log probability of the hypothesis, nats.
+        parents: positions among those that competed before (hypotheses, then proposals) of those
+            that it came from.
+        shares: how much of its weight came from each parent, summing to 1; empty is equally.
+        kind: how a proposal was made, such as `split`; empty for one that simply went on.
+        lineage: for each round, the position of the ancestor that competed in it; the first names
+            the start that it descends from.
+        state: what a policy or a tracker carries from round to round; opaque to everyone else.
+        kept: models that a policy carries from round to round, by name.
+    """
+
+    clusters: tuple[Posterior, ...]
+    association: Association
+    log_weight: float = 0.0
+    parents: tuple[int, ...] = ()
+    kind: str = ""
+    lineage: tuple[int, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
+    shares: tuple[float, ...] = ()
+    kept: Mapping[str, Posterior] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        sizes = " ".join(map(str, self.association.sizes))
+        return f"Hypothesis(weight {np.exp(self.log_weight):.3g}, cluster sizes {sizes})"
+
+    @property
+    def parent_shares(self) -> tuple[float, ...]:
+        """How much of the weight came from each parent, summing to 1."""
+        count = len(self.parents)
+        return self.shares or (1.0 / max(count, 1),) * count
+
+    def relabelled(self, names: NDArray[np.int64]) -> Hypothesis:
+        """The same hypothesis with cluster i under the number names[i].
+
+        Args:
+            names: (clusters,) a permutation.
+        """
+        old = np.argsort(names)
+        labels = self.association.labels
+        soft = self.association.probabilities
+        return replace(
+            self,
+            clusters=tuple(self.clusters[i] for i in old),
+            association=Association(
+                self.association.clients,
+                np.where(labels == UNSEEN, UNSEEN, names[labels]),
+                self.association.num_clusters,
+                None if soft is None else soft[:, old],
+            ),
+        )
+
+    def served_by(self, client: str) -> NDArray[np.float64]:
+        """(clusters,) probabilities of whose model serves a client; uniform if never seen."""
+        row = self.association.position[client]
+        if self.association.labels[row] == UNSEEN:
+            return np.full(len(self.clusters), 1.0 / len(self.clusters))
+        if self.association.probabilities is not None:
+            soft: NDArray[np.float64] = self.association.probabilities[row]
+            return soft
+        serving = np.zeros(len(self.clusters))
+        serving[self.association.labels[row]] = 1.0
+        return serving
+
+
+@dataclass(frozen=True, eq=False)
+class HypothesisSet:
+    """The hypotheses kept after a round, most probable first, their weights summing to 1.
+
+    Attributes:
+        hypotheses: at least one hypothesis.
+        round: rounds done so far.
+        log_captured_mass: log of the share of this round's total weight that was kept, given the
+            surviving parents, nats; NaN where a policy cannot say.
+        proposals: alternatives that no client has scored yet: they serve nobody and hold no
+            weight, but compete with the hypotheses in the next round. The `log_weight` of each is
+            that of the hypothesis that it was made from.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    round: int = 0
+    log_captured_mass: float = 0.0
+    proposals: tuple[Hypothesis, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"HypothesisSet({len(self)} hypotheses, effective {self.effective_number:.1f}, "
+            f"log captured mass {self.log_captured_mass:.3g}, round {self.round})"
+        )
+
+    def __len__(self) -> int:
+        return len(self.hypotheses)
+
+    def __iter__(self) -> Iterator[Hypothesis]:
+        return iter(self.hypotheses)
+
+    def __getitem__(self, index: int) -> Hypothesis:
+        return self.hypotheses[index]
+
+    @classmethod
+    def weighted(
+        cls, hypotheses: Sequence[Hypothesis], round: int, log_captured_mass: float
+    ) -> HypothesisSet:
+        """Normalise the weights and put the most probable hypothesis first."""
+        log_weights = assignment.normalise(np.array([h.log_weight for h in hypotheses]))
+        order = np.argsort(-log_weights, kind="stable")
+        kept = tuple(replace(hypotheses[i], log_weight=float(log_weights[i])) for i in order)
+        return cls(kept, round, log_captured_mass)
+
+    @property
+    def competing(self) -> tuple[Hypothesis, ...]:
+        """All that take part in the next round: hypotheses, then proposals."""
+        return self.hypotheses + self.proposals
+
+    @property
+    def best(self) -> Hypothesis:
+        """The most probable hypothesis."""
+        return self.hypotheses[0]
+
+    @property
+    def log_weights(self) -> NDArray[np.float64]:
+        """(hypotheses,) log probabilities, nats."""
+        return np.array([h.log_weight for h in self.hypotheses])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(hypotheses,) probabilities."""
+        return np.exp(self.log_weights)
+
+    @property
+    def effective_number(self) -> float:
+        """1 / sum of squared weights: as many equally weighted hypotheses would say as much."""
+        return float(assignment.effective_number(self.log_weights))
+
+    def association_probabilities(self) -> NDArray[np.float64]:
+        """(clients, clusters) probability over the kept hypotheses that a client is in a cluster.
+
+        Cluster labels mean nothing across hypotheses, so the clusters of each are matched to
+        those of the most probable one before summing; where a hypothesis has more clusters than
+        that, its others follow. The row of a client never seen is zero.
+        """
+        most = max(h.association.num_clusters for h in self.hypotheses)
+        total = np.zeros((len(self.best.association.clients), most))
+        for weight, hypothesis in zip(self.weights, self.hypotheses, strict=True):
+            serving = hypothesis.association.serving
+            matched = match_clusters(self.best, hypothesis)
+            total[:, matched] += weight * serving
+        return total
+
+    def to_pyro(self, model: Model | None = None, *, num_clusters: int | None = None) -> Any:  # noqa: ANN401
+        """A `pyro.distributions` mixture over the cluster models, one component per hypothesis.
+
+        It can be sampled, scored and used as the prior of a Pyro program. Events are (clusters,
+        parameters): the models of all clusters, which are matched to those of the most probable
+        hypothesis.
+
+        Args:
+            model: the architecture, whose order the parameters then have; needed where it is
+                divided into blocks.
+            num_clusters: keep only the hypotheses of so many clusters, weights normalised; by
+                default all hypotheses must agree.
+
+        Raises:
+            ValueError: hypotheses have different numbers of clusters, none has as many as asked
+                for, the model is needed, or a precision is zero.
+        """
+        counts = sorted({len(h.clusters) for h in self})
+        if num_clusters is None and len(counts) > 1:
+            raise ValueError(f"num_clusters must choose one of {counts}: hypotheses differ in it")
+        wanted = counts[0] if num_clusters is None else num_clusters
+        kept = [h for h in self if len(h.clusters) == wanted]
+        if not kept:
+            raise ValueError(f"num_clusters must be one of {counts}, got {num_clusters}")
+        models = []
+        for hypothesis in kept:
+            order = np.argsort(match_clusters(kept[0], hypothesis))
+            parts = [hypothesis.clusters[i].gaussian(model) for i in order]
+            mean = torch.stack([part.mean for part in parts])
+            precision = torch.stack([part.precision.expand(part.mean.shape) for part in parts])
+            models.append(DiagonalGaussian(mean, precision))
+        return mixture_to_pyro(models, [h.log_weight for h in kept])
+
+
+def match_clusters(reference: Hypothesis, other: Hypothesis) -> NDArray[np.int64]:
+    """For each cluster of `other`, the cluster of `reference` that it stands for.
+
+    One-to-one, maximising the number of shared clients; a shared posterior counts half a client.
+    Clusters that are left over get the numbers after those of `reference`.
+    """
+    overlap = other.association.serving.T @ reference.association.serving
+    keys = [posterior.key for posterior in reference.clusters]
+    for row, posterior in enumerate(other.clusters):
+        overlap[row] += [0.5 * (key == posterior.key) for key in keys]
+    return best_matching(overlap)

@@ -1,0 +1,92 @@
+"""In which cluster of which hypothesis a client may be, and the mixture of models that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
+from bcfl.hypotheses.posterior import Posterior
+from posteriors import log_association_weight
+from posteriors.evidence.closed_form import Temperature
+
+NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Joint probabilities of hypotheses and clusters for one client.
+
+    Attributes:
+        hypotheses: the hypotheses.
+        shares: for each hypothesis, (clusters,) probabilities; all of them sum to 1.
+    """
+
+    hypotheses: HypothesisSet
+    shares: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def of_client(cls, hypotheses: HypothesisSet, client: str) -> Membership:
+        """Of a client of the federation: hypothesis weight times serving probability."""
+        weighed = zip(hypotheses.weights, hypotheses, strict=True)
+        return cls(hypotheses, tuple(weight * h.served_by(client) for weight, h in weighed))
+
+    @classmethod
+    def of_newcomer(
+        cls,
+        hypotheses: HypothesisSet,
+        losses: Mapping[str, float],
+        num_samples: int,
+        temperature: Temperature,
+    ) -> Membership:
+        """Of a client that no hypothesis knows, by Bayes' rule.
+
+        The prior is the hypothesis' weight, divided equally among its clusters; the likelihood is
+        that of the client's samples at the mean of the cluster's model.
+
+        Args:
+            hypotheses: the hypotheses.
+            losses: summed negative log-likelihood of the samples by key of the model, nats.
+            num_samples: number of samples behind the losses.
+            temperature: divides the losses; `"mean"` divides them by the number of samples.
+
+        Raises:
+            ValueError: the temperature is not positive, or a loss is NaN.
+        """
+        rows = []
+        for log_weight, hypothesis in zip(hypotheses.log_weights, hypotheses, strict=True):
+            summed = np.array([losses[posterior.key] for posterior in hypothesis.clusters])
+            log_prior = log_weight - np.log(len(summed))
+            rows.append(log_prior + log_association_weight(summed, num_samples, temperature))
+        highest = max(float(row.max()) for row in rows)
+        weights = [np.exp(row - highest) for row in rows]
+        total = sum(float(row.sum()) for row in weights)
+        return cls(hypotheses, tuple(row / total for row in weights))
+
+    @property
+    def association(self) -> NDArray[np.float64]:
+        """(clusters,) probabilities over all hypotheses, clusters named as in the leading one."""
+        most = max(len(row) for row in self.shares)
+        total = np.zeros(most)
+        for hypothesis, row in zip(self.hypotheses, self.shares, strict=True):
+            total[match_clusters(self.hypotheses.best, hypothesis)] += row
+        return total
+
+    @property
+    def mixture(self) -> dict[Posterior, float]:
+        """The models that serve the client and their probabilities.
+
+        p(model) sums over the hypotheses and clusters that use it (BCFL, equation 10 seen from one
+        client). Probabilities of single pairs up to 1e-9 are left out.
+        """
+        by_key: dict[str, tuple[Posterior, float]] = {}
+        for hypothesis, row in zip(self.hypotheses, self.shares, strict=True):
+            for posterior, share in zip(hypothesis.clusters, row, strict=True):
+                if share > NEGLIGIBLE:
+                    _, so_far = by_key.get(posterior.key, (posterior, 0.0))
+                    by_key[posterior.key] = (posterior, so_far + float(share))
+        total = sum(share for _, share in by_key.values())
+        return {posterior: share / total for posterior, share in by_key.values()}

@@ -1,0 +1,67 @@
+"""Several models that everybody trains and votes with: FedAvg+ and FedProx+."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Candidate, Continue, Ranking
+from bcfl.policies.trainings import trainings
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Steps
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """K independent models; each client trains all of them and is served by all alike.
+
+    FedAvg+ and FedProx+ of the CAM paper (section 5.1): as much storage and training as K cluster
+    models, without clusters.
+
+    Attributes:
+        num_clusters: number of models.
+        objective: local objective.
+    """
+
+    num_clusters: int
+    objective: Objective
+
+    def __post_init__(self) -> None:
+        if self.num_clusters < 1:
+            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate without asking anything."""
+        yield from ()
+        work = [
+            trainings(
+                hypothesis,
+                dict.fromkeys(context.participants, posterior.key),
+                self.objective,
+                context.num_samples,
+            )
+            for posterior in hypothesis.clusters
+        ]
+        count = len(context.participants)
+        association = _served_by_all(hypothesis.association, context.participants)
+        made = Candidate(
+            association,
+            tuple(request for one in work for request in one.requests),
+            np.repeat(np.eye(self.num_clusters), count, axis=0),
+            tuple(Continue(index) for index in range(self.num_clusters)),
+            models=tuple(model for one in work for model in one.models),
+        )
+        return Ranking.only(replace(made, state=hypothesis.state, kept=hypothesis.kept))
+
+
+def _served_by_all(association: Association, clients: tuple[str, ...]) -> Association:
+    """The association in which some more clients are served by all clusters alike."""
+    seen = association.labels != UNSEEN
+    seen[[association.position[client] for client in clients]] = True
+    count = association.num_clusters
+    soft = np.where(seen[:, None], 1.0 / count, 0.0) * np.ones((1, count))
+    return Association(association.clients, np.where(seen, 0, UNSEEN), count, soft)

@@ -1,0 +1,106 @@
+"""One model for everybody that is held back where earlier time steps needed it: FedProx + EWC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Ranking, candidate
+from bcfl.protocol.answers import EvidenceSum
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.regularizers import Consolidation
+from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.runtime.seeds import lineage_key
+
+ANCHOR, FISHER = "anchor of ", "Fisher information of "
+
+
+@dataclass(frozen=True)
+class ElasticCluster:
+    """One cluster whose clients remember what mattered to them in the time steps before.
+
+    When a client first takes part in a new time step, it reports the diagonal of the Fisher
+    information of its samples of the step before at the model that it receives, which is then its
+    anchor. The information of earlier steps decays. The expectation over labels is exact (the
+    diagonal Gauss-Newton matrix). The first time step, and so all of static data, is without a
+    penalty. The server keeps both and sends them once; clients hold on to them.
+
+    Attributes:
+        objective: local objective.
+        weight: lambda of the penalty.
+        decay: gamma, the share of the earlier information that is kept at each time step.
+    """
+
+    objective: Objective
+    weight: float = 10.0
+    decay: float = 0.9
+
+    def __post_init__(self) -> None:
+        Consolidation(self.weight)
+        if not 0 <= self.decay <= 1:
+            raise ValueError(f"decay must lie in [0, 1], got {self.decay}")
+
+    @property
+    def num_clusters(self) -> int:
+        """One."""
+        return 1
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Remember the time step before, then train with what is remembered."""
+        new = yield from self._remembered(hypothesis, context)
+        kept = {**hypothesis.kept, **new}
+        labels = dict.fromkeys(context.participants, 0)
+        chosen = candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
+        steps = {c: context.step for c in context.participants if ANCHOR + c in new}
+        state = {"remembered": {**hypothesis.state.get("remembered", {}), **steps}}
+        return Ranking.only(
+            replace(
+                chosen,
+                trainings=tuple(self._held(training, kept) for training in chosen.trainings),
+                models=(*chosen.models, *kept.values()),
+                kept=kept,
+                state={**hypothesis.state, **(state if steps else {})},
+            )
+        )
+
+    def _held(self, training: Train, kept: Mapping[str, Posterior]) -> Train:
+        """The training with the penalty, where the client has an anchor."""
+        if ANCHOR + training.client not in kept:
+            return training
+        keys = tuple(kept[name + training.client].key for name in (ANCHOR, FISHER))
+        terms = (*training.objective.terms, Consolidation(self.weight))
+        objective = replace(training.objective, terms=terms)
+        return replace(training, objective=objective, references=(*training.references, keys))
+
+    def _remembered(
+        self, hypothesis: Hypothesis, context: RoundContext
+    ) -> Steps[Mapping[str, Posterior]]:
+        """Anchor and Fisher information of each participant that answers."""
+        (cluster,) = hypothesis.clusters
+        view, samples = f"memory:{context.step - 1}", self.objective.curvature_samples
+        known = hypothesis.state.get("remembered", {})
+        asked = [
+            Score(client, (cluster.key,), "evidence", view, samples)
+            for client in context.participants
+            if known.get(client, 0) < context.step
+        ]
+        replies = (yield Exchange.of(asked, (cluster,))) if asked else {}
+        kept: dict[str, Posterior] = {}
+        for score in asked:
+            if score not in replies:
+                continue
+            evidence: EvidenceSum = replies[score][cluster.key]
+            fisher = evidence.curvature / evidence.num_samples
+            before = hypothesis.kept.get(FISHER + score.client)
+            if before is not None:
+                fisher = fisher + self.decay * before.mean(context.model)
+            past = "" if before is None else before.key
+            name = lineage_key("fisher", score.client, cluster.key, past, context.round, self)
+            kept[ANCHOR + score.client] = cluster
+            kept[FISHER + score.client] = cluster.moved(
+                context.model, name, fisher, cluster.buffers(context.model)
+            )
+        return kept

@@ -1,0 +1,164 @@
+"""Soft association by how often each cluster's model is the best one: FedSoft.
+
+Ruan and Joe-Wong, "FedSoft: Soft Clustered Federated Learning with Proximal Local Updating" (2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Candidate, Continue, Ranking, answered
+from bcfl.policies.trainings import Work, trainings
+from bcfl.protocol.comparison import BestCounts
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.regularizers import Attraction
+from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.runtime.seeds import lineage_key
+
+OWN = "own model of "
+Importances = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class SoftAssociation:
+    """Each client trains one model of its own, which feeds all clusters by their importance.
+
+    The importance of a cluster for a client is the share of its samples on which the cluster's
+    model has the lowest loss. A client goes on from its own last model, pulled towards all
+    clusters; at first it starts from its most important cluster. All participants feed all
+    clusters: the paper also draws some clients for each cluster, which is left out. Clients are
+    served by the clusters' models, weighted by importance; the paper serves them its own models.
+
+    Attributes:
+        num_clusters: number of clusters K.
+        objective: local objective, without the pull.
+        attraction: lambda of the pull.
+        smoothing: sigma, the importance of a cluster that is best nowhere.
+        every: rounds between estimates of the importance (tau); newcomers are estimated at once.
+    """
+
+    num_clusters: int
+    objective: Objective
+    attraction: float = 0.1
+    smoothing: float = 1e-4
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("num_clusters", "every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not 0 < self.attraction < float("inf"):
+            raise ValueError(f"attraction must be positive and finite, got {self.attraction}")
+        if not 0 < self.smoothing <= 1:
+            raise ValueError(f"smoothing must lie in (0, 1], got {self.smoothing}")
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Count, train every participant's own model, and feed all clusters."""
+        known = yield from self._importances(hypothesis, context)
+        present = {c: known[c] for c in context.participants if c in known}
+        own = {
+            client: hypothesis.kept.get(OWN + client, hypothesis.clusters[int(np.argmax(row))])
+            for client, row in present.items()
+        }
+        work = self._work(hypothesis, own, present, context)
+        models = (*hypothesis.clusters, *own.values(), *work.models)
+        replies = (yield Exchange.of(work.requests, models)) if work.requests else {}
+        answers = answered(work.requests, replies)
+        trained = {
+            OWN + t.client: own[t.client].moved(
+                context.model, _key(t, context.round), reply.mean, reply.buffers
+            )
+            for t, reply in answers.items()
+        }
+        count = len(hypothesis.clusters)
+        feeds = np.array([present[t.client] for t in answers]).reshape(len(answers), count)
+        made = Candidate(
+            softly_served(hypothesis.association, present),
+            tuple(answers),
+            feeds,
+            tuple(Continue(index) for index in range(count)),
+            answers=answers,
+            state={**hypothesis.state, "importances": {c: list(row) for c, row in known.items()}},
+            kept={**hypothesis.kept, **trained},
+        )
+        return Ranking.only(made)
+
+    def _importances(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Importances]:
+        """Importances of the clusters for all clients that were ever asked."""
+        known: dict[str, Sequence[float]] = dict(hypothesis.state.get("importances", {}))
+        due = context.round % self.every == 0
+        keys = tuple(posterior.key for posterior in hypothesis.clusters)
+        asked = [
+            Score(client, keys, "best_counts")
+            for client in context.participants
+            if due or client not in known
+        ]
+        replies = (yield Exchange.of(asked, hypothesis.clusters)) if asked else {}
+        for score in asked:
+            if score in replies:
+                known[score.client] = importances(replies[score], self.smoothing).tolist()
+        return known
+
+    def _work(
+        self,
+        hypothesis: Hypothesis,
+        own: Mapping[str, Posterior],
+        present: Importances,
+        context: RoundContext,
+    ) -> Work:
+        """One training for each client, with a pull of its own."""
+        parts = [
+            trainings(
+                hypothesis, {client: start.key}, self._pulled(present[client]), context.num_samples
+            )
+            for client, start in own.items()
+        ]
+        return Work(
+            tuple(request for part in parts for request in part.requests),
+            tuple(model for part in parts for model in part.models),
+        )
+
+    def _pulled(self, row: Sequence[float]) -> Objective:
+        pull = Attraction(self.attraction, tuple(row))
+        return replace(self.objective, terms=(*self.objective.terms, pull))
+
+
+def importances(counts: BestCounts, smoothing: float) -> NDArray[np.float64]:
+    """(clusters,) share of the samples on which each cluster is best, never 0.
+
+    With smoothing the sum may lie slightly above 1, as in the paper.
+
+    Args:
+        counts: on how many samples each cluster's model has the lowest loss.
+        smoothing: importance of a cluster that is best nowhere.
+    """
+    shares: NDArray[np.float64] = counts.counts / max(counts.num_samples, 1)
+    return np.where(counts.counts == 0, smoothing, shares)
+
+
+def softly_served(association: Association, rows: Importances) -> Association:
+    """The association in which some clients are served by all clusters in proportion.
+
+    Args:
+        association: of before; clients that are not named keep what they had.
+        rows: for each client a weight of each cluster, at least 0, not all 0.
+    """
+    soft, labels = association.serving.copy(), association.labels.copy()
+    for client, row in rows.items():
+        place = association.position[client]
+        soft[place] = np.array(row) / sum(row)
+        labels[place] = soft[place].argmax()
+    return Association(association.clients, labels, association.num_clusters, soft)
+
+
+def _key(training: Train, round: int) -> str:
+    """Names a client's own model by what it was trained from."""
+    return lineage_key("own", round, *vars(training).values())

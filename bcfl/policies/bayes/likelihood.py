@@ -1,0 +1,148 @@
+"""Association by how well each cluster's model explains a client's samples.
+
+The association weights of BCFL ("A Bayesian Framework for Clustered Federated Learning",
+equations 9 and 15). With flat posteriors and the best association alone it is IFCA (Ghosh et al.
+2020), also known as HypCluster (Mansour et al. 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+import assignment
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.policies.bayes.association_prior import UNIFORM, AssociationPrior
+from bcfl.policies.bayes.held_out import held_out_losses, judged_on_held_out
+from bcfl.policies.bayes.joint import JointEvidence, losses_of, reweighed
+from bcfl.policies.bayes.temperature import Temperature, fitted_temperature
+from bcfl.policies.capacity import FREE, ClusterSize
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Costs, Ranking, candidate
+from bcfl.policies.ranking import ranked
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Exchange, Score, Statistic, Steps, loss_matrix
+from posteriors import log_association_weight
+
+
+@dataclass(frozen=True)
+class LikelihoodAssociation:
+    """Rank associations by their weight: the product of each client's likelihood in its cluster.
+
+    Attributes:
+        num_clusters: number of clusters K.
+        objective: local objective.
+        temperature: `"mean"` weighs by the per-sample loss (the paper's training loss); a number
+            divides the summed loss (1 is Bayes); `"auto"` fits the number in each round on the
+            clients' validation samples and reports it.
+        evidence: `separable` (equation 9 with one sample point, the mean): a client's weight does
+            not depend on who else is in the cluster; `joint`: candidates are weighed again by the
+            Laplace evidence of all their clients together, exact for linear-Gaussian models.
+        solver: how associations are ranked: `argmin` (the best alone) and `heap` for free cluster
+            sizes, `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
+        score_samples: score at most so many samples per client; None scores all.
+        cluster_size: bounds on the number of clients per cluster.
+        prior: what is believed of the association beforehand.
+        judge: what hypotheses compete by. `training`: the weights that associate their clients;
+            fair among equal numbers of clusters. `held_out`: clients are associated as before,
+            but a hypothesis is weighed by how well its best association explains the clients'
+            validation samples, so that more clusters are not better by themselves.
+        reweighed: with `joint` evidence, at least so many of the associations that are best by
+            separable weight are weighed again before the best are taken.
+    """
+
+    num_clusters: int
+    objective: Objective
+    temperature: Temperature = "mean"
+    evidence: Literal["separable", "joint"] = "separable"
+    solver: assignment.SolverName = "auto"
+    score_samples: int | None = None
+    cluster_size: ClusterSize = FREE
+    prior: AssociationPrior = UNIFORM
+    judge: Literal["training", "held_out"] = "training"
+    reweighed: int = 64
+
+    def __post_init__(self) -> None:
+        if self.num_clusters < 1:
+            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        if self.evidence not in ("separable", "joint"):
+            raise ValueError(f"evidence must be 'separable' or 'joint', got {self.evidence!r}")
+        if self.evidence == "joint" and isinstance(self.temperature, str):
+            raise ValueError(
+                f"joint evidence needs a number as temperature, got {self.temperature!r}"
+            )
+        if self.judge not in ("training", "held_out"):
+            raise ValueError(f"judge must be 'training' or 'held_out', got {self.judge!r}")
+        if self.solver not in assignment.SOLVERS:
+            raise ValueError(
+                f"solver must be one of {', '.join(assignment.SOLVERS)}, got {self.solver!r}"
+            )
+        self.cluster_size.check_solver(self.solver)
+        if self.score_samples is not None and self.score_samples < 1:
+            raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
+        if self.temperature != "auto":
+            log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Refuse bounds on cluster sizes that do not fit the clients.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: they do not fit.
+        """
+        self.cluster_size.check(num_clusters, num_clients)
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Score every cluster on every participant, then rank.
+
+        Raises:
+            ValueError: the bounds on cluster sizes do not fit the number of clients.
+        """
+        self.cluster_size.check(len(hypothesis.clusters), len(hypothesis.association.clients))
+        scores = yield from self._scores(hypothesis, context)
+        clients = sorted(scores)
+        if not clients:
+            return Ranking.only(candidate(hypothesis, {}, self.objective))
+        joint = self.evidence == "joint"
+        losses, counts = loss_matrix(
+            clients,
+            [posterior.key for posterior in hypothesis.clusters],
+            losses_of(scores) if joint else scores,
+        )
+        temperature = self.temperature
+        if temperature == "auto":
+            held_out = yield from held_out_losses(hypothesis, clients, context)
+            temperature = fitted_temperature(losses, held_out)
+        log_prior = self.prior.log_probabilities(hypothesis.association, clients)
+        cost = -log_association_weight(losses, counts, temperature) - log_prior
+        costs = Costs(tuple(clients), cost, self.cluster_size)
+        ranking = ranked(hypothesis, costs, self.objective, self.solver, context.num_samples)
+        if joint:
+            wanted = context.candidates_per_parent
+            limit = None if wanted is None else max(wanted, self.reweighed)
+            evidence = JointEvidence(hypothesis, context.model, float(temperature))
+            ranking = reweighed(ranking, limit, scores, log_prior, evidence)
+        if self.judge == "held_out":
+            ranking = yield from judged_on_held_out(ranking, hypothesis, self.prior, context)
+        facts = {"temperature": float(temperature)} if self.temperature == "auto" else {}
+        return replace(ranking, facts=facts)
+
+    def _scores(
+        self, hypothesis: Hypothesis, context: RoundContext
+    ) -> Steps[Mapping[str, Mapping[str, Any]]]:
+        """What each participant that answers says of each cluster's model."""
+        distinct = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
+        statistic: Statistic = "evidence" if self.evidence == "joint" else "loss"
+        asked = {
+            client: Score(client, distinct, statistic, samples=self.score_samples)
+            for client in context.participants
+        }
+        replies = yield Exchange.of(asked.values(), hypothesis.clusters)
+        return {client: replies[s] for client, s in asked.items() if s in replies}

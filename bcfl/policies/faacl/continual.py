@@ -1,0 +1,248 @@
+"""FAACL for data that change over time: devices look for the concept of their new data, C-FAACL.
+
+"Asymmetric clustering in federated continual learning", chapter 4, algorithms 7 to 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bcfl.hypotheses.association import UNSEEN
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.policies.context import RoundContext
+from bcfl.policies.faacl.concept_search import ConceptMemory, ConceptSearch
+from bcfl.policies.faacl.faacl import INITIAL, SupportedClusters, support_facts
+from bcfl.policies.faacl.mutual_merge import Clustering, places_after_merging
+from bcfl.policies.faacl.support import Findings
+from bcfl.policies.policy import Candidate, Given, Ranking, answered
+from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.protocol.requests import Exchange, Steps, Train
+from bcfl.runtime.seeds import lineage_key
+
+
+@dataclass(frozen=True)
+class ContinualClusters(Following):
+    """Clusters as in FAACL; in later time steps each device first looks for a cluster that knows.
+
+    The first time step, and so all of static data, is FAACL. When a device first takes part in a
+    later one, it leaves its cluster and trains a model of its own on its new data. It joins a
+    cluster that it had before, else any cluster, whose model and its own support each other (see
+    `ConceptSearch`); else it is a new cluster, of the concept that its data are of. Clusters that
+    have devices then test support and merge until nothing changes, in the first rounds of the time
+    step; the thesis merges once. Clusters without devices stay as they are, for concepts that come
+    back, and are not tested.
+
+    A device without validation samples, or with too few for any test, stays where it is; one that
+    has no cluster yet is a new one, which starts from the initial model and is tested from the next
+    round on.
+
+    Attributes:
+        policy: the first time step; how support is tested, clusters merge and are trained.
+        memory_samples: at most so many validation samples of each time step are remembered.
+        own_rounds: the device's own model gets as many local steps as in so many rounds.
+        own_start: whether it begins at the `initial` model or at that of the device's `cluster`;
+            the thesis does not say. From the initial one it takes many more steps until a model
+            can match that of a cluster, and a concept that comes back passes for a new one.
+        merging_rounds: rounds of a time step in which clusters may merge; so many again after a
+            cluster was opened.
+    """
+
+    policy: SupportedClusters
+    memory_samples: int = 50
+    own_rounds: int = 5
+    own_start: Literal["initial", "cluster"] = "cluster"
+    merging_rounds: int = 3
+
+    def __post_init__(self) -> None:
+        ConceptSearch(self.policy.testing, self.memory_samples)
+        for name in ("own_rounds", "merging_rounds"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.own_start not in ("initial", "cluster"):
+            raise ValueError(f"own_start must be 'initial' or 'cluster', got {self.own_start!r}")
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Cluster as FAACL does, or search for concepts, then plan the trainings."""
+        initial = hypothesis.kept.get(INITIAL, hypothesis.clusters[0])
+        memory = ConceptMemory.of(hypothesis.state)
+        if context.step == 0:
+            rounds = context.rounds_in_step or context.num_rounds
+            alone = replace(context, num_rounds=rounds)
+            ranking = yield from self.policy.associate(hypothesis, alone)
+            (chosen,) = ranking
+            memory = memory.after(context.validating(context.participants), 0)
+            facts = ranking.facts
+        else:
+            chosen, memory, facts = yield from self._later(hypothesis, memory, initial, context)
+        chosen = replace(
+            chosen,
+            kept={**chosen.kept, INITIAL: initial},
+            state={**chosen.state, **memory.state},
+        )
+        return replace(Ranking.only(chosen), facts=facts)
+
+    def _later(
+        self,
+        hypothesis: Hypothesis,
+        memory: ConceptMemory,
+        initial: Posterior,
+        context: RoundContext,
+    ) -> Steps[tuple[Candidate, ConceptMemory, Mapping[str, float]]]:
+        """A round of a time step after the first."""
+        state, before = hypothesis.state, _known(hypothesis)
+        begins = int(state.get("concept_step", 0)) < context.step
+        left = self.merging_rounds if begins else int(state.get("passes_left", 0))
+        memory = memory.with_past(before.labels, context.step)
+        due = memory.due(context.validating(context.participants), context.step)
+        own = yield from self._own_models(hypothesis, due, initial, context)
+        found, facts = yield from self._search(hypothesis, own, memory, context)
+        opening = {device: own[device] for device, place in found.items() if place == UNSEEN}
+        opened = replace(hypothesis, clusters=(*hypothesis.clusters, *opening.values()))
+        clustering = _regrouped(before, found, [*opening])
+        left = self.merging_rounds if opening else left
+        memory = memory.after(own, context.step)
+        clustering, memory, tests = yield from self._merged(
+            opened, clustering, memory, context, left > 0
+        )
+        newcomers = [c for c in context.participants if c not in clustering.labels]
+        for client in newcomers:
+            clustering = clustering.joined_by(client, 0)
+        left = self.merging_rounds if newcomers else max(left - 1, 0)
+        chosen = self.policy.planned(opened, clustering, context)
+        chosen = _grounded(chosen, clustering, opened, len(hypothesis.clusters))
+        remembered = {"passes_left": left, "concept_step": context.step}
+        chosen = replace(chosen, state={**chosen.state, **remembered})
+        return chosen, memory, {**support_facts(clustering, tests), **facts}
+
+    def _own_models(
+        self,
+        hypothesis: Hypothesis,
+        due: Iterable[str],
+        initial: Posterior,
+        context: RoundContext,
+    ) -> Steps[Mapping[str, Posterior]]:
+        """A model of its own for each device whose data may be new; those that fail have none."""
+        labels = Clustering.of(hypothesis).labels
+        starts: dict[str, Posterior] = {}
+        for device in due:
+            known = self.own_start == "cluster" and device in labels
+            starts[device] = hypothesis.clusters[labels[device]] if known else initial
+        objective = self.policy.objective
+        longer = replace(objective, local_steps=self.own_rounds * objective.local_steps)
+        plain = replace(longer, terms=(), curvature="samples")
+        asked = [Train(device, start.key, plain) for device, start in starts.items()]
+        replies = (yield Exchange.of(asked, starts.values())) if asked else {}
+        return {
+            train.client: starts[train.client].moved(
+                context.model,
+                lineage_key("own", train.client, train.start, context.round),
+                reply.mean,
+                reply.buffers,
+            )
+            for train, reply in answered(asked, replies).items()
+        }
+
+    def _search(
+        self,
+        hypothesis: Hypothesis,
+        own: Mapping[str, Posterior],
+        memory: ConceptMemory,
+        context: RoundContext,
+    ) -> Steps[tuple[Mapping[str, int], Mapping[str, float]]]:
+        """The cluster of each device that searched; -1 is a new one."""
+        search = ConceptSearch(self.policy.testing, self.memory_samples)
+        clusters = hypothesis.clusters
+        matches = yield from search.local(own, clusters, memory)
+        local = search.best(matches)
+        rest = {device: model for device, model in own.items() if device not in local}
+        more = yield from search.everywhere(rest, clusters, memory, context)
+        everywhere = search.best(more)
+        able = {match.device for match in (*matches, *more) if match.able}
+        tested = {match.device for match in (*matches, *more)}
+        new = [d for d in rest if d not in everywhere and (d in able or d not in tested)]
+        facts = {
+            "recognised_by_device": float(len(local)),
+            "recognised_by_others": float(len(everywhere)),
+            "new_concepts": float(len(new)),
+            "searches_with_too_few_pairs": float(len(tested - able)),
+        }
+        return {**local, **everywhere, **dict.fromkeys(new, UNSEEN)}, facts if own else {}
+
+    def _merged(
+        self,
+        hypothesis: Hypothesis,
+        clustering: Clustering,
+        memory: ConceptMemory,
+        context: RoundContext,
+        merging: bool,
+    ) -> Steps[tuple[Clustering, ConceptMemory, list[Findings]]]:
+        """Test support and merge until no cluster merges any more."""
+        tests: list[Findings] = []
+        while merging:
+            before = clustering
+            clustering, found = yield from self.policy.tested(
+                hypothesis, before, len(tests), context
+            )
+            tests.append(found)
+            memory = memory.moved(places_after_merging(replace(before, support=found.support)))
+            merging = len(clustering.members) < len(before.members)
+            clustering = _partitioned(clustering)
+        return clustering, memory, tests
+
+
+def _known(hypothesis: Hypothesis) -> Clustering:
+    """The clustering of a hypothesis; clusters without devices where nobody was there before."""
+    known, count = Clustering.of(hypothesis), len(hypothesis.clusters)
+    if known.members:
+        return known
+    return Clustering(((),) * count, tuple(range(count)), tuple(range(count)))
+
+
+def _regrouped(before: Clustering, found: Mapping[str, int], opening: Iterable[str]) -> Clustering:
+    """Devices that searched leave their clusters for those that they found, or open new ones.
+
+    Args:
+        before: the clusters of the hypothesis.
+        found: the number of the cluster of each device that searched, -1 for a new one.
+        opening: devices that open clusters, whose models follow those of the hypothesis.
+    """
+    labels = {**before.labels, **found}
+    count = len(before.members)
+    labels |= {device: count + place for place, device in enumerate(opening)}
+    members: list[list[str]] = [[] for _ in range(1 + max([count - 1, *labels.values()]))]
+    for device, place in sorted(labels.items()):
+        members[place].append(device)
+    rows = tuple(map(tuple, members))
+    whole = replace(before, members=rows, sources=tuple(range(len(rows))))
+    return _partitioned(whole)
+
+
+def _partitioned(clustering: Clustering) -> Clustering:
+    """Clusters that have devices in one partition, each of the others in one of its own."""
+    partitions, others = [], 0
+    for members in clustering.members:
+        others += not members
+        partitions.append(0 if members else others)
+    return replace(clustering, partitions=tuple(partitions))
+
+
+def _grounded(
+    chosen: Candidate, clustering: Clustering, opened: Hypothesis, count: int
+) -> Candidate:
+    """The candidate whose new clusters go on from given models.
+
+    Args:
+        chosen: planned for the hypothesis with the new models.
+        clustering: says which of its clusters each one goes on from.
+        opened: the hypothesis with the new models behind its own.
+        count: clusters of the hypothesis itself.
+    """
+    origins = [
+        Given(opened.clusters[source]) if source >= count else origin
+        for source, origin in zip(clustering.sources, chosen.origins, strict=True)
+    ]
+    models = (*chosen.models, *opened.clusters[count:])
+    return replace(chosen, origins=tuple(origins), models=models)

@@ -1,0 +1,254 @@
+"""Clusters that others may support without belonging to them: FAACL, flat and hierarchical.
+
+"Asymmetric clustering in federated continual learning", chapter 3, algorithms 1 to 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.policies.context import RoundContext
+from bcfl.policies.faacl.mutual_merge import AfterMerge, Clustering, merge_mutual
+from bcfl.policies.faacl.support import Findings, Support, SupportTesting
+from bcfl.policies.policy import Candidate, Continue, Given, Origin, Ranking, candidate
+from bcfl.policies.schedule import check_when, round_number
+from bcfl.policies.trainings import trainings
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Steps, Train
+from bcfl.runtime.seeds import generator
+
+
+def paired(partitions: Sequence[int]) -> tuple[int, ...]:
+    """Join partition i with partition last - i; the middle one of an odd number stays alone.
+
+    The thesis (algorithm 6) pairs at random; its program pairs like this.
+
+    Args:
+        partitions: partition of each cluster, numbered from 0 without gaps.
+    """
+    last = max(partitions, default=0)
+    return tuple(min(index, last - index) for index in partitions)
+
+
+def num_levels(devices: int) -> int:
+    """Levels from one partition for each device to one for all: ceil(log2 devices) + 1."""
+    return (max(devices, 1) - 1).bit_length() + 1
+
+
+@dataclass(frozen=True)
+class LevelSchedule:
+    """Which levels are worked on in which round.
+
+    Each level gets `repeats` passes, one a round, fewer where the rounds do not suffice; where
+    there are fewer rounds than levels, several levels are passed in one round.
+
+    Attributes:
+        levels: number of levels, at least 1.
+        rounds: rounds that are available, at least 1.
+        repeats: most passes for each level.
+    """
+
+    levels: int
+    rounds: int
+    repeats: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("levels", "rounds", "repeats"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def at(self, step: int) -> tuple[int, ...]:
+        """Levels, from 0, of the passes of a round; none when all are done.
+
+        Args:
+            step: rounds since the first pass.
+        """
+        repeats = max(1, min(self.repeats, self.rounds // self.levels))
+        passes = repeats * self.levels
+        steps = min(passes, self.rounds)
+        if not 0 <= step < steps:
+            return ()
+        first, end = step * passes // steps, (step + 1) * passes // steps
+        return tuple(index // repeats for index in range(first, end))
+
+
+INITIAL = "initial"
+
+
+@dataclass(frozen=True)
+class SupportedClusters:
+    """Each device starts as a cluster; clusters that support each other merge.
+
+    Rounds of local training come first (algorithm 1). Then each round tests support, merges mutual
+    supporters and trains: a cluster's model is trained by its own devices and by those of its
+    supporters, and serves its own alone. Flat, this goes on until neither devices nor supporters
+    change (algorithm 5); hierarchical, clusters meet level by level (algorithm 6, whose last level
+    is tested too). After that clusters and supporters stay.
+
+    A device that comes later is a new cluster, and opens the tests again for `repeats` rounds.
+
+    Flat, with n devices that all support each other, the first test sends each device n models and
+    takes n (n - 1) answers, and n^2 / 2 trainings follow: n / 2 merged clusters train on everybody.
+    The next rounds take n^2 / 4, n^2 / 8, ... trainings. No two of them are the same, since every
+    cluster starts from a model of its own, so none can be shared. In the hierarchy such devices
+    meet in pairs that merge at once: it never takes more than n trainings a round.
+
+    Attributes:
+        objective: local objective.
+        testing: when a cluster supports another.
+        hierarchical: partitions of devices are joined two by two; otherwise all meet at once.
+        cold_start: rounds of local training, at least one; below 1 a share of the run. The
+            program's rounds are 50 + 18 + 300 for 20 devices.
+        clustering: most rounds with tests; below 1 a share of the run.
+        repeats: most passes for each level of the hierarchy.
+        supporters_after_merge: see `merge_mutual`.
+    """
+
+    objective: Objective
+    testing: SupportTesting = field(default_factory=SupportTesting)
+    hierarchical: bool = False
+    cold_start: float = 0.15
+    clustering: float = 0.5
+    repeats: int = 3
+    supporters_after_merge: AfterMerge = "intersection"
+
+    def __post_init__(self) -> None:
+        check_when("cold_start", self.cold_start)
+        check_when("clustering", self.clustering)
+        if self.repeats < 1:
+            raise ValueError(f"repeats must be at least 1, got {self.repeats}")
+        if self.supporters_after_merge not in ("intersection", "empty"):
+            raise ValueError(
+                "supporters_after_merge must be 'intersection' or 'empty', got "
+                f"{self.supporters_after_merge!r}"
+            )
+
+    @property
+    def num_clusters(self) -> int:
+        """One, from which each device's own continues."""
+        return 1
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Test and merge if it is time to, welcome newcomers, and plan the trainings."""
+        before, state = Clustering.of(hypothesis), hypothesis.state
+        clustering, level = before, int(state.get("level", 0))
+        settled, left = bool(state.get("settled", False)), int(state.get("passes_left", 0))
+        step = context.round - max(round_number(self.cold_start, context), 1)
+        schedule = self._schedule(context, len(hypothesis.association.clients))
+        levels = () if settled else schedule.at(step)
+        if step >= 0 and not levels and left:
+            levels, left = (level,), left - 1
+        findings = []
+        for number, wanted in enumerate(levels):
+            while level < wanted:
+                clustering = replace(clustering, partitions=paired(clustering.partitions))
+                level += 1
+            clustering, found = yield from self.tested(hypothesis, clustering, number, context)
+            findings.append(found)
+        if findings and not self.hierarchical:
+            settled = findings[-1].complete and clustering.same_as(before)
+        newcomers = [c for c in context.participants if c not in before.labels]
+        clustering = self._welcome(clustering, newcomers, level)
+        left = self.repeats if before.members and newcomers else left
+        remembered = {"level": level, "settled": settled, "passes_left": left}
+        chosen = self.planned(hypothesis, clustering, context)
+        chosen = replace(chosen, state={**chosen.state, **remembered})
+        return replace(Ranking.only(chosen), facts=support_facts(clustering, findings))
+
+    def _schedule(self, context: RoundContext, devices: int) -> LevelSchedule:
+        """Which levels are tested when, after the cold start."""
+        rounds = max(round_number(self.clustering, context), 1)
+        levels = num_levels(devices) if self.hierarchical else 1
+        repeats = self.repeats if self.hierarchical else rounds
+        return LevelSchedule(levels, rounds, repeats)
+
+    def tested(
+        self, hypothesis: Hypothesis, clustering: Clustering, number: int, context: RoundContext
+    ) -> Steps[tuple[Clustering, Findings]]:
+        """Test support between the clusters of each partition, and merge mutual supporters, once.
+
+        Args:
+            hypothesis: has the clusters' models.
+            clustering: the clusters.
+            number: of the pass within the round, from 0.
+            context: the round.
+        """
+        models = [hypothesis.clusters[source] for source in clustering.sources]
+        found = yield from self.testing.find(
+            models, clustering.members, clustering.partitions, clustering.support, context
+        )
+        random = generator(context.seed, context.round, number, "merge")
+        supported = replace(clustering, support=found.support)
+        return merge_mutual(supported, random, self.supporters_after_merge), found
+
+    def _welcome(self, clustering: Clustering, newcomers: Iterable[str], level: int) -> Clustering:
+        for client in newcomers:
+            alone = self.hierarchical and level == 0
+            partition = max(clustering.partitions, default=-1) + 1 if alone else 0
+            clustering = clustering.joined_by(client, partition)
+        return clustering
+
+    def planned(
+        self, hypothesis: Hypothesis, clustering: Clustering, context: RoundContext
+    ) -> Candidate:
+        """Members and supporters train from a cluster's model; members are served by it."""
+        if not clustering.members:
+            return candidate(hypothesis, {}, self.objective)
+        initial = hypothesis.kept.get(INITIAL, hypothesis.clusters[0])
+        origins: list[Origin] = [
+            Continue(source) if source >= 0 else Given(initial) for source in clustering.sources
+        ]
+        starts = [origin.posterior(hypothesis) for origin in origins]
+        rows: dict[Train, dict[int, float]] = {}
+        models: list[Posterior] = [initial]
+        for index, start in enumerate(starts):
+            devices = contributors(clustering, index, context.participants)
+            keys = dict.fromkeys(devices, start.key)
+            work = trainings(hypothesis, keys, self.objective, context.num_samples)
+            models += work.models
+            for request in work.requests:
+                rows.setdefault(request, {})[index] = 1.0
+        feeds = np.zeros((len(rows), len(starts)))
+        for row, columns in enumerate(rows.values()):
+            feeds[row, list(columns)] = 1.0
+        clients = hypothesis.association.clients
+        labels = np.array([clustering.labels.get(client, -1) for client in clients])
+        everybody = bool((labels >= 0).all())
+        return Candidate(
+            Association(clients, labels, len(starts)),
+            tuple(rows),
+            feeds,
+            tuple(origins),
+            state={
+                "partitions": list(clustering.partitions),
+                Support.KEY: clustering.support.state,
+            },
+            models=tuple(models),
+            kept={} if everybody else {INITIAL: initial},
+        )
+
+
+def contributors(clustering: Clustering, cluster: int, participants: Iterable[str]) -> list[str]:
+    """Participants that train a cluster's model: its members and those of its supporters."""
+    sets = [cluster, *clustering.support.supporters(cluster)]
+    devices = {client for index in sets for client in clustering.members[index]}
+    return sorted(devices & set(participants))
+
+
+def support_facts(clustering: Clustering, findings: list[Findings]) -> Mapping[str, float]:
+    """What is worth logging; devices that are unable to support or be supported are a warning."""
+    facts = {
+        "clusters": float(len(clustering.members)),
+        "supports": float(len(clustering.support.p_values)),
+    }
+    if findings:
+        facts["support_tests"] = float(sum(found.num_tests for found in findings))
+        unable = {client for found in findings for client in found.unable}
+        facts["devices_with_too_few_pairs"] = float(len(unable))
+    return facts

@@ -1,0 +1,138 @@
+"""Groups found once, from a cold start: FedGroup.
+
+Duan et al., "FedGroup: Efficient Federated Learning via Decomposed Similarity-Based Clustering"
+(2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Ranking, candidate
+from bcfl.policies.updates.divisions import Divisions, divide, regrouped
+from bcfl.policies.updates.kmeans import weighted_kmeans
+from bcfl.policies.updates.local_updates import local_updates
+from bcfl.policies.updates.update_similarity import decomposed_cosines, mean_cosine_differences
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Steps
+from bcfl.runtime.seeds import derive_seed, generator
+
+
+@dataclass(frozen=True)
+class ColdStartGroups:
+    """Cluster the updates of the first round, then train each group on its own.
+
+    The first round is the cold start: some clients, the founders, train from one model; they are
+    grouped by the decomposed cosine similarity of their updates, and each group goes on from the
+    plain mean of its founders' models. Everyone else trains from the same first model when it
+    first comes, and joins the group whose mean update its own resembles most by the cosine (of
+    differences to the first model: the ternary cosine). Nobody changes group afterwards.
+
+    Attributes:
+        groups: number of groups.
+        objective: local objective after the cold start.
+        cold_start: local objective of the cold start. The paper takes 50 steps of 10 samples, and
+            the unweighted mean of the models, which is curvature `uniform`.
+        founders: most founders for each group.
+        dissimilarity: `edc`, K-means on the cosines with the main directions, as many as groups;
+            `madc`, complete linkage on mean absolute differences of cosines.
+    """
+
+    groups: int
+    objective: Objective
+    cold_start: Objective
+    founders: int = 20
+    dissimilarity: Literal["edc", "madc"] = "edc"
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "founders"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.dissimilarity not in ("edc", "madc"):
+            raise ValueError(f"dissimilarity must be 'edc' or 'madc', got {self.dissimilarity!r}")
+
+    @property
+    def num_clusters(self) -> int:
+        """One, before the cold start."""
+        return 1
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Refuse more groups than clients.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: there are fewer clients than groups.
+        """
+        del num_clusters, num_asked
+        if self.groups > num_clients:
+            raise ValueError(
+                f"groups must be at most the number of clients, {num_clients}, got {self.groups}"
+            )
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Group the founders in the cold start; later, place newcomers."""
+        if not hypothesis.state.get("grouped"):
+            return (yield from self._cold_start(hypothesis, context))
+        known = Divisions.of(hypothesis)
+        divisions, places = yield from known.place(hypothesis, context, self.cold_start)
+        chosen = candidate(hypothesis, places, self.objective, num_samples=context.num_samples)
+        return Ranking.only(divisions.remembered(chosen, {"grouped": True}))
+
+    def _cold_start(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        founders = dict.fromkeys(self.drawn(context), 0)
+        updates = yield from local_updates(hypothesis, founders, self.cold_start, context)
+        chosen = updates.candidate(self.cold_start)
+        if not len(updates):
+            return Ranking.only(chosen)
+        seed = derive_seed(context.seed, context.round, "cold start")
+        found = group(updates.products, self.groups, self.dissimilarity, seed)
+        parts, made = divide(updates.clusters, found, len(hypothesis.clusters))
+        labels = dict(zip(updates.clients, map(int, parts), strict=True))
+        after = Divisions().extended(hypothesis, made, updates.labels)
+        return Ranking.only(after.remembered(regrouped(chosen, labels, made), {"grouped": True}))
+
+    def drawn(self, context: RoundContext) -> tuple[str, ...]:
+        """The founders among the participants, sorted."""
+        most = self.founders * self.groups
+        if len(context.participants) <= most:
+            return context.participants
+        random = generator(context.seed, context.round, "founders")
+        order = random.permutation(len(context.participants))[:most]
+        return tuple(sorted(context.participants[index] for index in order))
+
+
+def group(
+    products: NDArray[np.float64], groups: int, dissimilarity: Literal["edc", "madc"], seed: int
+) -> NDArray[np.int64]:
+    """(updates,) group of each update, from the inner products of the updates.
+
+    Fewer distinct updates than groups leave groups out; updates that are all zero are one group.
+
+    Args:
+        products: (updates, updates) inner products.
+        groups: number of groups.
+        dissimilarity: `edc` or `madc`, see `ColdStartGroups`.
+        seed: decides the starts of K-means.
+    """
+    if len(products) == 1 or not products.any():
+        return np.zeros(len(products), dtype=np.int64)
+    if dissimilarity == "edc":
+        cosines = decomposed_cosines(products, groups)
+        return weighted_kmeans(cosines, np.ones(len(cosines)), groups, seed)
+    from sklearn.cluster import AgglomerativeClustering
+
+    method = AgglomerativeClustering(
+        n_clusters=min(groups, len(products)), metric="precomputed", linkage="complete"
+    )
+    labels: NDArray[np.int64] = method.fit(mean_cosine_differences(products)).labels_
+    return labels.astype(np.int64)

@@ -1,0 +1,158 @@
+"""Association by K-means on the clients' trained models: FeSEM and WeCFL.
+
+FeSEM (Long et al. 2022) clusters local models with equal weights, WeCFL (Ma et al. 2022) with the
+clients' numbers of samples as weights. The clients train first, from the model that served them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+import assignment
+from bcfl.architecture.layout import ALL, Part
+from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.matching import best_matching
+from bcfl.policies.capacity import FREE, ClusterSize
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Ranking, answered, candidate
+from bcfl.policies.trainings import trainings
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Exchange, Steps
+from bcfl.runtime.seeds import derive_seed
+
+NUM_STARTS = 10
+
+
+@dataclass(frozen=True)
+class KMeansAssociation:
+    """Train, then cluster the trained models by Euclidean K-means.
+
+    Attributes:
+        num_clusters: number of clusters K.
+        objective: local objective.
+        weighting: `samples` weighs each client by its number of training samples (WeCFL),
+            `equal` weighs all alike (FeSEM).
+        cluster_size: bounds on the number of clients per cluster. K-means finds the centroids;
+            the clients are then associated within the bounds at the least summed distance.
+        part: parameters whose distance counts; the WeCFL thesis clusters on the fully connected
+            layers.
+    """
+
+    num_clusters: int
+    objective: Objective
+    weighting: Literal["samples", "equal"] = "samples"
+    cluster_size: ClusterSize = FREE
+    part: Part = ALL
+
+    def __post_init__(self) -> None:
+        if self.num_clusters < 1:
+            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        if self.weighting not in ("samples", "equal"):
+            raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Check that the bounds fit the clients; see `Demanding`."""
+        del num_asked
+        self.cluster_size.check(num_clusters, num_clients)
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Train every participant from the model that serves it, then cluster."""
+        keys = [posterior.key for posterior in hypothesis.clusters]
+        newcomers = int(hypothesis.association.sizes.argmax())
+        served = {c: hypothesis.association.label(c) for c in context.participants}
+        starts = {c: keys[newcomers if i == UNSEEN else i] for c, i in served.items()}
+        work = trainings(hypothesis, starts, self.objective, context.num_samples)
+        replies = yield Exchange.of(work.requests, (*hypothesis.clusters, *work.models))
+        answers = answered(work.requests, replies)
+        clients = sorted(training.client for training in answers)
+        if not clients:
+            return Ranking.only(candidate(hypothesis, {}, self.objective))
+        trained = {training.client: reply for training, reply in answers.items()}
+        seen = context.model.chosen(self.part)
+        points = np.stack([trained[c].mean.cpu()[seen].double().numpy() for c in clients])
+        weights = np.ones(len(clients))
+        if self.weighting == "samples":
+            weights = np.array([float(trained[c].num_samples) for c in clients])
+        seed = derive_seed(context.seed, context.round, "kmeans")
+        found = weighted_kmeans(points, weights, self.num_clusters, seed)
+        labels = relabel(found, hypothesis.association, clients)
+        if not self.cluster_size.free:
+            cost = weights[:, None] * distances_to_centroids(
+                points, weights, labels, self.num_clusters
+            )
+            lower, upper = self.cluster_size.left_for(clients, hypothesis.association)
+            labels = assignment.best_assignment(cost, lower, upper).labels
+        by_client = dict(zip(clients, map(int, labels), strict=True))
+        return Ranking.only(
+            candidate(
+                hypothesis,
+                by_client,
+                self.objective,
+                starts=starts,
+                answers=answers,
+                num_samples=context.num_samples,
+            )
+        )
+
+
+def weighted_kmeans(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    num_clusters: int,
+    seed: int,
+    starts: int = NUM_STARTS,
+) -> NDArray[np.int64]:
+    """(points,) labels of Lloyd's algorithm, best of several k-means++ starts.
+
+    Fewer distinct points than clusters leave clusters empty.
+    """
+    from sklearn.cluster import KMeans
+
+    distinct = len({row.tobytes() for row in points + 0.0})  # -0.0 is 0.0
+    kmeans = KMeans(
+        n_clusters=min(num_clusters, distinct), n_init=starts, random_state=seed % 2**32
+    )
+    with thread_pools().limit(limits=1):
+        labels: NDArray[np.int64] = kmeans.fit(points, sample_weight=weights).labels_
+    return labels.astype(np.int64)
+
+
+@cache
+def thread_pools() -> ThreadpoolController:
+    """The thread pools of this process; looking for them takes longer than a small K-means."""
+    return ThreadpoolController()
+
+
+def distances_to_centroids(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    num_clusters: int,
+) -> NDArray[np.float64]:
+    """(points, clusters) squared distances; an empty cluster's centroid is that of all points."""
+    centroids = np.tile(np.average(points, axis=0, weights=weights), (num_clusters, 1))
+    for label in np.unique(labels):
+        inside = labels == label
+        centroids[label] = np.average(points[inside], axis=0, weights=weights[inside])
+    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centroids], axis=1)
+
+
+def relabel(
+    labels: NDArray[np.int64], association: Association, clients: Sequence[str]
+) -> NDArray[np.int64]:
+    """Rename new clusters after the old clusters with which they share most clients."""
+    num_clusters = association.num_clusters
+    shared = np.zeros((num_clusters, num_clusters))
+    for client, label in zip(clients, labels, strict=True):
+        old = association.label(client)
+        if old != UNSEEN:
+            shared[label, old] += 1
+    return best_matching(shared)[labels]

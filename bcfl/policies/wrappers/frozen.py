@@ -1,0 +1,41 @@
+"""Clustering for some rounds only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bcfl.hypotheses.association import UNSEEN
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Policy, Ranking, candidate
+from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.protocol.requests import Steps
+
+
+@dataclass(frozen=True)
+class Frozen(Following):
+    """Few-shot clustering: after some rounds the clients stay where they are.
+
+    The WeCFL thesis clusters in the first 10 rounds (chapters 4 to 6). Clients that were never
+    seen in them go on being associated by the policy.
+
+    Attributes:
+        policy: associates in the first rounds.
+        rounds: how many those are.
+    """
+
+    policy: Policy
+    rounds: int = 10
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate by the policy, then keep what was found."""
+        labels = {client: hypothesis.association.label(client) for client in context.participants}
+        if context.round < self.rounds or UNSEEN in labels.values():
+            return (yield from self.policy.associate(hypothesis, context))
+        return Ranking.only(
+            candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
+        )

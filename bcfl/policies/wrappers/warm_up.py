@@ -1,0 +1,72 @@
+"""Some rounds of another policy first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.policies.context import RoundContext
+from bcfl.policies.policy import Demanding, Policy, Ranking
+from bcfl.policies.schedule import round_number
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Steps
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Follow `first` for `rounds` rounds, then `then`.
+
+    BCFL's warm-up (section 5 of the paper) is two rounds of Euclidean K-means on local models.
+
+    Attributes:
+        first: policy of the first rounds.
+        then: policy of the rounds after.
+        rounds: how many rounds `first` is followed; a number below 1 that is no whole number is a
+            share of the run.
+    """
+
+    first: Policy
+    then: Policy
+    rounds: float = 2
+
+    def __post_init__(self) -> None:
+        if self.rounds < 0:
+            raise ValueError(f"rounds must be at least 0, got {self.rounds}")
+        if self.rounds > 1 and not float(self.rounds).is_integer():
+            raise ValueError(f"rounds must be whole or a share below 1, got {self.rounds}")
+        if self.first.num_clusters != self.then.num_clusters:
+            raise ValueError(
+                f"both policies must have the same number of clusters, got "
+                f"{self.first.num_clusters} and {self.then.num_clusters}"
+            )
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters of both."""
+        return self.then.num_clusters
+
+    @property
+    def objective(self) -> Objective:
+        """How the clients train after the warm-up."""
+        return self.then.objective
+
+    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+        """Refuse what one of the two policies would refuse.
+
+        Args:
+            num_clusters: clusters at the start.
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: one of them does.
+        """
+        for policy in (self.first, self.then):
+            if isinstance(policy, Demanding):
+                policy.check(num_clusters, num_clients, num_asked)
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate by whichever policy this round belongs to."""
+        warming = context.round < round_number(self.rounds, context)
+        policy = self.first if warming else self.then
+        return (yield from policy.associate(hypothesis, context))

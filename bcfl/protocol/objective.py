@@ -1,0 +1,105 @@
+"""How a client trains, by numbers and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from bcfl.protocol.regularizers import Term
+from bcfl.protocol.upload import Upload
+from posteriors import LocalPosteriorName, local_posterior_fit
+
+Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """How a client trains: SGD on its own samples, then the curvature of its likelihood.
+
+    Attributes:
+        local_steps: SGD steps per round, and per phase where there are several.
+        batch_size: samples per step; a client with fewer samples uses all of them in each step.
+        learning_rate: step size.
+        momentum: classical momentum; the velocity starts at zero in each round.
+        weight_decay: added to the gradient as weight_decay x parameters.
+        prior_weight: strength of the prior that the client was sent, as a term of the training
+            loss; 0 leaves it out, 1 makes the optimum the mode of the local posterior.
+        curvature: precision that the client reports of its likelihood. `samples`: the number of
+            its samples for each parameter (a flat posterior; fusion is then the sample-weighted
+            mean); `uniform`: 1; `ggn`: exact diagonal Gauss-Newton; `mc_ggn`: the same with one
+            target drawn per sample, cheaper the more classes there are; `empirical_fisher`.
+        curvature_samples: at most so many samples are used for the last three, rescaled
+            to all samples; None uses all.
+        posterior: where curvature is `ggn`: how the local posterior is fitted, see
+            `posteriors.local`. `laplace-diag` is the curvature itself. The others fit under the
+            prior that the client was sent, on all its samples, and report the mean and the diagonal
+            precision of the likelihood: of all parameters jointly (`laplace-full`), in Kronecker
+            form (`laplace-kron`), of the last layer or the least determined parameters alone
+            (`laplace-last-layer`, `laplace-subnetwork`; the rest reports none), `variational`, or
+            by draws (`nuts`, tiny networks). The means of the last two aren't where SGD ended.
+        terms: further terms of the training loss.
+        phases: names of the blocks that are trained together, phase after phase; empty trains
+            all blocks together. Blocks in no phase stay as they were sent.
+        upload: which of the trained parameters are sent; None is all.
+        against: what the other blocks are while a phase trains: as they were at the `start`, or
+            as earlier phases `updated` them.
+    """
+
+    local_steps: int = 10
+    batch_size: int = 32
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    prior_weight: float = 0.0
+    curvature: Curvature = "samples"
+    curvature_samples: int | None = 128
+    posterior: LocalPosteriorName = "laplace-diag"
+    terms: tuple[Term, ...] = ()
+    phases: tuple[tuple[str, ...], ...] = ()
+    against: Literal["start", "updated"] = "start"
+    upload: Upload | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("local_steps", 1), ("batch_size", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
+        for name in ("learning_rate", "momentum", "weight_decay", "prior_weight"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be finite and at least 0, got {value}")
+        if self.curvature not in get_args(Curvature):
+            raise ValueError(
+                f"curvature must be one of {', '.join(get_args(Curvature))}, got {self.curvature!r}"
+            )
+        if self.curvature_samples is not None and self.curvature_samples < 1:
+            raise ValueError(
+                f"curvature_samples must be at least 1 or None, got {self.curvature_samples}"
+            )
+        self._check_posterior()
+        if self.against not in ("start", "updated"):
+            raise ValueError(f"against must be 'start' or 'updated', got {self.against!r}")
+
+    def _check_posterior(self) -> None:
+        local_posterior_fit(self.posterior)
+        if self.fits_posterior and self.curvature not in ("ggn", "samples", "uniform"):
+            raise ValueError(
+                f"curvature must be 'ggn' where posterior is {self.posterior!r}, "
+                f"got {self.curvature!r}"
+            )
+
+    @property
+    def reports_precision(self) -> bool:
+        """Whether the reply holds a precision vector, not just a number."""
+        return self.curvature not in ("samples", "uniform")
+
+    @property
+    def fits_posterior(self) -> bool:
+        """Whether a local posterior is fitted that is more than a diagonal curvature."""
+        return self.reports_precision and self.posterior != "laplace-diag"
+
+    def trains(self, block: str) -> bool:
+        """Whether the parameters of a block are trained."""
+        return not self.phases or any(block in phase for phase in self.phases)

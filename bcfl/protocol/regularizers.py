@@ -1,0 +1,276 @@
+"""Terms that a client adds to its training loss, by name and numbers.
+
+Every term composes with every method: it says which models the client needs beside the one that it
+starts from, and what they add to the loss. Gradients flow into the client's own parameters alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, log_softmax
+
+from bcfl.architecture.decomposition import ADAPTIVE_PART
+from bcfl.architecture.layout import ALL, BODY, CLASSIFIER, Part
+from bcfl.hypotheses.posterior import Posterior, weighted_mean
+
+Sees = Literal["parameters", "outputs"]
+
+
+class Term(Protocol):
+    """One addend of the training loss.
+
+    Attributes:
+        weight: factor in front of the term.
+        part: parameters that it is about.
+        sees: what `penalty` is given, `parameters` or `outputs`.
+    """
+
+    @property
+    def weight(self) -> float: ...  # noqa: D102
+
+    @property
+    def part(self) -> Part: ...  # noqa: D102
+
+    @property
+    def sees(self) -> Sees: ...  # noqa: D102
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """Models that the client must be sent beside the one that it starts from.
+
+        Args:
+            clusters: of the hypothesis that the client trains for.
+            shares: of the samples that are in each cluster, summing to 1.
+            start: key of the model that the client starts from.
+        """
+        ...
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """The term without its weight, a scalar, differentiable in `live`.
+
+        Args:
+            live: parameters (chosen,) of the part, or outputs (batch, outputs), of the network
+                in training.
+            start: the same of the model that the client started from.
+            references: the same of the referenced models.
+        """
+        ...
+
+
+class SelfContained:
+    """A term that needs no cluster's model but the one that the client starts from."""
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """None that follow from the clusters."""
+        del clusters, shares, start
+        return ()
+
+
+def check_weight(name: str, weight: float) -> None:
+    """Check a factor of a term.
+
+    Raises:
+        ValueError: it is not positive and finite; the message names it.
+    """
+    if not 0 < weight < float("inf"):
+        raise ValueError(f"{name} must be positive and finite, got {weight}")
+
+
+@dataclass(frozen=True)
+class Proximal(SelfContained):
+    """weight / 2 ||parameters - start||^2: FedProx (Li et al. 2020).
+
+    Attributes:
+        weight: rho; 0.95 in the thesis of WeCFL (section 3.5).
+        part: parameters that are held back; running statistics never are.
+    """
+
+    weight: float = 0.95
+    part: Part = ALL
+    sees: ClassVar[Sees] = "parameters"
+
+    def __post_init__(self) -> None:
+        check_weight("weight", self.weight)
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Half the squared distance from the start."""
+        del references
+        return 0.5 * (live - start).square().sum()
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """-log softmax of the similarity to one's own cluster's model: CFL-CON (Ma 2024, chapter 4).
+
+    Own is the model that the client starts from; the others are those of the other clusters. With
+    `sees="parameters"` the similarity is the cosine of parameters (CON-para, equation 4.3); with
+    `"outputs"` it is the cosine of logits per sample, averaged over the batch (CON-rep, equation
+    4.4). The objective adds the negative logarithm of the ratio printed there.
+
+    Attributes:
+        weight: mu.
+        temperature: tau, which divides the cosines.
+        sees: what is compared.
+        part: parameters that are compared by `parameters`.
+    """
+
+    weight: float = 0.5
+    temperature: float = 1.0
+    sees: Sees = "parameters"
+    part: Part = CLASSIFIER
+
+    def __post_init__(self) -> None:
+        check_weight("weight", self.weight)
+        check_weight("temperature", self.temperature)
+        if self.sees not in ("parameters", "outputs"):
+            raise ValueError(f"sees must be 'parameters' or 'outputs', got {self.sees!r}")
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """The models of the other clusters."""
+        del shares
+        others = {posterior.key: posterior for posterior in clusters if posterior.key != start}
+        return tuple(others.values())
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Cross-entropy of picking one's own cluster by similarity, in [0, log K + 2 / tau]."""
+        rows = live if live.ndim > 1 else live[None]
+        models = [other if other.ndim > 1 else other[None] for other in (start, *references)]
+        cosines = torch.stack([cosine_similarity(rows, other, dim=1) for other in models], dim=1)
+        return -log_softmax(cosines / self.temperature, dim=1)[:, 0].mean()
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """weight / 2 ||parameters - mean model||^2: CFL-CKS (Ma 2024, chapter 5).
+
+    The mean model is that of all clusters, weighted by their samples (equation 5.6). Pulling
+    towards every other cluster (equation 5.5) has the same gradient: for cluster k,
+    sum_i w_i ||t_k - t_i||^2 = ||t_k - mean||^2 + sum_i w_i ||t_i - mean||^2.
+
+    Attributes:
+        weight: lambda.
+        part: parameters that are shared; the thesis shares all but the classifier.
+    """
+
+    weight: float = 0.1
+    part: Part = BODY
+    sees: ClassVar[Sees] = "parameters"
+
+    def __post_init__(self) -> None:
+        check_weight("weight", self.weight)
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """The mean model of all clusters."""
+        del start
+        return (weighted_mean(clusters, shares),) if len(clusters) > 1 else ()
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Half the squared distance from the mean model; 0 where there is one cluster."""
+        del start
+        if not references:
+            return live.sum() * 0
+        return 0.5 * (live - references[0]).square().sum()
+
+
+@dataclass(frozen=True)
+class Attraction:
+    """weight / 2 sum_k importance_k ||parameters - cluster_k||^2: FedSoft.
+
+    Ruan and Joe-Wong, "FedSoft: Soft Clustered Federated Learning with Proximal Local Updating"
+    (2022).
+
+    Attributes:
+        weight: lambda.
+        importances: of each cluster for the client that trains, in the order of the clusters.
+        part: parameters that are pulled; running statistics never are.
+    """
+
+    weight: float
+    importances: tuple[float, ...]
+    part: Part = ALL
+    sees: ClassVar[Sees] = "parameters"
+
+    def __post_init__(self) -> None:
+        check_weight("weight", self.weight)
+        if not self.importances or not all(
+            np.isfinite(one) and one >= 0 for one in self.importances
+        ):
+            raise ValueError(
+                f"importances must be finite and at least 0, one per cluster, got "
+                f"{self.importances}"
+            )
+
+    def references(
+        self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
+    ) -> tuple[Posterior, ...]:
+        """The models of all clusters."""
+        del shares, start
+        return tuple(clusters)
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Half the weighted sum of squared distances from the clusters' models."""
+        del start
+        pairs = zip(self.importances, references, strict=True)
+        distances = [importance * (live - other).square().sum() for importance, other in pairs]
+        return 0.5 * sum(distances[1:], start=distances[0])
+
+
+@dataclass(frozen=True)
+class Consolidation(SelfContained):
+    """weight / 2 sum fisher (parameters - anchor)^2.
+
+    The references are the client's own: the anchor, and a model whose parameters are the diagonal
+    of the Fisher information per sample. Whoever asks for the training names them.
+
+    Attributes:
+        weight: lambda; loss and Fisher information are both means over samples.
+        part: parameters that are held.
+    """
+
+    weight: float = 10.0
+    part: Part = ALL
+    sees: ClassVar[Sees] = "parameters"
+
+    def __post_init__(self) -> None:
+        check_weight("weight", self.weight)
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Half the squared distance from the anchor, weighted by the Fisher information."""
+        del start
+        anchor, fisher = references
+        return 0.5 * (fisher * (live - anchor).square()).sum()
+
+
+@dataclass(frozen=True)
+class Sparsity(SelfContained):
+    """weight sum |parameters|: few of a client's own parameters differ from zero.
+
+    Attributes:
+        weight: lambda_1.
+        part: parameters that are to be few.
+    """
+
+    weight: float = 4e-4
+    part: Part = ADAPTIVE_PART
+    sees: ClassVar[Sees] = "parameters"
+
+    def __post_init__(self) -> None:
+        check_weight("weight", self.weight)
+
+    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
+        """Summed absolute values."""
+        del start, references
+        return live.abs().sum()

@@ -1,0 +1,225 @@
+"""All that a server can ask of a client, and how questions are put together.
+
+Requests name models by key and objectives by numbers, so that they could travel over a network as
+they are. Policies and trackers are generators: they yield an `Exchange` and are sent the
+`Replies`. Whoever drives them answers each distinct request once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import LossSum
+from bcfl.protocol.comparison import TestedLoss
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.prediction_sums import Pooling
+
+Statistic = Literal["loss", "evidence", "prediction", "best_counts", "support"]
+
+
+class Undivided:
+    """A request with one part: itself."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """What it is made of, each of which needs to be answered only once."""
+        return (self,)
+
+    @property
+    def topic(self) -> Any:  # noqa: ANN401 - the request
+        """Parts of the same topic can be asked in one request."""
+        return self
+
+    def joined(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401 - a request
+        """One request for parts of this topic."""
+        return parts[0]
+
+    def split(self, answer: Any) -> Sequence[Any]:  # noqa: ANN401 - any answer
+        """The answers to its parts, from the answer to the request."""
+        return (answer,)
+
+    def whole(self, answers: Sequence[Any]) -> Any:  # noqa: ANN401 - any answer
+        """The answer to the request, from the answers to its parts."""
+        return answers[0]
+
+    def holds_for(self, keys: Collection[str]) -> bool:
+        """Whether the answer holds in later rounds, in which the models of some keys live on."""
+        del keys
+        return False
+
+
+@dataclass(frozen=True)
+class Describe(Undivided):
+    """Ask a client who it is; answered by `ClientInfo`."""
+
+    client: str
+    phase: ClassVar[str] = "score"
+
+
+@dataclass(frozen=True)
+class Score:
+    """Ask a client how well models fit its samples.
+
+    Attributes:
+        client: name of the client.
+        models: keys of the models.
+        statistic: `loss` is answered by {key: LossSum}, `evidence` by {key: EvidenceSum},
+            `prediction` by the `PredictionSums` of the mixture of the models, `best_counts` by the
+            `BestCounts` of the models, `support` by the `SupportTest` of two models: the one that
+            the client has, and the one that is offered.
+        view: which of the client's samples.
+        samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
+        weights: for `prediction`: mixture weight of each model, summing to 1.
+        pooling: for `prediction`: whether the models' probabilities are averaged or their logits.
+        epsilon: for `support`: by how much the offered model may be worse, nats per sample.
+        loss: for `support`: `raw`, or `capped` where wrongly classified samples cost log(classes).
+    """
+
+    client: str
+    models: tuple[str, ...]
+    statistic: Statistic = "loss"
+    view: str = "train"
+    samples: int | None = None
+    weights: tuple[float, ...] = ()
+    pooling: Pooling = "probabilities"
+    epsilon: float = 0.0
+    loss: TestedLoss = "raw"
+    phase: ClassVar[str] = "score"
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each model is answered on its own, so that pairs can be shared."""
+        return self.statistic in ("loss", "evidence")
+
+    def parts(self) -> tuple[Request, ...]:
+        """The (client, model) pairs of an elementwise score; any other as it is."""
+        if not self.elementwise:
+            return (self,)
+        return tuple(self._of((key,)) for key in self.models)
+
+    def whole(self, answers: Sequence[Any]) -> Any:  # noqa: ANN401 - any answer
+        """The answer to the request, from the answers to its parts."""
+        return dict(zip(self.models, answers, strict=True)) if self.elementwise else answers[0]
+
+    def split(self, answer: Any) -> Sequence[Any]:  # noqa: ANN401 - any answer
+        """The answers to its parts, from the answer to the request."""
+        return [answer[key] for key in self.models] if self.elementwise else (answer,)
+
+    @property
+    def topic(self) -> Request:
+        """Pairs with one client in the same respect can be asked in one request."""
+        return self._of(()) if self.elementwise else self
+
+    def joined(self, parts: Sequence[Any]) -> Request:
+        """One request for parts of this topic."""
+        keys = dict.fromkeys(key for part in parts for key in part.models)
+        return self._of(tuple(keys)) if self.elementwise else parts[0]
+
+    def _of(self, models: tuple[str, ...]) -> Score:
+        """The same about other models; many are made, and `dataclasses.replace` is slow."""
+        return Score(
+            self.client,
+            models,
+            self.statistic,
+            self.view,
+            self.samples,
+            self.weights,
+            self.pooling,
+            self.epsilon,
+            self.loss,
+        )
+
+    def holds_for(self, keys: Collection[str]) -> bool:
+        """Whether the answer holds in later rounds, in which the models of some keys live on."""
+        return self.statistic == "loss" and all(key in keys for key in self.models)
+
+
+@dataclass(frozen=True)
+class Train(Undivided):
+    """Ask a client to train from a model; answered by `Trained`.
+
+    Attributes:
+        client: name of the client.
+        start: key of the model to start from.
+        objective: how to train.
+        references: for each term of the objective, the keys of the models that it needs.
+    """
+
+    client: str
+    start: str
+    objective: Objective
+    references: tuple[tuple[str, ...], ...] = ()
+    phase: ClassVar[str] = "train"
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Keys of all models that the client must be sent."""
+        others = (key for keys in self.references for key in keys)
+        return tuple(dict.fromkeys((self.start, *others)))
+
+
+Request: TypeAlias = Describe | Score | Train
+
+
+Replies: TypeAlias = Mapping[Request, Any]
+"""Answers by request. A request without an entry was not answered: that is normal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Requests asked at one time, and the models that they name.
+
+    Attributes:
+        requests: in any order, repeats allowed.
+        models: posteriors by key; those known from earlier exchanges of the round may be left out.
+    """
+
+    requests: tuple[Request, ...]
+    models: Mapping[str, Posterior]
+
+    @classmethod
+    def of(cls, requests: Iterable[Request], models: Iterable[Posterior]) -> Exchange:
+        """Ask `requests` about `models`."""
+        return cls(tuple(requests), {posterior.key: posterior for posterior in models})
+
+
+Result = TypeVar("Result")
+Steps: TypeAlias = Generator[Exchange, Replies, Result]
+
+
+def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
+    """Run several generators in lockstep, so that what they ask at one time is asked at once."""
+    results: dict[int, Result] = {}
+    asking: dict[int, Exchange] = {}
+
+    def advance(index: int, replies: Replies | None) -> None:
+        try:
+            asking[index] = next(steps[index]) if replies is None else steps[index].send(replies)
+        except StopIteration as end:
+            asking.pop(index, None)
+            results[index] = end.value
+
+    for index in range(len(steps)):
+        advance(index, None)
+    while asking:
+        replies = yield Exchange(
+            tuple(request for exchange in asking.values() for request in exchange.requests),
+            {key: m for exchange in asking.values() for key, m in exchange.models.items()},
+        )
+        for index in sorted(asking):
+            advance(index, replies)
+    return [results[index] for index in range(len(steps))]
+
+
+def loss_matrix(
+    clients: Sequence[str], keys: Sequence[str], scores: Mapping[str, Mapping[str, LossSum]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Summed losses (clients, models) and numbers of samples (clients,) from score replies."""
+    losses = [[scores[client][key].total for key in keys] for client in clients]
+    counts = [scores[client][keys[0]].num_samples for client in clients]
+    return np.array(losses).reshape(len(clients), len(keys)), np.array(counts, dtype=np.float64)

@@ -1,0 +1,237 @@
+"""A federation's state as plain structure plus tensors, keeping which objects are shared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.history import Proposed, Snapshot
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.posterior import Block, Posterior
+from bcfl.protocol.answers import ClientInfo, LossSum
+from bcfl.protocol.requests import Request, Score
+from bcfl.rounds.state import FederationState
+from posteriors import DiagonalGaussian
+
+Structure = dict[str, Any]
+
+
+class StateWriter:
+    """Turns one state into structure and tensors; each shared object is written once."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, dict[int, int]] = {}
+        self._items: dict[str, list[Any]] = {}
+        self._alive: list[object] = []
+
+    def structure(self, state: FederationState) -> Structure:
+        """The state without its tensors, as JSON can hold it."""
+        hypotheses = state.hypotheses
+        kept = {
+            "round": hypotheses.round,
+            "planned_rounds": state.planned_rounds,
+            "log_captured_mass": hypotheses.log_captured_mass,
+            "clients": list(hypotheses.best.association.clients),
+            "hypotheses": [self._hypothesis(h) for h in hypotheses],
+            "proposals": [self._hypothesis(h) for h in hypotheses.proposals],
+            "history": [self._snapshot(s) for s in state.history],
+            "directory": {
+                client: {"num_samples": dict(i.num_samples), "input_shape": list(i.input_shape)}
+                for client, i in state.directory.items()
+            },
+            "scores": [
+                [asdict(request), asdict(answer)] for request, answer in state.scores.items()
+            ],
+            "cached": sorted(map(list, state.cached)),
+        }
+        tables = {name: items for name, items in self._items.items() if name != "tensors"}
+        return kept | {"tables": tables}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors by name."""
+        return {
+            str(index): tensor.detach().cpu().contiguous().clone()
+            for index, tensor in enumerate(self._items.get("tensors", []))
+        }
+
+    def _once(self, table: str, value: object, item: Any) -> int:  # noqa: ANN401 - any JSON
+        """The index of a value in a table; `item` is stored the first time."""
+        index = self._index.setdefault(table, {})
+        items = self._items.setdefault(table, [])
+        if id(value) not in index:
+            index[id(value)] = len(items)
+            items.append(item() if callable(item) else item)
+            self._alive.append(value)
+        return index[id(value)]
+
+    def _tensor(self, tensor: Tensor) -> int:
+        return self._once("tensors", tensor, tensor)
+
+    def _gaussian(self, gaussian: DiagonalGaussian) -> int:
+        item = [self._tensor(gaussian.mean), self._tensor(gaussian.precision)]
+        return self._once("gaussians", gaussian, item)
+
+    def _block(self, block: Block) -> int:
+        parts = [self._gaussian(g) for g in (block.gaussian, block.base, block.prior)]
+        return self._once(
+            "blocks", block, [block.key, block.name, *parts, self._tensor(block.buffers)]
+        )
+
+    def _posterior(self, posterior: Posterior) -> int:
+        return self._once("posteriors", posterior, [self._block(b) for b in posterior.blocks])
+
+    def _association(self, association: Association) -> Structure:
+        soft = association.probabilities
+        return {
+            "clusters": association.num_clusters,
+            "labels": self._array(association.labels),
+            "probabilities": None if soft is None else self._array(soft),
+        }
+
+    def _array(self, array: np.ndarray[Any, Any]) -> int:
+        return self._once("tensors", array, torch.from_numpy(array.copy()))
+
+    def _hypothesis(self, hypothesis: Hypothesis) -> Structure:
+        return {
+            "clusters": [self._posterior(posterior) for posterior in hypothesis.clusters],
+            "association": self._association(hypothesis.association),
+            "log_weight": hypothesis.log_weight,
+            "parents": list(hypothesis.parents),
+            "shares": list(hypothesis.shares),
+            "kind": hypothesis.kind,
+            "lineage": list(hypothesis.lineage),
+            "state": _plain(hypothesis.state),
+            "kept": {name: self._posterior(p) for name, p in hypothesis.kept.items()},
+        }
+
+    def _snapshot(self, snapshot: Snapshot) -> Structure:
+        return {
+            "round": snapshot.round,
+            "log_weights": snapshot.log_weights.tolist(),
+            "associations": [self._association(a) for a in snapshot.associations],
+            "parents": [list(p) for p in snapshot.parents],
+            "shares": [list(s) for s in snapshot.shares],
+            "proposals": [
+                {
+                    "association": self._association(p.association),
+                    "parent": p.parent,
+                    "kind": p.kind,
+                }
+                for p in snapshot.proposals
+            ],
+            "log_captured_mass": snapshot.log_captured_mass,
+        }
+
+
+def _plain(state: Mapping[str, Any]) -> Structure:
+    """A policy's state, which must come back from JSON as it was.
+
+    Raises:
+        TypeError: it would not.
+    """
+    plain = dict(state)
+    try:
+        same = json.loads(json.dumps(plain)) == plain
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise TypeError(
+            "the state of a hypothesis must hold only what JSON gives back as it was (text, "
+            f"numbers, lists, dicts with text as keys), got {plain!r}"
+        )
+    return plain
+
+
+class StateReader:
+    """Builds a state from structure and tensors, sharing what was shared."""
+
+    def __init__(self, tensors: dict[str, Tensor]) -> None:
+        self._tensors = tensors
+
+    def state(self, structure: Structure) -> FederationState:
+        """The state that `StateWriter` was given."""
+        tables = structure["tables"]
+        gaussians = [
+            DiagonalGaussian(self._tensors[str(mean)], self._tensors[str(precision)])
+            for mean, precision in tables["gaussians"]
+        ]
+        blocks = [
+            Block(
+                key,
+                name,
+                gaussians[gaussian],
+                gaussians[base],
+                gaussians[prior],
+                self._tensors[str(buffers)],
+            )
+            for key, name, gaussian, base, prior, buffers in tables["blocks"]
+        ]
+        posteriors = [Posterior(tuple(blocks[b] for b in row)) for row in tables["posteriors"]]
+        clients = tuple(structure["clients"])
+        rows = structure["hypotheses"], structure["proposals"]
+        hypotheses, proposals = (
+            tuple(self._hypothesis(clients, posteriors, row) for row in table) for table in rows
+        )
+        return FederationState(
+            HypothesisSet(
+                hypotheses, structure["round"], structure["log_captured_mass"], proposals
+            ),
+            tuple(self._snapshot(clients, row) for row in structure["history"]),
+            {
+                client: ClientInfo(info["num_samples"], tuple(info["input_shape"]))
+                for client, info in structure["directory"].items()
+            },
+            dict(_score(*row) for row in structure["scores"]),
+            structure.get("planned_rounds"),
+            frozenset((client, key) for client, key in structure.get("cached", [])),
+        )
+
+    def _hypothesis(
+        self, clients: tuple[str, ...], posteriors: list[Posterior], row: Structure
+    ) -> Hypothesis:
+        return Hypothesis(
+            tuple(posteriors[p] for p in row["clusters"]),
+            self._association(clients, row["association"]),
+            row["log_weight"],
+            tuple(row["parents"]),
+            row["kind"],
+            tuple(row["lineage"]),
+            row["state"],
+            tuple(row["shares"]),
+            {name: posteriors[p] for name, p in row["kept"].items()},
+        )
+
+    def _association(self, clients: tuple[str, ...], row: Structure) -> Association:
+        soft = row["probabilities"]
+        return Association(
+            clients,
+            self._tensors[str(row["labels"])].cpu().numpy(),
+            row["clusters"],
+            None if soft is None else self._tensors[str(soft)].cpu().numpy(),
+        )
+
+    def _snapshot(self, clients: tuple[str, ...], row: Structure) -> Snapshot:
+        return Snapshot(
+            row["round"],
+            np.array(row["log_weights"]),
+            tuple(self._association(clients, a) for a in row["associations"]),
+            tuple(tuple(p) for p in row["parents"]),
+            row["log_captured_mass"],
+            tuple(
+                Proposed(self._association(clients, p["association"]), p["parent"], p["kind"])
+                for p in row["proposals"]
+            ),
+            tuple(tuple(s) for s in row["shares"]),
+        )
+
+
+def _score(request: Structure, answer: Structure) -> tuple[Request, LossSum]:
+    tuples = {"models": tuple(request["models"]), "weights": tuple(request["weights"])}
+    return Score(**{**request, **tuples}), LossSum(**answer)

@@ -1,0 +1,86 @@
+"""How well each client's served model predicts, asked through the same seam as everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bcfl.architecture.model import Model
+from bcfl.data.clients import TEST
+from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.prediction_sums import Pooling, PredictionSums
+from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.runtime.seeds import lineage_key
+
+
+def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, float]:
+    """The models that serve a client and their probabilities, over all hypotheses.
+
+    p(model) = sum over hypotheses of the hypothesis' weight times the client's serving probability
+    (BCFL, equation 10 seen from one client). Probabilities up to 1e-9 are left out.
+    """
+    return Membership.of_client(hypotheses, client).mixture
+
+
+def evaluate(
+    hypotheses: HypothesisSet, clients: Sequence[str], pooling: Pooling = "probabilities"
+) -> Steps[Mapping[str, PredictionSums]]:
+    """Ask every client how the mixture that serves it predicts its test samples.
+
+    Args:
+        hypotheses: with their models.
+        clients: who is asked.
+        pooling: whether the models' probabilities are averaged or their logits.
+    """
+    mixtures = {client: served_mixture(hypotheses, client) for client in clients}
+    asked = {
+        client: Score(
+            client,
+            tuple(posterior.key for posterior in mixture),
+            "prediction",
+            TEST,
+            weights=tuple(mixture.values()),
+            pooling=pooling,
+        )
+        for client, mixture in mixtures.items()
+    }
+    replies = yield Exchange.of(asked.values(), (m for h in hypotheses for m in h.clusters))
+    return {client: replies[score] for client, score in asked.items() if score in replies}
+
+
+def evaluate_finetuned(
+    hypotheses: HypothesisSet, clients: Sequence[str], objective: Objective, model: Model
+) -> Steps[Mapping[str, PredictionSums]]:
+    """Let every client train on from the model that serves it most, then test the result.
+
+    Nothing of it goes back into the clusters.
+
+    Args:
+        hypotheses: with their models.
+        clients: who is asked.
+        objective: of the training.
+        model: the architecture.
+    """
+    best = {}
+    for client in clients:
+        mixture = served_mixture(hypotheses, client)
+        best[client] = max(mixture, key=lambda posterior: mixture[posterior])
+    plain = replace(objective, terms=(), curvature="samples")
+    asked = [Train(client, best[client].key, plain) for client in clients]
+    replies = yield Exchange.of(asked, best.values())
+    own = {
+        t.client: best[t.client].moved(
+            model, lineage_key("finetuned", t.client, t.start), replies[t].mean, replies[t].buffers
+        )
+        for t in asked
+        if t in replies
+    }
+    tests = {
+        client: Score(client, (posterior.key,), "prediction", TEST, weights=(1.0,))
+        for client, posterior in own.items()
+    }
+    answers = yield Exchange.of(tests.values(), own.values())
+    return {client: answers[score] for client, score in tests.items() if score in answers}

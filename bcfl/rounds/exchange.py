@@ -1,0 +1,112 @@
+"""Answering what all hypotheses ask in a round: each distinct request once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from time import perf_counter
+from typing import Any, TypeVar
+
+from bcfl.architecture.model import Model
+from bcfl.executors import Executor, Outcome
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import Failure, LossSum
+from bcfl.protocol.requests import Exchange, Replies, Request, Steps
+from bcfl.rounds.ledger import Cached, Ledger
+from bcfl.rounds.validation import checked
+
+Result = TypeVar("Result")
+
+
+class RoundExchange:
+    """The server's side of one round's conversation; forgotten when the round ends.
+
+    What is `remembered` of earlier rounds is not asked again, and what is `cached` not sent again.
+
+    Attributes:
+        ledger: what the conversation cost.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        model: Model,
+        round: int,
+        remembered: Mapping[Request, Any] | None = None,
+        cached: frozenset[Cached] = frozenset(),
+    ) -> None:
+        self.ledger = Ledger.of(model, cached)
+        self._executor = executor
+        self._model = model
+        self._round = round
+        self._models: dict[str, Posterior] = {}
+        self._answers: dict[Request, Any] = dict(remembered or {})
+        self._failures: dict[Request, Failure] = {}
+
+    def drive(self, steps: Steps[Result]) -> Result:
+        """Run a generator of exchanges to its end."""
+        try:
+            exchange = next(steps)
+            while True:
+                exchange = steps.send(self._answer(exchange))
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+    def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
+        """Scores that hold in later rounds too, since their models live on.
+
+        Args:
+            keys: of the models that live on.
+        """
+        return {r: answer for r, answer in self._answers.items() if r.holds_for(keys)}
+
+    def _answer(self, exchange: Exchange) -> Replies:
+        self._models.update(exchange.models)
+        for request in exchange.requests:
+            self.ledger.ask(request)
+        missing = self._missing(exchange.requests)
+        if missing:
+            self._fetch(missing)
+        distinct = dict.fromkeys(exchange.requests)
+        replies = ((request, self._reply(request)) for request in distinct)
+        return {request: reply for request, reply in replies if reply is not None}
+
+    def _missing(self, requests: Sequence[Request]) -> list[Request]:
+        """Distinct parts that nobody has answered yet, those of one topic put together."""
+        topics: dict[Request, dict[Request, None]] = {}
+        for request in requests:
+            for part in request.parts():
+                if part not in self._answers and part not in self._failures:
+                    topics.setdefault(part.topic, {})[part] = None
+        joined = (topic.joined(list(parts)) for topic, parts in topics.items())
+        return sorted(joined, key=lambda request: (request.client, request.phase))
+
+    def _fetch(self, requests: list[Request]) -> None:
+        started = perf_counter()
+        self.ledger.exchanges += 1
+        for request in requests:
+            self.ledger.send(request, self._models)
+        outcomes = self._executor.answer(requests, self._models, self._round)
+        for request in requests:
+            outcome = outcomes.get(request, Failure("missing", "no answer"))
+            self._take(request, checked(request, outcome, self._model))
+        trains = any(request.phase == "train" for request in requests)
+        phase = "train" if trains else "score"
+        spent = perf_counter() - started
+        self.ledger.seconds[phase] = self.ledger.seconds.get(phase, 0.0) + spent
+
+    def _take(self, request: Request, outcome: Outcome) -> None:
+        """Remember an answer part by part, or that there is none."""
+        parts = request.parts()
+        if isinstance(outcome, Failure):
+            self.ledger.failures.append(f"{request.client}: {outcome.text} ({outcome.kind})")
+            self._failures.update(dict.fromkeys(parts, outcome))
+        else:
+            self.ledger.receive(request, self._model, outcome)
+            self._answers.update(zip(parts, request.split(outcome), strict=True))
+
+    def _reply(self, request: Request) -> Any | None:  # noqa: ANN401 - any answer
+        parts = request.parts()
+        if not all(part in self._answers for part in parts):
+            return None
+        return request.whole([self._answers[part] for part in parts])

@@ -1,0 +1,186 @@
+"""What a round cost: work asked for and done, bytes on the wire, seconds by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from bcfl.architecture.layout import Slot
+from bcfl.architecture.model import Model
+from bcfl.hypotheses.posterior import Block, Posterior
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Describe, Request, Score, Train
+
+Cached: TypeAlias = tuple[str, str]
+"""A client, and the key of a block that it keeps."""
+
+NUMBER_BYTES = 8
+FLOAT_BYTES = 4
+
+
+@dataclass
+class Ledger:
+    """Counts of one round; evaluation is not counted.
+
+    Attributes:
+        exchanges: times that the server asked and waited.
+        scores_asked: (client, model) pairs that hypotheses asked to have scored.
+        scores_done: distinct pairs among them.
+        trainings_asked: trainings that hypotheses asked for.
+        trainings_done: distinct trainings among them.
+        bytes_down: payload sent to clients: each distinct block once per client and round. Clients
+            keep the references of a training that they did, such as an anchor of an earlier time
+            step, and its frozen blocks, until they do trainings without them: these are not sent
+            again. Buffers of which more than half are zeros travel with their places instead.
+        parameters_run: parameters of the networks that clients evaluated or trained, each distinct
+            block once per client and round.
+        bytes_up: payload of the clients' answers.
+        failures: one sentence for each request that got no usable answer.
+        seconds: wall-clock time by phase.
+        private: names of blocks that stay with their clients, and are not sent.
+        frozen: names of blocks that nobody trains.
+        cached: client and key of blocks that were sent in earlier rounds, and are kept since.
+    """
+
+    exchanges: int = 0
+    scores_asked: int = 0
+    scores_done: int = 0
+    trainings_asked: int = 0
+    trainings_done: int = 0
+    bytes_down: int = 0
+    parameters_run: int = 0
+    bytes_up: int = 0
+    failures: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    private: frozenset[str] = frozenset()
+    frozen: frozenset[str] = frozenset()
+    cached: frozenset[Cached] = frozenset()
+    _named: dict[Train, set[Cached]] = field(default_factory=dict, repr=False)
+    _caching: dict[str, set[Cached]] = field(default_factory=dict, repr=False)
+    _sent: set[Cached] = field(default_factory=set, repr=False)
+    _sizes: dict[str, int] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, model: Model, cached: frozenset[Cached] = frozenset()) -> Ledger:
+        """An empty ledger of an architecture.
+
+        Args:
+            model: the architecture.
+            cached: client and key of blocks that were sent in earlier rounds, and are kept since.
+        """
+        private = frozenset(block.name for block in model.blocks if block.scope == "client")
+        frozen = frozenset(block.name for block in model.blocks if block.frozen)
+        return cls(private=private, frozen=frozen, cached=cached)
+
+    def ask(self, request: Request) -> None:
+        """Count a request of one hypothesis."""
+        match request:
+            case Train():
+                self.trainings_asked += 1
+            case Score():
+                self.scores_asked += len(request.models)
+
+    def send(self, request: Request, models: Mapping[str, Posterior]) -> None:
+        """Count a distinct request that goes out.
+
+        Args:
+            request: the request.
+            models: posteriors by the keys that it names.
+        """
+        match request:
+            case Train():
+                self.trainings_done += 1
+                self._download(request.client, request.models, models)
+                self._named[request] = self._to_keep(request, models)
+                if request.objective.prior_weight > 0:
+                    start = models[request.start]
+                    self._send_once(request.client, request.start + ":prior", start.num_parameters)
+            case Score():
+                self.scores_done += len(request.models)
+                self._download(request.client, request.models, models)
+
+    def receive(self, request: Request, model: Model, answer: object = None) -> None:
+        """Count the answer to a request.
+
+        Args:
+            request: the request.
+            model: the architecture.
+            answer: where a training sends only some parameters, which ones.
+        """
+        layout = model.layout
+        match request:
+            case Train():
+                self._caching.setdefault(request.client, set()).update(self._named.get(request, ()))
+                self.bytes_up += self._trained(request, model, answer) + NUMBER_BYTES
+            case Score(statistic="support"):
+                self.bytes_up += 2 * NUMBER_BYTES
+            case Score(statistic="evidence"):
+                per_model = NUMBER_BYTES + 2 * FLOAT_BYTES * layout.num_parameters
+                self.bytes_up += per_model * len(request.models)
+            case Score():
+                self.bytes_up += NUMBER_BYTES * len(request.models)
+            case Describe():
+                pass
+
+    def _trained(self, request: Train, model: Model, answer: object) -> int:
+        """Bytes of a trained model; single parameters of private blocks travel with their place."""
+        vectors = 2 if request.objective.reports_precision else 1
+        upload, numbers = request.objective.upload, 0
+        sent = answer.sent if isinstance(answer, Trained) else None
+        for name, (parameters, buffers) in model.block_slots.items():
+            if not request.objective.trains(name):
+                continue
+            places = 2 if name in self.private else 1
+            if sent is not None:
+                chosen = sum(int(sent[slot.start : slot.stop].sum()) for slot in parameters)
+                numbers += vectors * places * chosen
+            elif name not in self.private:
+                numbers += vectors * _size(parameters)
+            numbers += 0 if name in self.private else _size(buffers)
+        overhead = 0 if upload is None else upload.overhead(model)
+        return FLOAT_BYTES * numbers + overhead
+
+    def _download(self, client: str, keys: Sequence[str], models: Mapping[str, Posterior]) -> None:
+        """Send the blocks of some models; a block that the client has already is not sent again."""
+        for key in keys:
+            for block in (block for block in models[key].blocks if not block.silent):
+                has = (client, block.key) in self.cached
+                if self._send_once(client, block.key, 0 if has else self._numbers(block)):
+                    self.parameters_run += block.gaussian.mean.numel()
+
+    def _to_keep(self, request: Train, models: Mapping[str, Posterior]) -> set[Cached]:
+        """What a client keeps of a training: its references, and blocks that nobody trains."""
+        references = {key for keys in request.references for key in keys}
+        return {
+            (request.client, block.key)
+            for key in request.models
+            for block in models[key].blocks
+            if key in references or block.name in self.frozen
+        }
+
+    def cached_after(self) -> frozenset[Cached]:
+        """What clients keep after the round; those that trained nothing keep what they had."""
+        others = {pair for pair in self.cached if pair[0] not in self._caching}
+        return frozenset(others.union(*self._caching.values()))
+
+    def _numbers(self, block: Block) -> int:
+        """Numbers that are sent of a block."""
+        if block.name in self.private:
+            return 0
+        if block.key not in self._sizes:
+            buffers = min(block.buffers.numel(), 2 * int(block.buffers.count_nonzero()))
+            self._sizes[block.key] = block.gaussian.mean.numel() + buffers
+        return self._sizes[block.key]
+
+    def _send_once(self, client: str, key: str, numbers: int) -> bool:
+        """Whether the client did not have it yet."""
+        if (client, key) in self._sent:
+            return False
+        self._sent.add((client, key))
+        self.bytes_down += FLOAT_BYTES * numbers
+        return True
+
+
+def _size(slots: Sequence[Slot]) -> int:
+    return sum(slot.stop - slot.start for slot in slots)

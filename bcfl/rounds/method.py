@@ -1,0 +1,97 @@
+"""A method: a policy, a tracker and an aggregation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.architecture.model import Model
+from bcfl.policies import Policy
+from bcfl.policies.policy import Demanding
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.prediction_sums import Pooling
+from bcfl.trackers import Greedy, Tracker
+
+
+@dataclass(frozen=True)
+class Method:
+    """All that a server needs to know to run a federation.
+
+    Attributes:
+        policy: cost and solver: how associations are ranked.
+        tracker: which association hypotheses are followed and kept.
+        aggregation: how local models become cluster models.
+        name: for tables and folders.
+        common_start: all clusters begin at the same network, as in FedAvg, FeSEM and WeCFL;
+            otherwise each begins at its own, as in IFCA and BCFL.
+        validation: share of each client's training samples that is set aside, for methods that
+            judge or fit something on held-out samples.
+        starts: how many hypotheses there are at the beginning, each with its own networks.
+        prior_precision: precision of the prior around the initial network, per parameter.
+        architecture: makes the method's network of the one that the federation is given, such as
+            `additive`; None takes it as it is.
+        pooling: how the models that serve a client are put together.
+        finetuned: how clients train on from what serves them after the last round, for their test
+            alone; None leaves them as they are.
+        centralised: all samples are pooled in one place that takes part as a client; a bound, not
+            a federation.
+        finds_number: the number of clusters is found, so where there are fewer clients than
+            clusters to begin with, it begins with as many as there are clients.
+    """
+
+    policy: Policy
+    tracker: Tracker = field(default_factory=Greedy)
+    aggregation: Aggregation = field(default_factory=Aggregation)
+    name: str = "custom"
+    common_start: bool = False
+    prior_precision: float = 1.0
+    validation: float = 0.0
+    starts: int = 1
+    architecture: Callable[[Model], Model] | None = None
+    pooling: Pooling = "probabilities"
+    finetuned: Objective | None = None
+    centralised: bool = False
+    finds_number: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.prior_precision < float("inf"):
+            raise ValueError(
+                f"prior_precision must be positive and finite, got {self.prior_precision}"
+            )
+        if not 0 <= self.validation < 1:
+            raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
+        if self.starts < 1:
+            raise ValueError(f"starts must be at least 1, got {self.starts}")
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters that the method starts with, given enough clients."""
+        return self.policy.num_clusters
+
+    def first_clusters(self, num_clients: int) -> int:
+        """Number of clusters that it starts with, given so many clients."""
+        return min(self.num_clusters, num_clients) if self.finds_number else self.num_clusters
+
+    def adapted(self, model: Model) -> Model:
+        """The method's network, made of the one that the federation is given."""
+        return model if self.architecture is None else self.architecture(model)
+
+    def check(self, num_clients: int, num_asked: int) -> None:
+        """Check that the method can serve a federation, as far as that shows before work starts.
+
+        Args:
+            num_clients: clients of the federation.
+            num_asked: clients that are asked in a round.
+
+        Raises:
+            ValueError: there are more clusters than clients, or policy or tracker refuse.
+        """
+        first = self.first_clusters(num_clients)
+        if first > num_clients:
+            raise ValueError(
+                f"num_clusters must be at most the number of clients, {num_clients}, got {first}"
+            )
+        for part in (self.policy, self.tracker):
+            if isinstance(part, Demanding):
+                part.check(first, num_clients, num_asked)

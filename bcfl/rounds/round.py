@@ -1,0 +1,193 @@
+"""One server round: a plain function of method, executor and state that knows no method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from bcfl.architecture.model import Model
+from bcfl.data.clients import TEST, TRAIN, VALIDATION
+from bcfl.data.streams import Schedule
+from bcfl.executors import Executor
+from bcfl.hypotheses.history import Snapshot
+from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.policies import RoundContext
+from bcfl.protocol.answers import ClientInfo
+from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.requests import Describe, Exchange, Steps
+from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
+from bcfl.rounds.exchange import RoundExchange
+from bcfl.rounds.method import Method
+from bcfl.rounds.state import FederationState, RoundRecord
+from bcfl.runtime.seeds import generator
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is the same in all rounds.
+
+    Attributes:
+        seed: decides everything random.
+        participation: share of the clients that is asked in a round, in (0, 1].
+        evaluates: whether clients test the models that serve them after each round.
+        schedule: time steps of the clients' data, and rounds of the whole run. What clients have
+            said of a model that has not changed is not asked again within a time step. None where
+            nobody knows how long the run is; everything is asked again then.
+    """
+
+    seed: int
+    participation: float = 1.0
+    evaluates: bool = True
+    schedule: Schedule | None = None
+
+    @property
+    def num_rounds(self) -> int | None:
+        """Rounds of the whole run, if known."""
+        return None if self.schedule is None else self.schedule.num_rounds
+
+    def step(self, round: int) -> int:
+        """Time step of a round."""
+        return 0 if self.schedule is None else self.schedule.step(round)
+
+    def rounds_in_step(self, round: int) -> int | None:
+        """Rounds of the time step of a round, if known."""
+        return None if self.schedule is None else self.schedule.rounds(self.schedule.step(round))
+
+    def ends(self, round: int) -> bool:
+        """Whether a round is the last of the run, or one that was added after it."""
+        return self.num_rounds is not None and round + 1 >= self.num_rounds
+
+    def begins(self, round: int) -> bool:
+        """Whether the clients' data may have changed since the round before."""
+        return self.schedule is None or self.schedule.begins(round)
+
+
+def participants(clients: Sequence[str], share: float, seed: int, round: int) -> tuple[str, ...]:
+    """The clients asked in a round: a random share of them, at least one, sorted by name."""
+    count = max(1, round_half_up(share * len(clients)))
+    if count >= len(clients):
+        return tuple(sorted(clients))
+    chosen = generator(seed, round, "participation").permutation(len(clients))[:count]
+    ordered = sorted(clients)
+    return tuple(sorted(ordered[index] for index in chosen))
+
+
+def round_half_up(value: float) -> int:
+    """The nearest whole number, halves upwards."""
+    return int(value + 0.5)
+
+
+def server_round(
+    method: Method,
+    model: Model,
+    executor: Executor,
+    state: FederationState,
+    setting: Setting,
+) -> tuple[FederationState, RoundRecord]:
+    """Do one round.
+
+    Args:
+        method: policy, tracker and aggregation.
+        model: the architecture.
+        executor: reaches the clients.
+        state: of before the round.
+        setting: seed, participation, evaluation.
+
+    Returns:
+        The state after the round, and what happened in it.
+    """
+    started = perf_counter()
+    round = state.round
+    everyone = state.hypotheses.best.association.clients
+    renewed = setting.schedule is not None and setting.begins(round)
+    talk = RoundExchange(executor, model, round, state.scores, state.cached)
+    asked = participants(everyone, setting.participation, setting.seed, round)
+    known = {} if renewed else state.directory
+    directory = {**known, **talk.drive(_describe(asked, known))}
+    present = tuple(client for client in asked if client in directory)
+    context = _context(method, model, setting, round, {c: directory[c] for c in present})
+    hypotheses, info = talk.drive(
+        method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)
+    )
+    ledger = talk.ledger
+    ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
+    testing = perf_counter()
+    tested = _tested(directory, everyone) if setting.evaluates else ()
+    testing_steps = _testing(method, model, hypotheses, tested, setting.ends(round))
+    evaluations, failures = _evaluate(executor, model, testing_steps, round)
+    ledger.failures += failures
+    ledger.seconds["evaluate"] = perf_counter() - testing
+    snapshot = Snapshot.of(hypotheses)
+    record = RoundRecord(round + 1, present, snapshot, evaluations, info, ledger)
+    alive = {p.key for h in hypotheses.competing for p in h.clusters}
+    lasting = {} if setting.begins(round + 1) else talk.lasting(alive)
+    after = replace(
+        state,
+        hypotheses=hypotheses,
+        history=(*state.history, snapshot),
+        directory=directory,
+        scores=lasting,
+        cached=ledger.cached_after(),
+    )
+    return after, record
+
+
+def _describe(
+    clients: Sequence[str], known: Mapping[str, ClientInfo]
+) -> Steps[Mapping[str, ClientInfo]]:
+    """Ask newcomers who they are."""
+    asked = [Describe(client) for client in clients if client not in known]
+    replies = (yield Exchange.of(asked, ())) if asked else {}
+    return {request.client: replies[request] for request in asked if request in replies}
+
+
+def _tested(directory: Mapping[str, ClientInfo], clients: Sequence[str]) -> tuple[str, ...]:
+    """Clients with test samples, and those that have not yet described themselves."""
+    return tuple(
+        client
+        for client in clients
+        if client not in directory or directory[client].num_samples.get(TEST, 0) > 0
+    )
+
+
+def _context(
+    method: Method,
+    model: Model,
+    setting: Setting,
+    round: int,
+    present: Mapping[str, ClientInfo],
+) -> RoundContext:
+    return RoundContext(
+        round,
+        tuple(present),
+        {client: info.num_samples[TRAIN] for client, info in present.items()},
+        setting.seed,
+        model,
+        method.tracker.candidates_per_parent,
+        {client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()},
+        setting.num_rounds,
+        setting.step(round),
+        setting.rounds_in_step(round),
+    )
+
+
+def _testing(
+    method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str], last: bool
+) -> Steps[Mapping[str, PredictionSums]]:
+    """How the clients are tested: fine-tuned after the last round where the method asks for it."""
+    if model.likelihood != "categorical" or not clients:
+        return {}
+    if method.finetuned is not None and last:
+        steps = evaluate_finetuned(hypotheses, clients, method.finetuned, model)
+    else:
+        steps = evaluate(hypotheses, clients, method.pooling)
+    return (yield from steps)
+
+
+def _evaluate(
+    executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
+) -> tuple[Mapping[str, PredictionSums], list[str]]:
+    """Evaluations, and what failed; their exchange is not in the round's ledger."""
+    talk = RoundExchange(executor, model, round)
+    return talk.drive(testing), talk.ledger.failures

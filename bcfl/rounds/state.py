@@ -1,0 +1,139 @@
+"""What a federation carries from round to round, and what it reports of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from bcfl.architecture.model import Model
+from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.history import Snapshot
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.posterior import Posterior, birth
+from bcfl.protocol.answers import ClientInfo, LossSum
+from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.requests import Request
+from bcfl.rounds.ledger import Cached, Ledger
+from bcfl.rounds.method import Method
+from bcfl.runtime.seeds import derive_seed, lineage_key
+from bcfl.trackers import TrackerInfo
+
+
+@dataclass(frozen=True, eq=False)
+class FederationState:
+    """All that the next round depends on, besides the fixed set-up.
+
+    Attributes:
+        hypotheses: the association hypotheses with their models.
+        history: associations and weights of all rounds so far.
+        directory: what clients have said of themselves.
+        scores: what they have said of models that have not changed since.
+        planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
+        cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
+    """
+
+    hypotheses: HypothesisSet
+    history: tuple[Snapshot, ...] = ()
+    directory: Mapping[str, ClientInfo] = field(default_factory=dict)
+    scores: Mapping[Request, LossSum] = field(default_factory=dict)
+    planned_rounds: int | None = None
+    cached: frozenset[Cached] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"FederationState({self.hypotheses!r})"
+
+    @property
+    def round(self) -> int:
+        """Rounds done."""
+        return self.hypotheses.round
+
+    def planned(self, rounds: int, asked: int | None) -> FederationState:
+        """The state with its plan, which is made once and kept when the run goes on.
+
+        Args:
+            rounds: rounds to do in all, the plan where nobody says otherwise.
+            asked: rounds that the whole run is asked to be planned for.
+
+        Raises:
+            ValueError: the plan would be shorter than the rounds, or another one than was made.
+        """
+        if self.planned_rounds is None:
+            if asked is not None and (not isinstance(asked, int) or asked < rounds):
+                raise ValueError(
+                    f"planned_rounds must be a whole number of at least the {rounds} rounds, got "
+                    f"{asked}"
+                )
+            return replace(self, planned_rounds=rounds if asked is None else asked)
+        if asked not in (None, self.planned_rounds):
+            raise ValueError(
+                f"planned_rounds must be {self.planned_rounds}, for which the first "
+                f"{self.round} rounds of this run were planned, got {asked}; leave it out to keep "
+                "the plan, or begin anew"
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class RoundRecord:
+    """What happened in a round; logged, never carried on.
+
+    Attributes:
+        round: rounds done, this one included.
+        participants: clients that were asked; `ledger.failures` says who did not answer.
+        snapshot: associations and weights after the round.
+        evaluations: predictions of each client's served mixture on its test samples; clients
+            without test samples, or that did not answer, are left out.
+        info: what the tracker did.
+        ledger: what the round cost.
+    """
+
+    round: int
+    participants: tuple[str, ...]
+    snapshot: Snapshot
+    evaluations: Mapping[str, PredictionSums]
+    info: TrackerInfo
+    ledger: Ledger
+
+    def __repr__(self) -> str:
+        return (
+            f"RoundRecord(round {self.round}, {len(self.participants)} participants, "
+            f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_done} of "
+            f"{self.ledger.trainings_asked} trainings, {len(self.ledger.failures)} failures)"
+        )
+
+
+def initial_state(
+    method: Method,
+    model: Model,
+    clients: Sequence[str],
+    seed: int,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> FederationState:
+    """No client associated, clusters at freshly initialised networks.
+
+    There are `method.starts` equally probable hypotheses, each with networks of its own.
+    """
+    num_clusters = method.first_clusters(len(clients))
+    networks = 1 if method.common_start else num_clusters
+    association = Association.unseen(clients, num_clusters)
+    hypotheses = []
+    for start in range(method.starts):
+        born = []
+        for index in range(start * networks, (start + 1) * networks):
+            mean, buffers = model.initial(derive_seed(seed, "initial", index))
+            key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
+            mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
+            born.append(birth(model, key, mean, buffers, method.prior_precision))
+        born = _sharing_global_blocks(model, born)
+        clusters = tuple(born[index % networks] for index in range(num_clusters))
+        hypotheses.append(Hypothesis(clusters, association))
+    return FederationState(HypothesisSet.weighted(hypotheses, 0, 0.0))
+
+
+def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:
+    """The posteriors with the first one's blocks of global scope, which are one object in all."""
+    common = {spec.name: born[0] for spec in model.blocks if spec.scope == "global"}
+    return [posterior.exchanged(common) for posterior in born] if common else born

@@ -1,0 +1,79 @@
+"""Starting a run in a folder, and going on with it until nothing is left to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bcfl.runtime.devices import limited_threads
+from experiments.runs.files import RunFiles, locked
+from experiments.runs.plan import Plan, check_free, write_configs, write_plan
+from experiments.runs.runner import Interrupted, Setup, Watch, run_pair
+from experiments.runs.summary import write_summary
+from experiments.runs.workers import Orders, run_parallel
+
+
+def start(plan: Plan, folder: Path, setup: Setup, watch: Watch) -> None:
+    """Run an experiment in a folder of its own.
+
+    Args:
+        plan: the experiment.
+        folder: new, or empty.
+        setup: the experiment, built and checked.
+        watch: is told of every round.
+
+    Raises:
+        FolderError: the folder holds something.
+        Interrupted: `watch` said to stop.
+    """
+    check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = RunFiles(folder)
+    with locked(folder):
+        check_free(folder)
+        write_plan(plan, setup, files)
+        _carry_out(plan, files, setup, watch)
+
+
+def resume(plan: Plan, folder: Path, watch: Watch) -> None:
+    """Go on with a run from its newest checkpoints; a finished one is left as it is.
+
+    Args:
+        plan: what the folder holds, see `read_plan`; with any number of jobs.
+        folder: folder of the run.
+        watch: is told of every round.
+
+    Raises:
+        CheckpointError: a checkpoint is damaged.
+        Interrupted: `watch` said to stop.
+    """
+    files = RunFiles(folder)
+    if is_finished(plan, files):
+        return
+    with locked(folder):
+        write_configs(plan, files)
+        setup = Setup(plan.scenario, plan.device, plan.engine, plan.threads)
+        _carry_out(plan, files, setup, watch)
+
+
+def is_finished(plan: Plan, files: RunFiles) -> bool:
+    """Whether every round, the summary and the report are there."""
+    last = (files.summary, files.rounds, files.report)
+    return all(files.of(pair).is_finished for pair in plan.scenario.pairs) and all(
+        path.is_file() for path in last
+    )
+
+
+def _carry_out(plan: Plan, files: RunFiles, setup: Setup, watch: Watch) -> None:
+    if plan.jobs == 1:
+        with limited_threads(plan.threads):
+            for pair in plan.scenario.pairs:
+                if watch.stops():
+                    raise Interrupted
+                run_pair(setup, pair, files.of(pair), watch)
+    else:
+        orders = Orders(plan.scenario, plan.device, plan.threads, files, plan.engine)
+        run_parallel(orders, plan.scenario.pairs, plan.jobs, watch)
+    write_summary(plan, files)
+    from experiments.report.report import write_report
+
+    write_report(files.folder)

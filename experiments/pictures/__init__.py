@@ -1,1 +1,0 @@
-"""Pictures of a run: one file per picture, each a matplotlib figure made without global state."""

@@ -1,0 +1,241 @@
+"""The clients of every method, joined by the probability of sharing a cluster.
+
+After Figure 4 of the BCFL paper: the wider an edge, the more the two clients learned together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, pi, sin, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.report.pictures.drawing import COLOURS, FAINT, INK, panels, save_figure
+from experiments.runs.run_folder import ClientGraph, NoRunError, RunFolder
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_CLIENTS = 100
+LEAST_PROBABILITY = 0.05
+LEVELS = 12
+MARKERS = "os^Dv*PXp"
+LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
+"""Factors that make all shapes look of one size."""
+GROUP_COLOURS = (
+    *COLOURS[5:6],
+    *COLOURS[1:2],
+    *COLOURS[3:4],
+    *COLOURS[6:],
+    *COLOURS[4:5],
+    *COLOURS[2:3],
+    *COLOURS[:1],
+)
+EDGE = (0.16, 0.24, 0.36)
+
+Place = tuple[float, float]
+Colour = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class GraphPicture:
+    """What the panels show.
+
+    Attributes:
+        graphs: by method, None where the file is missing.
+        groups: true group of each client shown.
+        places: where each client is, the same in all panels.
+        num_clients: clients in the files, those that aren't shown included.
+    """
+
+    graphs: Mapping[str, ClientGraph | None]
+    groups: Mapping[str, int | None]
+    places: Mapping[str, Place]
+    num_clients: int
+
+    @classmethod
+    def of(cls, run: RunFolder) -> GraphPicture | None:
+        """Read the graphs of each method's first seed; None if there is none.
+
+        At most `MOST_CLIENTS` clients are kept, evenly from all groups.
+
+        Raises:
+            NoRunError: a graph cannot be read.
+        """
+        graphs = {m: run.graph(m, run.seeds(m)[0], MOST_CLIENTS) for m in run.methods}
+        found = [graph for graph in graphs.values() if graph is not None]
+        if not found:
+            return None
+        groups: dict[str, int | None] = {}
+        for graph in found:
+            groups.update(graph.groups)
+        return cls(graphs, groups, layout(groups, found), max(g.num_clients for g in found))
+
+    @property
+    def known_groups(self) -> list[int]:
+        """True groups of the clients shown, ascending."""
+        return sorted({group for group in self.groups.values() if group is not None})
+
+
+def layout(groups: Mapping[str, int | None], graphs: Sequence[ClientGraph]) -> dict[str, Place]:
+    """Where each client is drawn, within the unit circle.
+
+    Groups lie around a circle and the members of a group on a small circle of their own, those
+    side by side that ended in one cluster. Without groups, springs between clients are as strong
+    as their mean probability.
+
+    Args:
+        groups: true group of each client.
+        graphs: the graphs that are to share the layout.
+    """
+    if all(group is None for group in groups.values()):
+        return _springs(sorted(groups), graphs)
+    by_group: dict[tuple[bool, int], list[str]] = {}
+    for client in sorted(groups, key=lambda c: ([g.clusters.get(c, -1) for g in graphs], c)):
+        group = groups[client]
+        by_group.setdefault((group is None, group or 0), []).append(client)
+    places: dict[str, Place] = {}
+    count = len(by_group)
+    outer = 0.0 if count == 1 else 0.62
+    room = 0.95 if count == 1 else min(0.36, 0.8 * outer * sin(pi / count))
+    for turn, key in enumerate(sorted(by_group)):
+        angle = pi / 2 + pi / 4 * (count == 4) - 2 * pi * turn / count
+        centre = outer * cos(angle), outer * sin(angle)
+        for member, client in enumerate(by_group[key]):
+            around = angle - 2 * pi * member / len(by_group[key])
+            inner = 0.0 if len(by_group[key]) == 1 else room
+            places[client] = centre[0] + inner * cos(around), centre[1] + inner * sin(around)
+    return places
+
+
+def _springs(clients: list[str], graphs: Sequence[ClientGraph]) -> dict[str, Place]:
+    import networkx as nx
+
+    mean: nx.Graph[str] = nx.Graph()
+    mean.add_nodes_from(clients)
+    for graph in graphs:
+        for (one, other), probability in sorted(graph.edges.items()):
+            before = mean.get_edge_data(one, other, {"weight": 0.0})["weight"]
+            mean.add_edge(one, other, weight=before + probability / len(graphs))
+    found = nx.spring_layout(mean, seed=0, iterations=200)
+    return {client: (float(found[client][0]), float(found[client][1])) for client in clients}
+
+
+def draw_client_graphs(picture: GraphPicture) -> Figure:
+    """One panel per method, then a key to widths and groups."""
+    columns = 3 if len(picture.graphs) != 4 else 2
+    figure, axes = panels(len(picture.graphs), columns, 10.4 / 3, 3.55)
+    for place, (method, graph) in zip(axes, picture.graphs.items(), strict=True):
+        _draw_panel(place, method, graph, picture)
+    _draw_key(figure, picture)
+    return figure
+
+
+def save_png(run_dir: Path, path: Path, resolution: int = 88) -> None:
+    """Save the client graphs of a run as a picture of its own.
+
+    Args:
+        run_dir: folder of the run.
+        path: the PNG file.
+        resolution: pixels per inch; the picture is about 10 inches wide.
+
+    Raises:
+        NoRunError: the folder holds no run, or no client graph.
+    """
+    picture = GraphPicture.of(RunFolder.read(run_dir))
+    if picture is None:
+        raise NoRunError(f"run {str(run_dir)!r} holds no client graph")
+    save_figure(lambda: draw_client_graphs(picture), path, resolution)
+
+
+def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: GraphPicture) -> None:
+    axes.set_title(method, fontweight="bold")
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    corners = np.array(list(picture.places.values()))
+    low, high = corners.min(axis=0) - 0.1, corners.max(axis=0) + 0.1
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    if graph is None:
+        axes.text(0.5, 0.5, "no graph in the folder", transform=axes.transAxes, ha="center")
+        return
+    _draw_edges(axes, method, graph, picture.places)
+    size = min(8.5, 60 / sqrt(len(picture.places)))
+    for group, members in _members(graph.groups).items():
+        x, y = zip(*(picture.places[client] for client in members), strict=True)
+        label = "unknown" if group is None else str(group)
+        axes.plot(x, y, gid=f"clients-{method}-group-{label}", **_marker(group, picture, size))
+
+
+def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str, Place]) -> None:
+    """Draw edges of about one width as one path, so that crossings don't grow darker."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
+
+    by_level: dict[int, list[Place]] = {}
+    for (one, other), probability in sorted(graph.edges.items()):
+        if probability >= LEAST_PROBABILITY:
+            level = max(1, round(probability * LEVELS))
+            by_level.setdefault(level, []).extend((places[one], places[other]))
+    for level, ends in sorted(by_level.items()):
+        codes = [Outline.MOVETO, Outline.LINETO] * (len(ends) // 2)
+        width, colour = _edge_style(level / LEVELS, len(places))
+        outline = Outline(np.array(ends), codes)
+        patch = PathPatch(outline, fill=False, linewidth=width, edgecolor=colour)
+        patch.set_gid(f"edges-{method}-{level}")
+        axes.add_patch(patch)
+
+
+def _edge_style(probability: float, clients: int) -> tuple[float, Colour]:
+    """Width in points and colour: as if seen through, but the same where edges cross."""
+    widest = 1.15 * min(1.0, sqrt(40 / clients))
+    opacity = 0.2 + 0.45 * probability
+    red, green, blue = (1 - opacity * (1 - part) for part in EDGE)
+    return widest * (0.15 + 0.85 * probability), (red, green, blue)
+
+
+def _members(groups: Mapping[str, int | None]) -> dict[int | None, list[str]]:
+    members: dict[int | None, list[str]] = {}
+    for client in sorted(groups):
+        members.setdefault(groups[client], []).append(client)
+    return members
+
+
+def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, Any]:
+    if group is None:
+        shape, colour = "o", FAINT
+    else:
+        index = picture.known_groups.index(group)
+        shape, colour = MARKERS[index % len(MARKERS)], GROUP_COLOURS[index % len(GROUP_COLOURS)]
+    return {
+        "linestyle": "none",
+        "marker": shape,
+        "markersize": size * LARGER.get(shape, 1.0),
+        "markerfacecolor": colour,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.7,
+    }
+
+
+def _draw_key(figure: Figure, picture: GraphPicture) -> None:
+    from matplotlib.lines import Line2D
+
+    handles, labels = [], []
+    for group in picture.known_groups:
+        handles.append(Line2D([], [], **_marker(group, picture, 8.0)))
+        labels.append(f"true group {group}")
+    for probability in (0.25, 0.5, 1.0):
+        width, colour = _edge_style(probability, len(picture.places))
+        handles.append(Line2D([], [], color=colour, linewidth=width))
+        labels.append(f"together {probability:.0%}")
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=int(figure.get_figwidth() / 1.45),
+        labelcolor=INK,
+    )

@@ -1,0 +1,99 @@
+"""The clients' own models in two dimensions, round by round (t-SNE).
+
+After Figure 3.5 of Ma (2023), "Clustered federated learning", PhD thesis. Neighbours
+in the picture are neighbours in the space of parameters; distances between heaps mean little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.report.pictures.client_graph import LARGER, MARKERS
+from experiments.report.pictures.clusters import cluster_colours
+from experiments.report.pictures.drawing import FAINT, panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FEWEST = 5
+"""Fewer clients than these make no picture."""
+PERPLEXITY = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """Clients in one round.
+
+    Attributes:
+        round: its number, from 1.
+        distances: (clients, clients) Euclidean distances of the clients' models after training.
+        clusters: (clients,) cluster that each was put into.
+    """
+
+    round: int
+    distances: NDArray[np.float64]
+    clusters: NDArray[np.int64]
+
+
+def embed(distances: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
+    """(points, 2) places of points whose distances are given.
+
+    Args:
+        distances: (points, points), at least `FEWEST` points.
+        seed: decides the start.
+
+    References:
+        van der Maaten, Hinton (2008), "Visualizing data using t-SNE".
+    """
+    from sklearn.manifold import TSNE
+
+    perplexity = min(PERPLEXITY, (len(distances) - 1) / 3)
+    scale = float(np.median(distances)) or 1.0
+    found: NDArray[np.float64] = TSNE(
+        metric="precomputed", init="random", perplexity=perplexity, random_state=seed
+    ).fit_transform(distances / scale)
+    return found
+
+
+def draw_neighbours(
+    rounds: Sequence[Neighbourhood], groups: Sequence[Sequence[int | None]], num_clusters: int
+) -> Figure:
+    """A panel per round: colour is the cluster, shape the true group.
+
+    Args:
+        rounds: the clients.
+        groups: for each round, the true group of each client, None where unknown.
+        num_clusters: number of clusters, for the colours.
+    """
+    figure, places = panels(len(rounds), 4, 2.6, 2.7)
+    palette = cluster_colours(num_clusters)
+    known = sorted({group for owners in groups for group in owners if group is not None})
+    for axes, one, owners in zip(places, rounds, groups, strict=True):
+        points = embed(one.distances)
+        for group in [*known, None]:
+            rows = np.array([row for row, own in enumerate(owners) if own == group], dtype=int)
+            if len(rows):
+                marker = "o" if group is None else MARKERS[known.index(group) % len(MARKERS)]
+                axes.scatter(
+                    points[rows, 0],
+                    points[rows, 1],
+                    s=26 * LARGER.get(marker, 1.0),
+                    marker=marker,
+                    color=palette[one.clusters[rows]],
+                    edgecolor="white",
+                    linewidth=0.4,
+                    gid=f"neighbours-{one.round}-{'unknown' if group is None else group}",
+                )
+        axes.set_title(f"round {one.round}", loc="left")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set_visible(True)
+            spine.set_color(FAINT)
+        axes.margins(0.08)
+    return figure

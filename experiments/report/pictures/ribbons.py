@@ -1,0 +1,144 @@
+"""Weights of hypotheses over rounds as stacked ribbons, one colour per lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.report.descent import Descent, Line, lineages, longest_first
+from experiments.report.pictures.drawing import COLOURS, FAINT, INK, spread, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, LEFT, RIGHT = 10.4, 0.06, 0.81
+"""Inches, and where axes begin and end: the same for all pictures over rounds, full width."""
+START_COLOUR = "#8b929c"
+LINEAGE_COLOURS = (*COLOURS[1:4], COLOURS[5], COLOURS[6], COLOURS[4])
+LABELLED = 0.05
+
+
+def draw_ribbons(methods: Mapping[str, Descent]) -> Figure:
+    """One panel per method; in each round the ribbons fill the height.
+
+    Args:
+        methods: hypotheses by method.
+    """
+    figure, axes = stacked_panels([1.25] * len(methods), "round")
+    for place, (method, descent) in zip(axes, methods.items(), strict=True):
+        _draw_panel(place, method, descent)
+    return figure
+
+
+def weights(lines: Sequence[Line], rounds: int) -> NDArray[np.float64]:
+    """(lines, rounds) weight of each line of descent, 0 where it is not there."""
+    table = np.zeros((len(lines), rounds))
+    for row, line in zip(table, lines, strict=True):
+        for node in line.nodes:
+            if node.round:
+                row[node.round - 1] = node.weight
+    return table
+
+
+def colours(descent: Descent) -> dict[str, str]:
+    """A colour for each lineage: grey for what descends from the start alone.
+
+    Several starts have colours of their own.
+    """
+    names = lineages(descent.lines())
+    starts = [name for name in names if not descent.nodes[name].is_proposal]
+    coloured = [name for name in names if name not in starts or len(starts) > 1]
+    found = dict.fromkeys(names, START_COLOUR)
+    for index, name in enumerate(coloured):
+        found[name] = LINEAGE_COLOURS[index % len(LINEAGE_COLOURS)]
+    return found
+
+
+def lineage_name(descent: Descent, lineage: str) -> str:
+    """What a lineage is called: its proposal and round, or its start."""
+    node = descent.nodes[lineage]
+    if node.is_proposal:
+        return f"{node.kind} of round {node.round}"
+    starts = [one for one in descent.nodes.values() if not one.round]
+    return "the start" if len(starts) < 2 else f"start {starts.index(node) + 1}"
+
+
+def stacked_panels(heights: Sequence[float], label: str) -> tuple[Figure, list[Axes]]:
+    """Panels of full width below one another, with room for labels at the right.
+
+    Args:
+        heights: of the axes, inches.
+        label: of the lowest horizontal axis.
+    """
+    from matplotlib.figure import Figure
+
+    above, below, between = 0.3, 0.42, 0.55
+    total = sum(heights) + above + below + between * (len(heights) - 1)
+    figure = Figure(figsize=(WIDTH, total))
+    axes, top = [], total - above
+    for height in heights:
+        box = (LEFT, (top - height) / total, RIGHT - LEFT, height / total)
+        axes.append(figure.add_axes(box))
+        top -= height + between
+    axes[-1].set_xlabel(label)
+    return figure, axes
+
+
+def _draw_panel(axes: Axes, method: str, descent: Descent) -> None:
+    shades, lines = colours(descent), longest_first(descent.lines(), descent.lasting())
+    order = lineages(descent.lines())
+    lines.sort(key=lambda line: order.index(line.lineage))
+    table = weights(lines, descent.num_rounds)
+    edges = np.arange(descent.num_rounds + 1) + 0.5
+    bottom = np.zeros(descent.num_rounds)
+    for line, row in zip(lines, table, strict=True):
+        if row.any():
+            axes.stairs(
+                bottom + row,
+                edges,
+                baseline=bottom,
+                fill=True,
+                facecolor=shades[line.lineage],
+                edgecolor="white",
+                linewidth=0.5,
+                gid=f"ribbon-{method}-{line.first.name}",
+            )
+        bottom = bottom + row
+    axes.set_title(method, loc="left", fontweight="bold")
+    axes.set_xlim(0, edges[-1])
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0, 0.5, 1])
+    axes.set_ylabel("weight")
+    axes.xaxis.set_major_locator(whole_numbers())
+    _label_ends(axes, descent, lines, table[:, -1])
+
+
+def _label_ends(
+    axes: Axes, descent: Descent, lines: Sequence[Line], last: NDArray[np.float64]
+) -> None:
+    """The weight of each lineage after the last round, and how many hypotheses share it."""
+    bottom, texts, middles = 0.0, [], []
+    for lineage in dict.fromkeys(line.lineage for line in lines):
+        rows = [i for i, line in enumerate(lines) if line.lineage == lineage and last[i] > 0]
+        weight = float(last[rows].sum())
+        if weight >= LABELLED:
+            count = f"{len(rows)} " if len(rows) > 1 else ""
+            texts.append(f"{weight:.0%} · {count}from {lineage_name(descent, lineage)}")
+            middles.append(bottom + weight / 2)
+        bottom += weight
+    for text, middle, place in zip(texts, middles, spread(middles, 0.15, 0.06, 0.94), strict=True):
+        axes.plot(
+            [1.002, 1.012],
+            [middle, place],
+            color=FAINT,
+            linewidth=0.5,
+            transform=axes.transAxes,
+            clip_on=False,
+        )
+        axes.text(
+            1.015, place, text, va="center", fontsize=8.5, color=INK, transform=axes.transAxes
+        )

@@ -1,0 +1,196 @@
+"""What a run is: `run.json`, the first file of its folder, from which it can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import tomli_w
+
+from experiments.config.executor_options import Engine
+from experiments.runs.files import Pair, RunFiles, write_aside
+from experiments.config.scenario import Scenario, from_table
+
+if TYPE_CHECKING:
+    from experiments.runs.runner import Setup
+
+PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
+
+
+class FolderError(ValueError):
+    """A folder that a run can't be started in, or that holds none."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment and where the work is done.
+
+    Results may differ in their last bits between devices and numbers of threads, so both are kept
+    for as long as the run lives.
+
+    Attributes:
+        scenario: the experiment.
+        device: `cpu`, `cuda` or `cuda:N`.
+        threads: of each process.
+        jobs: processes at one time.
+        command: what runs it again.
+        engine: how clients are worked on.
+    """
+
+    scenario: Scenario
+    device: str
+    threads: int
+    jobs: int
+    command: str
+    engine: Engine = field(default_factory=Engine)
+
+    def __post_init__(self) -> None:
+        for name in ("threads", "jobs"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def config(self, pair: Pair) -> str:
+        """The scenario of one method and seed alone, as TOML that `bcfl run` takes."""
+        table = self.scenario.table() | {"methods": [pair.method], "seeds": [pair.seed]}
+        return tomli_w.dumps(table)
+
+
+def new_folder(scenario: str, now: datetime) -> Path:
+    """A folder in `runs` that isn't there yet."""
+    folder = Path("runs") / f"{scenario}-{now:%Y%m%d-%H%M%S}"
+    taken, number = folder, 2
+    while taken.exists():
+        taken, number = folder.with_name(f"{folder.name}-{number}"), number + 1
+    return taken
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that holds anything.
+
+    Raises:
+        FolderError: it holds a run or other files, or is no folder.
+    """
+    if RunFiles(folder).run.exists():
+        raise FolderError(
+            f"{folder} holds a run already; to go on with it: bcfl resume "
+            f"{shlex.quote(str(folder))}; to start another, give a new folder"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise FolderError(f"{folder} is a file; give a new folder")
+    if folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
+        raise FolderError(f"{folder} holds other files; give a new or empty folder")
+
+
+def write_plan(plan: Plan, setup: Setup, files: RunFiles) -> None:
+    """Write `run.json`, then the configuration of each method and seed.
+
+    Args:
+        plan: what to run.
+        setup: the same, built.
+        files: where to write.
+    """
+    partition, dataset = setup.partition(plan.scenario.seeds[0]), setup.dataset
+    description = {
+        "scenario": plan.scenario.table(),
+        "methods": list(plan.scenario.methods),
+        "seeds": list(plan.scenario.seeds),
+        "command": plan.command,
+        "execution": {
+            "device": plan.device,
+            "threads": plan.threads,
+            "jobs": plan.jobs,
+            **asdict(plan.engine),
+        },
+        "machine": _machine(plan.device),
+        "versions": _versions(),
+        "data": {
+            "dataset": dataset.name,
+            "source": dataset.source,
+            "samples": len(dataset),
+            "classes": dataset.num_classes,
+            "clients": len(partition),
+            "groups": len(set((partition.groups or {}).values())),
+        },
+        "started": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    write_aside(files.run, json.dumps(description, indent=2, ensure_ascii=False) + "\n")
+    write_configs(plan, files)
+
+
+def write_configs(plan: Plan, files: RunFiles) -> None:
+    """Write the configuration of each method and seed that has none yet."""
+    for pair in plan.scenario.pairs:
+        if not files.of(pair).config.is_file():
+            write_aside(files.of(pair).config, plan.config(pair))
+
+
+def read_plan(folder: Path) -> Plan:
+    """Read what a folder is to hold.
+
+    Raises:
+        FolderError: there is no run in it, or its `run.json` isn't what it should be.
+    """
+    table = read_description(folder)
+    try:
+        execution = table["execution"]
+        return Plan(
+            from_table(table["scenario"]),
+            execution["device"],
+            execution["threads"],
+            execution["jobs"],
+            table["command"],
+            Engine.of(execution),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {error!r}") from error
+
+
+def read_description(folder: Path) -> Mapping[str, Any]:
+    """The contents of `run.json`.
+
+    Raises:
+        FolderError: there is no run in the folder, or the file is no JSON.
+    """
+    path = RunFiles(folder).run
+    if not path.is_file():
+        what = "holds no run (it has no run.json)" if folder.is_dir() else "doesn't exist"
+        raise FolderError(f"{folder} {what}; give a folder that `bcfl run` wrote")
+    try:
+        table: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FolderError(f"{path} is no JSON: {error}") from error
+    return table
+
+
+def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:
+    """Packages whose version isn't that with which the run began: what it was, what it is."""
+    before, now = read_description(folder).get("versions", {}), _versions()
+    return {name: (before[name], now[name]) for name in now if before.get(name, "") != now[name]}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _machine(device: str) -> dict[str, Any]:
+    name = "CPU"
+    if device.startswith("cuda"):
+        import torch
+
+        name = torch.cuda.get_device_name(device)
+    return {"cpus": joblib.cpu_count(), "device": name, "system": platform.system()}

@@ -1,0 +1,219 @@
+"""How far the work is: bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from experiments.runs.files import Pair
+
+if TYPE_CHECKING:
+    from experiments.runs.rows import Row
+    from experiments.config.scenario import Scenario
+
+BAR_WIDTH = 20
+LINES_PER_PAIR = 5
+LONGEST_SILENCE = 30.0
+RECENT = 5
+
+
+@dataclass(eq=False)
+class _Standing:
+    """How far one method and seed is.
+
+    Attributes:
+        label: name in front of the line.
+        rounds: rounds in all.
+        rows: rounds that were done.
+    """
+
+    label: str
+    rounds: int
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        return len(self.rows)
+
+    @property
+    def scores(self) -> str:
+        """Accuracy and agreement with the true groups after the last round."""
+        if not self.rows:
+            return ""
+        accuracy, ari = self.rows[-1]["accuracy"], self.rows[-1]["ari"]
+        shown = "acc    –" if accuracy is None else f"acc {100 * accuracy:5.1f}"
+        return shown if ari is None else f"{shown}   ARI {ari:5.2f}"
+
+    @property
+    def time(self) -> str:
+        """Time left, or spent once all is done."""
+        seconds = [row["seconds"]["total"] for row in self.rows]
+        if self.done == self.rounds:
+            return clock(sum(seconds))
+        recent = seconds[-RECENT:]
+        left = (self.rounds - self.done) * sum(recent) / max(len(recent), 1)
+        return f"{clock(left)} left" if recent else ""
+
+    @property
+    def count(self) -> str:
+        return f"{self.done:{len(str(self.rounds))}d}/{self.rounds}"
+
+
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds."""
+    return str(timedelta(seconds=round(seconds)))
+
+
+class Display(Protocol):
+    """Shows how far methods are."""
+
+    def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
+        """Show where one stands now."""
+        ...
+
+
+@dataclass(eq=False)
+class Lines:
+    """Plain lines: a few for each method and seed, and one at least every half minute."""
+
+    console: Console
+    shown: dict[Pair, int] = field(default_factory=dict)
+
+    def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
+        """Write a line where one is due."""
+        if begins:
+            self.shown[pair] = 0
+        silent = standing.rows[self.shown[pair] :]
+        is_due = (
+            standing.done % max(1, standing.rounds // LINES_PER_PAIR) == 0
+            or standing.done == standing.rounds
+            or sum(row["seconds"]["total"] for row in silent) > LONGEST_SILENCE
+        )
+        if standing.done and (begins or is_due):
+            self.shown[pair] = standing.done
+            text = f"{standing.label}  round {standing.count}   {standing.scores}   {standing.time}"
+            self.console.print(text, soft_wrap=True)
+
+
+@dataclass(eq=False)
+class Bars:
+    """A bar for each method and seed at work; what is done moves up as a line."""
+
+    progress: Progress
+    tasks: dict[Pair, TaskID] = field(default_factory=dict)
+
+    @classmethod
+    def on(cls, console: Console) -> Bars:
+        """Bars at the bottom of a terminal."""
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(BAR_WIDTH),
+            TextColumn("{task.fields[count]}   {task.fields[scores]}   {task.fields[time]}"),
+        )
+        return cls(Progress(*columns, console=console, transient=True))
+
+    def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
+        """Move a bar on."""
+        if standing.done == standing.rounds:
+            self._finish(pair, standing)
+            return
+        shown: dict[str, Any] = {
+            "completed": standing.done,
+            "count": standing.count,
+            "scores": standing.scores,
+            "time": standing.time,
+        }
+        if pair not in self.tasks:
+            self.tasks[pair] = self.progress.add_task(
+                standing.label, total=standing.rounds, **shown
+            )
+        else:
+            self.progress.update(self.tasks[pair], **shown)
+
+    def _finish(self, pair: Pair, standing: _Standing) -> None:
+        if pair in self.tasks:
+            self.progress.remove_task(self.tasks.pop(pair))
+            self.progress.refresh()
+        bar = f"[green]{'━' * BAR_WIDTH}[/green]"
+        self.progress.console.print(
+            f"{standing.label} {bar} {standing.count}   {standing.scores}   {standing.time}",
+            soft_wrap=True,
+        )
+
+
+@contextmanager
+def watching(console: Console, scenario: Scenario) -> Iterator[Any]:
+    """A watch that shows progress, and that Ctrl-C tells to stop after the round in hand.
+
+    Args:
+        console: where to show it.
+        scenario: what is run.
+    """
+    from experiments.runs.runner import Watch
+
+    labels = _labels(scenario)
+    standings = {
+        pair: _Standing(labels[pair], scenario.federation.rounds) for pair in scenario.pairs
+    }
+    is_plain = not console.is_terminal or console.is_dumb_terminal
+    bars = None if is_plain else Bars.on(console)
+    display: Display = bars or Lines(console)
+
+    def begins(pair: Pair, done: Sequence[Row]) -> None:
+        standings[pair].rows[:] = done
+        display.show(pair, standings[pair], begins=True)
+
+    def did_round(pair: Pair, row: Row) -> None:
+        standings[pair].rows.append(row)
+        display.show(pair, standings[pair], begins=False)
+
+    def asked() -> None:
+        console.print("stopping after the round in hand; Ctrl-C again to stop at once")
+
+    with _interruptible(asked) as stops:
+        if bars is None:
+            yield Watch(begins, did_round, stops)
+        else:
+            with bars.progress:
+                yield Watch(begins, did_round, stops)
+
+
+def _labels(scenario: Scenario) -> dict[Pair, str]:
+    several = len(scenario.seeds) > 1
+    names = {
+        pair: f"{pair.method} seed {pair.seed}" if several else pair.method
+        for pair in scenario.pairs
+    }
+    width = max(map(len, names.values()))
+    return {pair: f"{name:{width}}" for pair, name in names.items()}
+
+
+@contextmanager
+def _interruptible(asked: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a request; the second one is `KeyboardInterrupt` as ever."""
+    requests: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        del frame
+        if requests:
+            raise KeyboardInterrupt
+        requests.append(number)
+        asked()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: bool(requests)
+    finally:
+        signal.signal(signal.SIGINT, before)

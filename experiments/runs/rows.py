@@ -1,0 +1,154 @@
+"""One line of `metrics.jsonl` per round, from what a round left behind.
+
+A value that isn't known, such as ARI without true groups, is null; JSON has no NaN. All but
+`seconds` is the same to the last bit whether a run was interrupted or not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bcfl import FederationState, Model, RoundRecord
+    from bcfl.hypotheses.association import Association
+    from bcfl.protocol.prediction_sums import PredictionSums
+
+Row = dict[str, Any]
+PHASES = ("train", "score", "server", "evaluate")
+COUNTS = (
+    "exchanges",
+    "scores_asked",
+    "scores_done",
+    "trainings_asked",
+    "trainings_done",
+    "bytes_down",
+    "bytes_up",
+)
+
+
+class MetricsError(ValueError):
+    """A `metrics.jsonl` that holds other than whole rounds in order."""
+
+
+def round_row(
+    state: FederationState,
+    record: RoundRecord,
+    groups: Mapping[str, int] | None,
+    seconds: float,
+    held_out: Mapping[str, PredictionSums] | None = None,
+    unit: Model | None = None,
+) -> Row:
+    """What is kept of a round.
+
+    Args:
+        state: after the round.
+        record: what happened in it.
+        groups: true group of each client, None where there are none.
+        seconds: wall-clock time of the whole round, its share of logging included.
+        held_out: what the model of each client made of samples that no client holds.
+        unit: the network that FedAvg would use, in which costs are counted.
+    """
+    from experiments.scores.costs import models_used
+    from experiments.scores.metrics import macro_f1_per_client, summarise
+
+    leading = record.snapshot.associations[0]
+    hypotheses = state.hypotheses
+    ledger, fusion = record.ledger, record.info.fusion
+    phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
+    row = {
+        "round": record.round,
+        **summarise(record.evaluations),
+        "hold_out_f1": macro_f1_per_client(held_out or {}),
+        **_agreement(leading, groups),
+        "cluster_sizes": leading.sizes.tolist(),
+        "clusters_used": int((leading.sizes > 0).sum()),
+        "hypothesis_weights": hypotheses.weights.tolist(),
+        "parents": [list(parents) for parents in record.snapshot.parents],
+        "effective_hypotheses": hypotheses.effective_number,
+        "log_captured_mass": record.snapshot.log_captured_mass,
+        "participants": len(record.participants),
+        **{name: getattr(ledger, name) for name in COUNTS},
+        **models_used(record, unit),
+        "num_floored": fusion.num_floored,
+        "outside_hull": fusion.outside_hull,
+        "num_candidates": record.info.num_candidates,
+        "facts": dict(record.info.facts),
+        "failures": list(ledger.failures),
+        "seconds": {**phases, "total": seconds},
+    }
+    finite: Row = _finite(row)
+    return finite
+
+
+def _agreement(leading: Association, groups: Mapping[str, int] | None) -> dict[str, float | None]:
+    from experiments.scores.metrics import AGREEMENT
+
+    if not groups:
+        return dict.fromkeys(AGREEMENT)
+    pairs = zip(leading.clients, leading.labels.tolist(), strict=True)
+    known = [(groups[client], label) for client, label in pairs if client in groups]
+    truth, found = zip(*known, strict=True)
+    return {name: score(truth, found) for name, score in AGREEMENT.items()}
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def append(path: Path, row: Row) -> None:
+    """Add a round to the end of a file, down to the disk."""
+    with path.open("ab") as file:
+        file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: Path) -> list[Row]:
+    """Rounds of a file, none where there is no file; a last line that isn't whole is left out.
+
+    Raises:
+        MetricsError: a line is no JSON, or the rounds aren't 1, 2, 3, ...
+    """
+    rows: list[Row] = []
+    for number, line in enumerate(_whole_lines(path), start=1):
+        try:
+            row = json.loads(line)
+            found = row["round"]
+        except (ValueError, KeyError, TypeError):
+            found = None
+        if found != number:
+            raise MetricsError(
+                f"line {number} of {path} isn't round {number}; the file was changed after the run"
+            )
+        rows.append(row)
+    return rows
+
+
+def keep_rounds(path: Path, rounds: int) -> list[Row]:
+    """Cut a file after so many rounds, and return those that stay.
+
+    Raises:
+        MetricsError: the file has fewer, or isn't what it should be.
+    """
+    lines = _whole_lines(path)
+    if len(lines) < rounds:
+        raise MetricsError(
+            f"{path} holds {len(lines)} rounds, its checkpoint comes after round {rounds}; delete "
+            f"{path.parent} to run this method and seed again from the beginning"
+        )
+    if path.is_file():
+        os.truncate(path, sum(len(line) for line in lines[:rounds]))
+    return read(path)
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    if not path.is_file():
+        return []
+    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

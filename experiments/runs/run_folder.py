@@ -1,0 +1,206 @@
+"""The folder of a run as others read it: configuration, summary, rounds and client graphs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.runs.files import Pair, PairFiles, RunFiles
+from experiments.runs.rows import read as read_rounds
+
+Round = Mapping[str, Any]
+GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
+
+
+class NoRunError(ValueError):
+    """The folder holds no run, or one of its files cannot be read."""
+
+
+@dataclass(frozen=True)
+class ClientGraph:
+    """Clients, joined by the probability of sharing a cluster.
+
+    Attributes:
+        groups: true group of each client, None where unknown; the order is that of the file.
+        clusters: cluster of each client after the last round, -1 if it was never seen.
+        edges: probability of each joined pair, in (0, 1].
+        num_clients: clients in the file, those that were left out included.
+    """
+
+    groups: Mapping[str, int | None]
+    clusters: Mapping[str, int]
+    edges: Mapping[tuple[str, str], float]
+    num_clients: int
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """What is in the folder of a run.
+
+    Attributes:
+        path: the folder.
+        description: `run.json`: scenario, methods, seeds, versions, machine and command.
+        summary: by method and metric, mean, std and values over seeds; empty for an unfinished run.
+        rounds: by method and seed, one entry per round that was done.
+    """
+
+    path: Path
+    description: Mapping[str, Any]
+    summary: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    rounds: Mapping[str, Mapping[int, Sequence[Round]]] = field(repr=False)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read all but the graphs.
+
+        Raises:
+            NoRunError: the folder does not exist, holds no run, or a file is not what it should be.
+            MetricsError: the rounds of a method and seed are not what they should be.
+        """
+        files = RunFiles(path)
+        if not path.is_dir():
+            raise NoRunError(f"run folder {str(path)!r} does not exist")
+        if not files.run.is_file():
+            raise NoRunError(f"folder {str(path)!r} holds no run: run.json is missing")
+        description = _json_object(files.run)
+        summary: Any = {}
+        if files.summary.is_file():
+            summary = _json_object(files.summary).get("methods", {})
+        rounds = {method: _seeds(path / method) for method in description.get("methods", [])}
+        if not any(rounds.values()):
+            raise NoRunError(f"folder {str(path)!r} holds no run: no method has done a round yet")
+        return cls(path, description, summary, rounds)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods with at least one round, in the order asked for."""
+        return tuple(method for method, seeds in self.rounds.items() if seeds)
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The resolved scenario."""
+        scenario = self.description.get("scenario", {})
+        return scenario if isinstance(scenario, Mapping) else {"name": str(scenario)}
+
+    def seeds(self, method: str) -> tuple[int, ...]:
+        """Seeds with which a method has done at least one round, ascending."""
+        return tuple(sorted(self.rounds[method]))
+
+    def first(self, method: str) -> Sequence[Round]:
+        """Rounds of a method with its first seed."""
+        return self.rounds[method][self.seeds(method)[0]]
+
+    def series(self, method: str, name: str) -> NDArray[np.float64]:
+        """(seeds, rounds) a number of each round; NaN where it is unknown or not yet there."""
+        return self._over_rounds(method, lambda entry: entry.get(name))
+
+    def facts(self, method: str, name: str) -> NDArray[np.float64]:
+        """(seeds, rounds) a number that the method's own policy reported, as `series`."""
+        return self._over_rounds(method, lambda entry: (entry.get("facts") or {}).get(name))
+
+    def _over_rounds(self, method: str, read: Callable[[Round], Any]) -> NDArray[np.float64]:
+        runs = [self.rounds[method][seed] for seed in self.seeds(method)]
+        values = np.full((len(runs), max(map(len, runs))), np.nan)
+        for row, run in zip(values, runs, strict=True):
+            row[: len(run)] = [_number(read(entry)) for entry in run]
+        return values
+
+    def graph(self, method: str, seed: int, clients: int | None = None) -> ClientGraph | None:
+        """The client graph of a method and seed, None if its file is missing.
+
+        Args:
+            method: name of the method.
+            seed: seed of the run.
+            clients: keep at most so many, evenly from all groups; None keeps all.
+
+        Raises:
+            NoRunError: the file is not GraphML.
+        """
+        path = RunFiles(self.path).of(Pair(method, seed)).graph("clients")
+        return read_client_graph(path, clients) if path.is_file() else None
+
+
+def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
+    """Read a client graph in one pass, without holding edges between clients that are left out.
+
+    Args:
+        path: GraphML file with the nodes before the edges, as networkx writes it.
+        clients: keep at most so many, evenly from all groups; None keeps all.
+
+    Raises:
+        NoRunError: the file is not GraphML.
+    """
+    groups: dict[str, int | None] = {}
+    clusters: dict[str, int] = {}
+    edges: dict[tuple[str, str], float] = {}
+    kept: dict[str, int | None] | None = None
+    for element, data in _graphml(path):
+        if element.tag == f"{GRAPHML}node":
+            name = element.attrib["id"]
+            groups[name] = int(data["group"]) if "group" in data else None
+            clusters[name] = int(data.get("cluster", "-1"))
+            continue
+        kept = evenly(groups, clients) if kept is None else kept
+        pair = element.attrib["source"], element.attrib["target"]
+        if pair[0] in kept and pair[1] in kept:
+            edges[pair] = float(data.get("probability", "1"))
+    kept = evenly(groups, clients) if kept is None else kept
+    return ClientGraph(kept, {name: clusters[name] for name in kept}, edges, len(groups))
+
+
+def evenly(groups: Mapping[str, int | None], limit: int | None) -> dict[str, int | None]:
+    """At most so many clients, the same share of every group, spread over the order of names."""
+    if limit is None or len(groups) <= limit:
+        return dict(groups)
+    ordered = sorted(groups, key=lambda name: (_rank(groups[name]), name))
+    chosen = np.linspace(0, len(ordered) - 1, limit).round().astype(int)
+    names = {ordered[index] for index in chosen}
+    return {name: group for name, group in groups.items() if name in names}
+
+
+def _rank(group: int | None) -> tuple[bool, int]:
+    return group is None, group or 0
+
+
+def _graphml(path: Path) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]:
+    names: dict[str, str] = {}
+    try:
+        for _, element in ElementTree.iterparse(path):
+            if element.tag == f"{GRAPHML}key":
+                names[element.attrib["id"]] = element.attrib["attr.name"]
+            elif element.tag in (f"{GRAPHML}node", f"{GRAPHML}edge"):
+                yield element, {names[d.attrib["key"]]: d.text or "" for d in element}
+                element.clear()
+    except (ElementTree.ParseError, KeyError) as error:
+        raise NoRunError(f"{str(path)!r} is not a GraphML file of clients: {error}") from error
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise NoRunError(f"{str(path)!r} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise NoRunError(f"{str(path)!r} must hold a JSON object, got {type(value).__name__}")
+    return value
+
+
+def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
+    found = {}
+    for path in folder.glob("seed-*"):
+        number = path.name.removeprefix("seed-")
+        rounds = read_rounds(PairFiles(path).metrics)
+        if number.isdecimal() and rounds:
+            found[int(number)] = rounds
+    return dict(sorted(found.items()))
+
+
+def _number(value: Any) -> float:  # noqa: ANN401
+    return float(value) if isinstance(value, int | float) else float("nan")

@@ -1,0 +1,236 @@
+"""Running one method with one seed: rounds, their log, checkpoints, graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import BytesIO
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run
+from bcfl.rounds import checkpoint
+from bcfl.runtime.devices import device_named
+from bcfl.methods import Settings, UnknownMethodError, build
+from bcfl.data.streams import Schedule
+from experiments import datasets, models, partitions
+from experiments.runs import rows
+from experiments.config.executor_options import Engine
+from experiments.runs.files import SUPPORT, Pair, PairFiles, locked, write_aside
+from experiments.scores.generalisation import HoldOut
+
+if TYPE_CHECKING:
+    from experiments.datasets import Dataset
+    from experiments.partitions import Partition
+    from experiments.config.scenario import Scenario
+
+
+class Interrupted(Exception):
+    """A run that was asked to stop, and did so after a round, with a checkpoint."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What the runner tells of its work, and how it is told to stop.
+
+    Attributes:
+        begins: called with the rounds that were done before.
+        did_round: called with each new round.
+        stops: asked after each round whether to stop.
+    """
+
+    begins: Callable[[Pair, list[rows.Row]], None] = lambda pair, done: None
+    did_round: Callable[[Pair, rows.Row], None] = lambda pair, row: None
+    stops: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """A scenario with its data, read when first needed.
+
+    Attributes:
+        scenario: the experiment.
+        device: where the work is done.
+        engine: how clients are worked on.
+        threads: of torch, BLAS and OpenMP; None leaves them as they are.
+    """
+
+    scenario: Scenario
+    device: str
+    engine: Engine = field(default_factory=Engine)
+    threads: int | None = 1
+    _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The numbers that all methods share."""
+        return self.scenario.settings()
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The samples of all clients."""
+        return datasets.load(self.scenario.data.dataset, self.scenario.data.data_dir)
+
+    @cached_property
+    def model(self) -> Model:
+        """The network, fitted to the samples and classes."""
+        return models.build_for(self.dataset, self.scenario.model.name, self.scenario.model.options)
+
+    @property
+    def executor_name(self) -> str:
+        """Name of the executor that suits the network, where `auto` was asked for."""
+        return self.engine.choice.resolved(self.model, device_named(self.device))[0]
+
+    def method(self, name: str) -> Method:
+        """The method of a name with the scenario's numbers."""
+        return build(name, self.settings)
+
+    def partition(self, seed: int) -> Partition:
+        """The clients of a seed; those of the last one asked for are kept."""
+        if seed not in self._divided:
+            self._divided.clear()
+            options = {**self.scenario.partition.options, "seed": seed}
+            self._divided[seed] = partitions.build(
+                self.scenario.partition.name, self.dataset, options
+            )
+        return self._divided[seed]
+
+    def federation(self, pair: Pair) -> Federation:
+        """Clients, network and method, ready to run."""
+        rules = self.scenario.federation
+        return Federation(
+            self.partition(pair.seed),
+            self.model,
+            self.method(pair.method),
+            seed=pair.seed,
+            participation=rules.participation,
+            drop_out=rules.drop_out,
+            device=self.device,
+            executor=self.engine.choice,
+            threads=self.threads,
+        )
+
+    def hold_out(self, federation: Federation, seed: int) -> HoldOut | None:
+        """The samples that no client of a federation holds; None if its partition has none."""
+        return HoldOut.of(self.dataset, self.partition(seed), federation)
+
+    def check(self) -> None:
+        """Build everything once, so that whatever is wrong shows before work starts.
+
+        Raises:
+            ValueError: a name is unknown, data are missing, or a number doesn't fit the others.
+        """
+        for name in self.scenario.methods:
+            self._check_method(name)
+        device_named(self.device)
+        try:
+            for pair in reversed(self.scenario.pairs):
+                self.federation(pair)
+        except TypeError as error:
+            raise ValueError(f"the scenario holds a value of the wrong type: {error}") from error
+
+    def _check_method(self, name: str) -> None:
+        try:
+            self.method(name)
+        except UnknownMethodError:
+            raise
+        except ValueError as error:
+            raise ValueError(f"method {name}: {error}") from error
+
+
+@dataclass(eq=False)
+class Log:
+    """Writes down each round of a pair when it is done.
+
+    Attributes:
+        setup: the experiment.
+        pair: the method and seed.
+        files: where to write.
+        watch: whom to tell.
+        hold_out: samples that no client holds, if there are any.
+        since: when the round began.
+    """
+
+    setup: Setup
+    pair: Pair
+    files: PairFiles
+    watch: Watch
+    hold_out: HoldOut | None = None
+    since: float = field(default_factory=perf_counter)
+
+    def __call__(self, state: FederationState, record: RoundRecord) -> None:
+        """Write a line, a checkpoint where one is due, and stop if asked to.
+
+        Raises:
+            Interrupted: the run is to stop, and there are rounds left.
+        """
+        clients = self.setup.partition(self.pair.seed)
+        planned = state.planned_rounds or self.setup.scenario.federation.rounds
+        groups = clients.groups_at(Schedule.of(clients, planned).step(record.round - 1))
+        held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
+        now = perf_counter()
+        row = rows.round_row(state, record, groups, now - self.since, held_out, self.setup.model)
+        self.since = now
+        rows.append(self.files.metrics, row)
+        self.watch.did_round(self.pair, row)
+        rules = self.setup.scenario.federation
+        is_last, stops = state.round >= rules.rounds, self.watch.stops()
+        if is_last or stops or state.round % rules.checkpoint_every == 0:
+            checkpoint.save(state, self.files.checkpoints)
+        if stops and not is_last:
+            raise Interrupted
+
+
+def run_pair(setup: Setup, pair: Pair, files: PairFiles, watch: Watch) -> None:
+    """Run a method with a seed to its end, from its newest checkpoint if there is one.
+
+    Args:
+        setup: the experiment.
+        pair: the method and seed.
+        files: where everything is written; the configuration is there already.
+        watch: is told of every round.
+
+    Raises:
+        Interrupted: `watch` said to stop.
+        ValueError: the newest checkpoint is damaged or of another experiment.
+    """
+    if files.is_finished:
+        watch.begins(pair, rows.read(files.metrics))
+        return
+    with locked(files.folder):
+        federation = setup.federation(pair)
+        state = _restored(federation, files)
+        watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
+        log = Log(setup, pair, files, watch, setup.hold_out(federation, pair.seed))
+        run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
+        _write_graphs(run, files)
+
+
+def _restored(federation: Federation, files: PairFiles) -> FederationState | None:
+    newest = checkpoint.newest(files.checkpoints)
+    if newest is None:
+        return None
+    state = checkpoint.load(newest, device_named(federation.device), federation.dtype)
+    if state.hypotheses.best.association.clients != tuple(d.client for d in federation.data):
+        raise checkpoint.CheckpointError(
+            f"checkpoint {newest} is of other clients than config.toml beside it describes"
+        )
+    return state
+
+
+def _write_graphs(run: Run, files: PairFiles) -> None:
+    """Write the graphs, those that tell a finished run last."""
+    supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
+    graphs: Mapping[str, nx.Graph[str]] = {
+        **supports,
+        "clients": run.association_graph(),
+        "clusters": run.client_cluster_graph(),
+        "hypotheses": run.hypothesis_tree(),
+    }
+    for kind, graph in graphs.items():
+        buffer = BytesIO()
+        nx.write_graphml(graph, buffer)
+        write_aside(files.graph(kind), buffer.getvalue())

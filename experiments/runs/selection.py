@@ -1,0 +1,83 @@
+"""Which method, seed and client of a run is meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from bcfl.rounds import checkpoint
+from experiments.runs import rows
+from experiments.runs.files import Pair, RunFiles
+from experiments.config.options import chosen
+from experiments.runs.plan import read_plan
+from experiments.runs.summary import of_seed
+
+
+def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, str]:
+    """Which method and seed to tell of, and a note on how it was chosen, perhaps empty.
+
+    Args:
+        folder: folder of the run.
+        method: name; None takes that of the best adjusted Rand index, then accuracy.
+        seed: None takes the first.
+
+    Raises:
+        ValueError: the run has no such method or seed, or no checkpoint of it yet.
+    """
+    scenario, files = read_plan(folder).scenario, RunFiles(folder)
+    if method is not None:
+        chosen("method of this run", method, dict.fromkeys(scenario.methods))
+    if seed is not None and seed not in scenario.seeds:
+        seeds = ", ".join(map(str, scenario.seeds))
+        raise ValueError(f"the run has no seed {seed}; it has {seeds}")
+    wanted = Pair(method or "", scenario.seeds[0] if seed is None else seed)
+    methods = scenario.methods if method is None else (method,)
+    ready = [
+        pair
+        for pair in (Pair(name, wanted.seed) for name in methods)
+        if checkpoint.newest(files.of(pair).checkpoints) is not None
+    ]
+    if not ready:
+        what = f"seed {wanted.seed}" if method is None else str(wanted)
+        raise ValueError(
+            f"there is no checkpoint of {what} in {folder}; run it with: bcfl resume "
+            f"{shlex.quote(str(folder))}"
+        )
+    return (ready[0], "") if len(ready) == 1 else _best(ready, files)
+
+
+def _best(pairs: Sequence[Pair], files: RunFiles) -> tuple[Pair, str]:
+    scores = {pair: of_seed(rows.read(files.of(pair).metrics)) for pair in pairs}
+    named = {"ari": "ARI", "accuracy": "accuracy"}
+    known = [name for name in named if all(s[name] is not None for s in scores.values())]
+    best = max(pairs, key=lambda pair: [scores[pair][name] or 0.0 for name in known])
+    by = " and ".join(named[name] for name in known)
+    others = ", ".join(pair.method for pair in pairs if pair != best)
+    return best, f"best method by {by}; --method tells of {others}"
+
+
+def find_client(name: str, clients: Sequence[str]) -> str:
+    """The client of a name, or of the number at its end; its position where names have none.
+
+    Raises:
+        ValueError: no client, or more than one, is meant.
+    """
+    if name in clients:
+        return name
+    found = []
+    if name.isdecimal():
+        ends = {client: re.search(r"(\d+)$", client) for client in clients}
+        found = [c for c, end in ends.items() if end is not None and int(end[1]) == int(name)]
+        if not any(ends.values()) and int(name) < len(clients):
+            found = [clients[int(name)]]
+    if len(found) == 1:
+        return found[0]
+    near = difflib.get_close_matches(name, clients, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(
+        f"unknown client {name!r}.{hint} The run has {len(clients)} clients, {clients[0]} to "
+        f"{clients[-1]}"
+    )

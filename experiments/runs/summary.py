@@ -1,0 +1,132 @@
+"""A run in numbers: mean, spread and values over seeds; and all rounds as one table."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from experiments.scores import costs
+from experiments.runs import rows
+from experiments.runs.files import Pair, RunFiles, write_aside
+
+if TYPE_CHECKING:
+    from experiments.runs.plan import Plan
+
+LAST_ROUNDS = 3
+AVERAGED = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
+OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness", "macro_f1", "hold_out_f1")
+SUMMED = ("trainings_asked", "trainings_done")
+SCALARS = (
+    "accuracy",
+    "macro_f1",
+    "nll",
+    "ece",
+    "brier",
+    "hold_out_f1",
+    "ari",
+    "ami",
+    "homogeneity",
+    "completeness",
+    "clusters_used",
+    "effective_hypotheses",
+    "log_captured_mass",
+    "participants",
+    *rows.COUNTS,
+    *costs.PER_ROUND,
+    "num_floored",
+    "outside_hull",
+)
+
+Statistic = dict[str, Any]
+
+
+def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
+    """The metrics of one method with one seed.
+
+    Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
+    of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
+    clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
+    5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, see
+    `experiments.scores.costs`.
+
+    Args:
+        rounds: at least one round.
+    """
+    last = rounds[-LAST_ROUNDS:]
+    averaged = {name: _mean([row[name] for row in last]) for name in AVERAGED}
+    summed = {name: sum(row[name] for row in rounds) for name in SUMMED}
+    always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
+    return {
+        **averaged,
+        **always,
+        "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
+        "seconds": sum(row["seconds"]["total"] for row in rounds),
+        **summed,
+        **costs.over_rounds(rounds),
+    }
+
+
+def over_seeds(values: Sequence[float | None]) -> Statistic:
+    """Mean, sample standard deviation (0 of a single value) and the values themselves."""
+    known = [value for value in values if value is not None]
+    spread = stdev(known) if len(known) > 1 else 0.0
+    return {
+        "mean": fmean(known) if known else None,
+        "std": spread if known else None,
+        "values": list(values),
+    }
+
+
+def summarise(scenario: str, rounds: Mapping[Pair, Sequence[rows.Row]]) -> dict[str, Any]:
+    """What `summary.json` holds.
+
+    Args:
+        scenario: name of the scenario.
+        rounds: all rounds of each method and seed.
+    """
+    by_method: dict[str, list[dict[str, float | None]]] = {}
+    for pair in sorted(rounds, key=lambda pair: pair.seed):
+        by_method.setdefault(pair.method, []).append(of_seed(rounds[pair]))
+    methods = {
+        method: {name: over_seeds([seed[name] for seed in seeds]) for name in seeds[0]}
+        for method, seeds in by_method.items()
+    }
+    return {"scenario": scenario, "methods": methods}
+
+
+def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
+    """All rounds of all methods and seeds, one line each; what isn't known is empty."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    seconds = [f"seconds_{phase}" for phase in (*rows.PHASES, "total")]
+    writer.writerow(["method", "seed", "round", *SCALARS, *seconds])
+    for pair, done in rounds.items():
+        for row in done:
+            spent = [row["seconds"][phase] for phase in (*rows.PHASES, "total")]
+            scalars = [row.get(name) for name in SCALARS]
+            writer.writerow([pair.method, pair.seed, row["round"], *scalars, *spent])
+    return text.getvalue()
+
+
+def write_summary(plan: Plan, files: RunFiles) -> None:
+    """Write `summary.json` and `rounds.csv` of a run whose rounds are all done."""
+    rounds = {pair: rows.read(files.of(pair).metrics) for pair in plan.scenario.pairs}
+    summary = summarise(plan.scenario.name, rounds)
+    in_order = {name: summary["methods"][name] for name in plan.scenario.methods}
+    text = json.dumps({**summary, "methods": in_order}, indent=2, allow_nan=False)
+    write_aside(files.summary, text + "\n")
+    by_method = sorted(rounds, key=lambda pair: plan.scenario.methods.index(pair.method))
+    write_aside(files.rounds, as_csv({pair: rounds[pair] for pair in by_method}))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
+
+
+def _distance(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else abs(one - other)

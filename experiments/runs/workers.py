@@ -1,0 +1,194 @@
+"""Several methods and seeds at once, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING, Any
+
+from experiments.config.executor_options import Engine
+from experiments.runs.files import Pair, RunFiles
+
+if TYPE_CHECKING:
+    from experiments.runs.runner import Watch
+    from experiments.config.scenario import Scenario
+
+GRACE = 5.0
+
+
+class WorkerError(RuntimeError):
+    """A worker process that ended before its work was done."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What every worker knows.
+
+    Attributes:
+        scenario: the experiment.
+        device: where the work is done.
+        threads: threads of each worker.
+        files: where the run lies.
+        engine: how clients are worked on.
+    """
+
+    scenario: Scenario
+    device: str
+    threads: int
+    files: RunFiles
+    engine: Engine = field(default_factory=Engine)
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: BaseProcess
+    line: Connection
+    pair: Pair | None = None
+
+
+def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch) -> None:
+    """Run pairs in parallel processes; results don't depend on how many there are.
+
+    Args:
+        orders: what every worker knows.
+        pairs: what there is to run, in order of start.
+        jobs: processes at one time.
+        watch: is told of every round, in this process.
+
+    Raises:
+        Interrupted: `watch` said to stop; every pair at work has ended its round.
+        WorkerError: a worker died, for want of memory perhaps.
+        Exception: whatever went wrong in a worker.
+    """
+    from experiments.runs.runner import Interrupted
+
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    queue = deque(pairs)
+    workers: dict[Connection, _Worker] = {}
+    try:
+        with _without_interrupts():
+            for _ in range(min(jobs, len(pairs))):
+                here, there = context.Pipe()
+                process = context.Process(target=_work, args=(orders, there, stop))
+                process.start()
+                there.close()
+                workers[here] = _Worker(process, here)
+        for worker in workers.values():
+            _assign(worker, queue)
+        while any(worker.pair for worker in workers.values()):
+            if watch.stops():
+                stop.set()
+                queue.clear()
+            busy = [line for line, worker in workers.items() if worker.pair]
+            for line in wait(busy, timeout=0.2):
+                _hear(workers[line], queue, watch)  # type: ignore[index]
+        if stop.is_set():
+            raise Interrupted
+    finally:
+        _dismiss(list(workers.values()))
+
+
+def _assign(worker: _Worker, queue: deque[Pair]) -> None:
+    worker.pair = queue.popleft() if queue else None
+    worker.line.send(worker.pair)
+
+
+def _hear(worker: _Worker, queue: deque[Pair], watch: Watch) -> None:
+    try:
+        kind, content = worker.line.recv()
+    except (EOFError, ConnectionResetError):
+        worker.process.join(GRACE)
+        raise WorkerError(
+            f"the process at work on {worker.pair} ended with code {worker.process.exitcode}; "
+            "code -9 often means that memory ran out: try fewer --jobs"
+        ) from None
+    pair = worker.pair
+    assert pair is not None
+    match kind:
+        case "begins":
+            watch.begins(pair, content)
+        case "round":
+            watch.did_round(pair, content)
+        case "failed":
+            raise content
+        case "done":
+            _assign(worker, queue)
+
+
+def _dismiss(workers: Sequence[_Worker]) -> None:
+    for worker in workers:
+        worker.line.close()
+        if worker.pair is not None:
+            worker.process.terminate()
+    for worker in workers:
+        worker.process.join(GRACE)
+        if worker.process.is_alive():
+            worker.process.kill()
+
+
+def _work(orders: Orders, line: Connection, stop: Any) -> None:  # noqa: ANN401
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    from bcfl.runtime.devices import limited_threads
+    from experiments.runs.runner import Interrupted, Setup, Watch, run_pair
+
+    setup = Setup(orders.scenario, orders.device, orders.engine, orders.threads)
+    watch = Watch(
+        begins=lambda pair, done: line.send(("begins", done)),
+        did_round=lambda pair, row: line.send(("round", row)),
+        stops=stop.is_set,
+    )
+    with limited_threads(orders.threads):
+        for pair in _received(line):
+            try:
+                run_pair(setup, pair, orders.files.of(pair), watch)
+            except Interrupted:
+                pass
+            except Exception as error:
+                error.add_note(f"In the process of {pair}:\n{traceback.format_exc()}")
+                line.send(("failed", error))
+                return
+            line.send(("done", None))
+
+
+def _received(line: Connection) -> Iterator[Pair]:
+    while True:
+        try:
+            pair = line.recv()
+        except (EOFError, ConnectionResetError):
+            return
+        if pair is None:
+            return
+        yield pair
+
+
+def _end_with_parent() -> None:
+    """Nobody may write into the folder once the run's own process is gone."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C waiting; processes started meanwhile never see it."""
+    mask: Callable[..., Any] | None = getattr(signal, "pthread_sigmask", None)
+    if mask is None:
+        yield
+        return
+    before = mask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        mask(signal.SIG_SETMASK, before)

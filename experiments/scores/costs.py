@@ -1,0 +1,91 @@
+"""What a run cost in units of FedAvg: models stored, sent and run by a client.
+
+The thesis of WeCFL compares methods so (Ma 2024, Table 7.6): IFCA with 10 clusters costs ten times
+as much as FedAvg. Here the numbers come from what was really sent, so a model that did not change
+and was not sent again costs nothing, and a prior of a posterior costs as much as a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bcfl import Model, RoundRecord
+
+PER_ROUND = ("models_sent", "models_run")
+
+
+@dataclass(frozen=True)
+class RelativeCost:
+    """Cost of a run; FedAvg's are all 1.
+
+    Attributes:
+        storage: payload that a client is sent in a round, in the round where it is largest.
+        communication: payload that a client is sent in a round, mean over rounds.
+        computation: parameters of the distinct networks that a client evaluates or trains in a
+            round, mean over rounds; however often it does.
+    """
+
+    storage: float
+    communication: float
+    computation: float
+
+
+def relative_cost(records: Sequence[RoundRecord], model: Model) -> RelativeCost:
+    """What a run cost, mean over the clients that took part.
+
+    Args:
+        records: of all rounds.
+        model: the architecture that the federation was given, as FedAvg would use it.
+
+    Raises:
+        ValueError: nobody took part in any round.
+    """
+    cost = _cost([models_used(record, model) for record in records])
+    if cost is None:
+        raise ValueError("records must hold a round with participants, got none")
+    return cost
+
+
+def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | None]:
+    """How many of FedAvg's models a participant was sent and ran in a round.
+
+    Args:
+        record: of the round.
+        model: the architecture as FedAvg would use it.
+
+    Returns:
+        `models_sent` and `models_run`, unknown where nobody took part or there is no model.
+    """
+    if model is None or not record.participants:
+        return dict.fromkeys(PER_ROUND)
+    from bcfl.rounds.ledger import FLOAT_BYTES
+
+    layout, asked = model.layout, len(record.participants)
+    payload = FLOAT_BYTES * (layout.num_parameters + layout.num_buffers)
+    return {
+        "models_sent": record.ledger.bytes_down / (asked * payload),
+        "models_run": record.ledger.parameters_run / (asked * layout.num_parameters),
+    }
+
+
+def over_rounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The cost of a run by name, from the rows of its rounds; unknown where none tells."""
+    cost = _cost(rows)
+    names = RelativeCost.__dataclass_fields__
+    return dict.fromkeys(names) if cost is None else asdict(cost)
+
+
+def _cost(rows: Sequence[Mapping[str, Any]]) -> RelativeCost | None:
+    """The cost over those rounds in which somebody took part."""
+    known = [
+        (row["models_sent"], row["models_run"])
+        for row in rows
+        if all(row.get(name) is not None for name in PER_ROUND)
+    ]
+    if not known:
+        return None
+    sent, ran = zip(*known, strict=True)
+    return RelativeCost(max(sent), sum(sent) / len(sent), sum(ran) / len(ran))

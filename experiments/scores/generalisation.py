@@ -1,0 +1,87 @@
+"""How well the models that serve clients do on samples that no client holds.
+
+Zuziak, Pellungrini and Rinzivillo, "One-Shot Clustering for Federated Learning" (OCFL), section
+IV-D: personalisation is the mean F1 on the clients' own test samples, generalisation that on a
+hold-out set of all classes, and their distance is the learning gap (equation 5). Here both are of
+the models that serve the clients after a round; the authors' program tests local models there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from bcfl import Federation, HypothesisSet
+from bcfl.data.clients import TEST, TRAIN, ClientData, View
+from bcfl.executors import Choice, Executor
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.prediction_sums import Pooling, PredictionSums
+from bcfl.protocol.requests import Score
+from bcfl.rounds.evaluation import served_mixture
+from bcfl.runtime.devices import device_named
+
+if TYPE_CHECKING:
+    from experiments.datasets import Dataset
+    from experiments.partitions import Partition
+
+NAME = "(hold-out)"
+
+
+@dataclass(frozen=True, eq=False)
+class HoldOut:
+    """Samples that no client holds, ready to be predicted.
+
+    Attributes:
+        executor: answers for the place that has the samples.
+        pooling: whether the probabilities of several models are averaged or their logits.
+    """
+
+    executor: Executor
+    pooling: Pooling = "probabilities"
+
+    @classmethod
+    def of(cls, dataset: Dataset, partition: Partition, federation: Federation) -> HoldOut | None:
+        """The samples that a partition holds out; None if it holds out none.
+
+        Args:
+            dataset: the source of the partition.
+            partition: knows which rows are held out.
+            federation: whose networks are to predict them, as it predicts the clients' samples.
+        """
+        rows = partition.hold_out
+        if not len(rows):
+            return None
+        inputs = torch.as_tensor(dataset.inputs[rows])
+        view = View(inputs, torch.as_tensor(dataset.targets[rows]).long())
+        place = ClientData(NAME, {TRAIN: view, TEST: view})
+        device = device_named(federation.device)
+        alone = Choice("loop", arithmetic=federation.choice.arithmetic)
+        executor = alone.build([place], federation.model, 0, device, federation.dtype)
+        return cls(executor, federation.recipe.pooling)
+
+    def predicted(self, hypotheses: HypothesisSet) -> dict[str, PredictionSums]:
+        """What each client's mixture of models makes of the samples.
+
+        Clients that the same mixture serves share a prediction; predictions that are no numbers
+        are left out.
+
+        Args:
+            hypotheses: with their models.
+        """
+        asked = {
+            client: _score(served_mixture(hypotheses, client), self.pooling)
+            for client in hypotheses.best.association.clients
+        }
+        models = {p.key: p for hypothesis in hypotheses for p in hypothesis.clusters}
+        answers = self.executor.answer(list(dict.fromkeys(asked.values())), models, 0)
+        found = {client: answers[score] for client, score in asked.items()}
+        return {c: sums for c, sums in found.items() if isinstance(sums, PredictionSums)}
+
+
+def _score(mixture: Mapping[Posterior, float], pooling: Pooling) -> Score:
+    pairs = sorted((posterior.key, weight) for posterior, weight in mixture.items())
+    keys, weights = zip(*pairs, strict=True)
+    return Score(NAME, keys, "prediction", TEST, weights=weights, pooling=pooling)

@@ -1,0 +1,91 @@
+"""What models still know of earlier time steps, by the clients' samples of these steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
+
+from bcfl import ClientData, Hypothesis, Model
+from bcfl.data.clients import TEST, TRAIN, View
+from bcfl.data.streams import num_steps, view_name
+from bcfl.executors.sequential.flat_module import FlatModule
+from bcfl.hypotheses.association import UNSEEN
+
+REMEMBERED = 50
+
+
+@dataclass(frozen=True)
+class Retention:
+    """Accuracy on the test samples of all time steps but the last, mean over clients and steps.
+
+    Attributes:
+        served: of the model that serves the client now, as if nobody told it that the data are old.
+        kept: of whichever cluster's model fits some of the client's training samples of the time
+            step best: what the federation still knows. Where each client is its own cluster these
+            are the other clients' models too.
+    """
+
+    served: float
+    kept: float
+
+    @classmethod
+    def of(cls, model: Model, hypothesis: Hypothesis, clients: Sequence[ClientData]) -> Retention:
+        """Score the models of a hypothesis; NaN where there is one time step.
+
+        Args:
+            model: the architecture, a classifier.
+            hypothesis: with its models.
+            clients: with the views of all time steps.
+        """
+        pieces = list(_pieces(clients))
+        if not pieces:
+            return cls(float("nan"), float("nan"))
+        losses, accuracy = _scores(model, hypothesis, pieces)
+        rows = np.arange(len(pieces))
+        best = accuracy[losses.argmin(axis=0), rows]
+        labels = np.array([hypothesis.association.label(piece.client) for piece in pieces])
+        known = labels != UNSEEN
+        served = accuracy[labels[known], rows[known]]
+        return cls(float(served.mean()) if known.any() else float("nan"), float(best.mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A client's samples of an earlier time step."""
+
+    client: str
+    remembered: View
+    tested: View
+
+
+def _pieces(clients: Sequence[ClientData]) -> Iterator[_Piece]:
+    for step in range(num_steps(clients) - 1):
+        train, test = view_name(TRAIN, step), view_name(TEST, step)
+        for data in clients:
+            if train in data.views and len(data.views.get(test, ())):
+                few = torch.arange(min(REMEMBERED, len(data.views[train])))
+                yield _Piece(data.client, data.views[train].take(few), data.views[test])
+
+
+def _scores(
+    model: Model, hypothesis: Hypothesis, pieces: Sequence[_Piece]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(clusters, pieces) mean loss on what is remembered, and accuracy on what is tested."""
+    mean = hypothesis.clusters[0].mean(model)
+    workspace = FlatModule(model, mean.device, mean.dtype)
+    found = []
+    for cluster in hypothesis.clusters:
+        module = workspace.load(cluster.mean(model), cluster.buffers(model), training=False)
+        with torch.no_grad():
+            for piece in pieces:
+                old, new = piece.remembered, piece.tested
+                loss = cross_entropy(module(old.inputs.to(mean)), old.targets)
+                right = module(new.inputs.to(mean)).argmax(1) == new.targets
+                found.append((float(loss), float(right.double().mean())))
+    table = np.array(found).reshape(len(hypothesis.clusters), len(pieces), 2)
+    return table[:, :, 0], table[:, :, 1]

@@ -1,0 +1,144 @@
+"""Data in time steps under two concepts: tables 4.1 to 4.4 of the FAACL thesis, on MNIST.
+
+`python -m experiments.studies.continual` runs the sequential and the multi-task stream of shifted
+labels (S2) and prints, for each, the accuracy at the end of every time step, its mean beside the
+published one (100 rounds for each step there), what is left of earlier steps, and the clusters that
+were used. `--concepts` has the other three: halves of the classes (S1), noise (A1), few samples
+with merged classes (A2). `--orders sequential --rounds 20 --methods c-faacl` is a quick look.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+
+from rich.console import Console
+
+from bcfl.data.streams import Schedule
+from experiments.runs.files import Pair
+from experiments.runs.restore import Restored, restore
+from experiments.runs.run_folder import RunFolder
+from experiments.scores.retention import Retention
+from experiments.studies.run_tables import Sizes, finished, markdown, over_seeds
+
+CONCEPTS = ("s1", "s2", "a1", "a2")
+ORDERS = ("sequential", "multi-task")
+ROWS = ("ewc", "apd", "ssgd", "feddrift", "fedweit", "c-faacl")
+PUBLISHED: Mapping[tuple[str, str], Mapping[str, float]] = {
+    key: dict(zip(ROWS, column, strict=True))
+    for key, column in {
+        ("s1", "sequential"): (93.51, 97.23, 96.42, 96.55, 97.81, 97.00),
+        ("s2", "sequential"): (90.26, 86.59, 89.20, 97.83, 87.98, 97.67),
+        ("a1", "sequential"): (83.29, 85.83, 86.18, 89.83, 88.62, 91.97),
+        ("a2", "sequential"): (81.14, 83.65, 85.61, 89.26, 87.84, 90.96),
+        ("s1", "multi-task"): (90.21, 93.47, 94.82, 95.94, 94.39, 94.73),
+        ("s2", "multi-task"): (49.15, 80.48, 49.98, 95.25, 84.34, 96.41),
+        ("a1", "multi-task"): (81.11, 81.69, 82.80, 84.49, 85.16, 88.15),
+        ("a2", "multi-task"): (79.42, 81.81, 83.16, 85.58, 83.64, 87.06),
+    }.items()
+}
+"""MNIST columns of tables 4.1 to 4.4 of the thesis."""
+METHODS = (
+    *("fedavg", "ewc", "apd", "ssgd", "fedweit"),
+    *("feddrift", "faacl", "c-faacl", "bcfl-forget"),
+)
+DEFAULTS = Sizes(METHODS, (0, 1, 2), 60, Path("runs/continual"))
+MOST_SHOWN = 3
+
+
+def main(
+    sizes: Sizes = DEFAULTS,
+    orders: tuple[str, ...] = ORDERS,
+    concepts: tuple[str, ...] = ("s2",),
+) -> None:
+    """Run what was not run yet, and print two tables for each pair of concepts and each order."""
+    pairs = list(product(concepts, orders))
+    for concept, order in pairs:
+        if (concept, order) not in PUBLISHED:
+            raise ValueError(
+                f"concepts must be of {', '.join(CONCEPTS)} and orders of {', '.join(ORDERS)}, "
+                f"got {concept!r}, {order!r}"
+            )
+    screen, out = Console(stderr=True), Console(width=250)
+    for concept, order in pairs:
+        published = PUBLISHED[concept, order]
+        name = f"faacl-mnist-{concept}-{order}"
+        run, folder = finished(name, sizes, screen), sizes.out / name
+        seeds = run.seeds(run.methods[0])
+        found = {
+            method: [restore(folder, Pair(method, seed)) for seed in seeds]
+            for method in run.methods
+        }
+        rounds = run.series(run.methods[0], "round").shape[1]
+        schedule = Schedule.of(found[run.methods[0]][0].clients, rounds)
+        rules = run.scenario["federation"]
+        title = (
+            f"**{concept.upper()}, {order}**, {rounds} rounds, seeds {', '.join(map(str, seeds))}, "
+            f"epsilon {rules['epsilon']}, delta {rules['delta']}: accuracy in percent"
+        )
+        steps = [f"step {step}" for step in range(schedule.num_steps)]
+        head = ["method", *steps, "mean", "thesis", "served", "kept", "MB a round"]
+        rows = [accuracies(run, m, schedule, found[m], published) for m in run.methods]
+        markdown(title, head, rows, out)
+        out.print(
+            "served, kept: accuracy on earlier steps' test samples of the model that serves now, "
+            "and of the cluster that fits what is remembered best",
+            soft_wrap=True,
+            markup=False,
+        )
+        used = [[m, *clusters(found[m][0], schedule)] for m in run.methods]
+        markdown(
+            f"clusters in use, seed {seeds[0]}: number x clients", ["method", *steps], used, out
+        )
+
+
+def accuracies(
+    run: RunFolder,
+    method: str,
+    schedule: Schedule,
+    found: list[Restored],
+    published: Mapping[str, float],
+) -> list[str]:
+    """A row of the first table."""
+    ends = last_rounds(schedule)
+    accuracy = 100 * run.series(method, "accuracy")[:, ends]
+    kept = [Retention.of(one.model, one.state.hypotheses.best, one.clients) for one in found]
+    traffic = run.series(method, "bytes_down") + run.series(method, "bytes_up")
+    return [
+        method,
+        *(over_seeds(step.tolist(), ".1f") for step in accuracy.T),
+        over_seeds(accuracy.mean(axis=1).tolist(), ".2f", spread=True),
+        format(published[method], ".2f") if method in published else "–",
+        over_seeds([100 * one.served for one in kept], ".1f"),
+        over_seeds([100 * one.kept for one in kept], ".1f"),
+        over_seeds((traffic.mean(axis=1) / 1e6).tolist(), ".1f"),
+    ]
+
+
+def last_rounds(schedule: Schedule) -> list[int]:
+    """The last round of each time step, from 0."""
+    counts = [schedule.rounds(step) for step in range(schedule.num_steps)]
+    return [sum(counts[: step + 1]) - 1 for step in range(schedule.num_steps)]
+
+
+def clusters(found: Restored, schedule: Schedule) -> list[str]:
+    """For each time step, the clusters that clients ended it in, largest first."""
+    texts = []
+    for round in last_rounds(schedule):
+        labels = found.state.history[round].associations[0].labels.tolist()
+        sizes = Counter(labels).most_common()
+        shown = " ".join(f"{label}x{count}" for label, count in sizes[:MOST_SHOWN])
+        texts.append(shown if len(sizes) <= MOST_SHOWN else f"{len(sizes)} clusters")
+    return texts
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    Sizes.add_to(parser, DEFAULTS)
+    parser.add_argument("--orders", default=",".join(ORDERS), help="%(default)s")
+    parser.add_argument("--concepts", default="s2", help=f"of {','.join(CONCEPTS)}; %(default)s")
+    given = parser.parse_args()
+    main(Sizes.of(given), tuple(given.orders.split(",")), tuple(given.concepts.split(",")))

@@ -1,0 +1,131 @@
+"""Does `bcfl-mht-8` find the number of clusters where the data can tell it?
+
+A draw is well posed if the true groups explain the clients' validation samples better than every
+merge of two of them does, each trained with known groups. For ten draws of each kind of digits this
+prints whether the draw is, by how many nats, the number of clusters found, starting from one and
+starting from eight, and the accuracy in per cent, beside that with four clusters given.
+`python -m experiments.studies.number_of_clusters SEEDS`, 10 by default.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import cast
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from bcfl import Federation, Hypothesis, Method, Objective, methods
+from bcfl.data.clients import VALIDATION
+from bcfl.policies import Ranking, RoundContext, candidate
+from bcfl.protocol.answers import LossSum
+from bcfl.protocol.requests import Score, Steps
+from bcfl.runtime.devices import limited_threads
+from experiments import datasets, models, partitions
+from experiments.partitions import Partition
+from experiments.scores import metrics
+
+ROUNDS, SHARE = 25, 0.25
+MODEL = models.mlp((1, 8, 8), 32, 10)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Every client is in a cluster that is known."""
+
+    labels: Mapping[str, int]
+    objective: Objective
+
+    @property
+    def num_clusters(self) -> int:
+        """As many as are named."""
+        return max(self.labels.values()) + 1
+
+    def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
+        """Associate as is known."""
+        yield from ()
+        labels = {client: self.labels[client] for client in context.participants}
+        return Ranking.only(candidate(hypothesis, labels, self.objective))
+
+
+def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> float:
+    """Summed loss of the clients' validation samples after training with known clusters, nats."""
+    method = Method(Known(labels, Objective()), common_start=True, validation=SHARE)
+    federation = Federation(clients, MODEL, method, seed=seed, evaluates=False)
+    clusters = federation.run(ROUNDS).hypotheses.best.clusters
+    asked = [Score(c, (clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
+    answers = federation.engine.answer(asked, {p.key: p for p in clusters}, ROUNDS)
+    losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in asked]
+    return sum(losses)
+
+
+def margin(clients: Partition, groups: Mapping[str, int], seed: int) -> float:
+    """How much better the true groups are than the best merge of two of them, nats."""
+    count = max(groups.values()) + 1
+    merged = []
+    for kept, gone in combinations(range(count), 2):
+        names = {group: group - (group > gone) for group in range(count)} | {gone: kept}
+        labels = {client: names[group] for client, group in groups.items()}
+        merged.append(held_out_loss(clients, labels, seed))
+    return min(merged) - held_out_loss(clients, groups, seed)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a run ended with."""
+
+    num_clusters: int
+    ari: float
+    accuracy: float
+
+    def __str__(self) -> str:
+        return f"{self.num_clusters} / {self.ari:.2f} / {100 * self.accuracy:.1f}"
+
+
+def told() -> Mapping[str, methods.Settings]:
+    """What `bcfl-mht-8` is told of the number of clusters."""
+    return {
+        "from one: K / ARI / accuracy": methods.Settings(num_clusters="auto", first_clusters=1),
+        "from eight": methods.Settings(num_clusters="auto", first_clusters=8),
+        "K = 4": methods.Settings(num_clusters=4),
+    }
+
+
+def outcome(
+    clients: Partition, groups: Mapping[str, int], seed: int, settings: methods.Settings
+) -> Found:
+    """Run the tracker; K counts the clusters of the most probable hypothesis with clients."""
+    run = Federation(clients, MODEL, methods.build("bcfl-mht-8", settings), seed=seed).run(ROUNDS)
+    leading = run.hypotheses.best.association
+    return Found(
+        int((leading.sizes > 0).sum()),
+        metrics.ari([groups[c] for c in leading.clients], leading.labels.tolist()),
+        metrics.micro_accuracy(run.records[-1].evaluations),
+    )
+
+
+def main(seeds: Sequence[int]) -> None:
+    """Print one table for each kind of digits."""
+    digits, console = datasets.load("optdigits"), Console()
+    kinds: Mapping[str, Callable[..., Partition]] = {
+        "rotated": partitions.rotated,
+        "label skew": partitions.two_stage_dirichlet,
+    }
+    with limited_threads(1):
+        for kind, draw in kinds.items():
+            table = Table("seed", "margin, nats", "well posed", *told(), title=kind)
+            for seed in track(seeds, description=kind):
+                clients = draw(digits, clients=40, seed=seed)
+                groups = {c: g for c, g in (clients.groups or {}).items() if g is not None}
+                nats = margin(clients, groups, seed)
+                found = [str(outcome(clients, groups, seed, one)) for one in told().values()]
+                table.add_row(str(seed), f"{nats:.1f}", "yes" if nats > 0 else "no", *found)
+            console.print(table)
+
+
+if __name__ == "__main__":
+    main(range(int(sys.argv[1]) if len(sys.argv) > 1 else 10))

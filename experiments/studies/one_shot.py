@@ -1,0 +1,119 @@
+"""One-shot clustering on the MNIST splits of its paper, beside Table I and Figure 2.
+
+Four splits: separate or overlapping classes, balanced or imbalanced, 15 clients (or 30). Scores of
+clusters are means over all rounds, so the earlier the groups are found, the better; a method that
+finds them in round t of R has (R - t + 1) / R at most, and FedAvg 0. The paper runs 50 rounds of
+its own convolutional network, of clients that share samples; here there are fewer rounds of a
+network with one hidden layer, and clients share nothing. Its RAND is the adjusted Rand index, its
+COM is homogeneity; its rows of affinity propagation were given distances for similarities, those of
+BCL similarities for distances.
+
+`python -m experiments.studies.one_shot --seeds 0,1 --rounds 10`, MNIST in the data directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from experiments.runs.run_folder import RunFolder
+from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
+
+DEFAULTS = Sizes(
+    ("fedavg", "scl", "bcl", "ocfl-kmeans", "ocfl-affinity", "ocfl-meanshift", "ocfl-hdbscan"),
+    (0, 1),
+    10,
+    Path("runs/one-shot"),
+)
+SPLITS = (
+    "separate-balanced",
+    "separate-imbalanced",
+    "overlapping-balanced",
+    "overlapping-imbalanced",
+)
+HEAD = (
+    "method",
+    "Rand (adj.)",
+    "AMI",
+    "homogeneity",
+    "completeness",
+    "[clusters]",
+    "in round",
+    "PF1",
+    "GF1",
+    "gap",
+    "published RAND / AMI / COM",
+)
+AGREEMENT = ("ari", "ami", "homogeneity", "completeness")
+Triple = tuple[float, float, float]
+PUBLISHED: Mapping[str, tuple[Triple, Triple, Triple, Triple]] = {
+    "scl": ((0.44, 0.46, 0.57), (0.57, 0.57, 0.57), (0.21, 0.31, 0.57), (0.29, 0.38, 0.57)),
+    "ocfl-kmeans": ((0.96,) * 3, (0.96,) * 3, (0.96,) * 3, (0.96,) * 3),
+    "ocfl-affinity": (
+        (0.23, 0.27, 0.26),
+        (0.13, 0.058, 0.12),
+        (0.23, 0.27, 0.26),
+        (0.3, 0.3, 0.3),
+    ),
+    "ocfl-meanshift": ((0.71, 0.67, 0.96), (0.96,) * 3, (0.87, 0.87, 0.96), (0.96,) * 3),
+    "ocfl-hdbscan": ((0.96,) * 3, (0.96,) * 3, (0.96,) * 3, (0.96,) * 3),
+}
+"""Table I of the paper, MNIST with 15 clients, in the order of `SPLITS`; BCL's cells are blank."""
+
+
+def row(run: RunFolder, method: str, published: str) -> list[str]:
+    """A method's scores: of clusters and F1 over all rounds, clusters in the last one."""
+    agreement = [over_seeds(run.series(method, name).mean(axis=1)) for name in AGREEMENT]
+    used = run.series(method, "clusters_used")
+    personal, general = (
+        100 * run.series(method, name).mean(axis=1) for name in ("macro_f1", "hold_out_f1")
+    )
+    return [
+        method,
+        *agreement,
+        f"[{', '.join(f'{k:.0f}' for k in used[:, -1])}]",
+        ", ".join(_first_of_several(one) for one in used),
+        over_seeds(personal, ".1f"),
+        over_seeds(general, ".1f"),
+        over_seeds(np.abs(personal - general), ".1f"),
+        published,
+    ]
+
+
+def _first_of_several(clusters: NDArray[np.float64]) -> str:
+    """The round, from 1, in which there is more than one cluster for the first time."""
+    several = np.flatnonzero(clusters > 1)
+    return str(several[0] + 1) if len(several) else UNKNOWN
+
+
+def published(method: str, split: str, clients: int) -> str:
+    """The paper's three scores; a dash where it has none or where they are of other clients."""
+    if method not in PUBLISHED or clients != 15:
+        return UNKNOWN
+    return " / ".join(f"{score:g}" for score in PUBLISHED[method][SPLITS.index(split)])
+
+
+def main(sizes: Sizes = DEFAULTS, clients: int = 15, splits: tuple[str, ...] = SPLITS) -> None:
+    """Run what was not run yet, and print one table for each split."""
+    screen, out = Console(stderr=True), Console(width=200)
+    for split in splits:
+        run = finished(f"ocfl-mnist-{split}-{clients}", sizes, screen)
+        rows = [row(run, method, published(method, split, clients)) for method in run.methods]
+        rounds = run.series(run.methods[0], "round").shape[1]
+        seeds = ", ".join(map(str, run.seeds(run.methods[0])))
+        title = f"**{split}**, {clients} clients, {rounds} rounds, seeds {seeds}"
+        markdown(title, HEAD, rows, out)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    Sizes.add_to(parser, DEFAULTS)
+    parser.add_argument("--clients", type=int, choices=(15, 30), default=15)
+    parser.add_argument("--splits", default=",".join(SPLITS), help="%(default)s")
+    given = parser.parse_args()
+    main(Sizes.of(given), given.clients, tuple(given.splits.split(",")))

@@ -1,0 +1,234 @@
+"""Fusing the local posteriors of one model into its server posterior, by four named rules.
+
+`precision_weighted` is the rule for networks trained a few steps, `exact` counts the shared prior
+once and is right when every local mean is the mode under the prior that its owner was sent,
+`literal` is the plain product of Gaussians in "A Bayesian framework for clustered federated
+learning", equation 8, which counts the prior once per local posterior. `normalised` is the
+logarithmic opinion pool (Genest, 1984): the product of posteriors to powers that sum to 1, as in
+online Laplace averaging (Liu et al., 2021), no sharper than the sharpest of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from posteriors.checks import (
+    require_broadcastable,
+    require_finite,
+    require_float,
+    require_non_negative,
+)
+from posteriors.gaussians.gaussian import DiagonalGaussian
+
+FusionRule = Literal["precision_weighted", "exact", "literal", "normalised"]
+
+DEFAULT_FLOOR = 1e-3
+"""Smallest curvature per sample that `precision_weighted` uses."""
+
+ROUNDING_STEPS = 8
+"""Spacings of the dtype by which a fused mean may leave the hull unnoticed."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPosterior:
+    """What one data holder reports after training: where it ended and how sharp its data are.
+
+    Attributes:
+        mean: Trained parameters, (..., parameters).
+        curvature: Precision of the likelihood alone (summed over the local samples, without the
+            prior), at least 0, broadcastable to `mean`.
+        used: The prior it was trained under; None for the prior given to `fuse`.
+        num_samples: Number of local samples, at least 1.
+        weight: Power to which the local factor is raised, at least 0 (soft membership).
+
+    Raises:
+        TypeError: If a tensor isn't float32 or float64.
+        ValueError: If a shape doesn't fit or a value is out of range.
+    """
+
+    mean: Tensor
+    curvature: Tensor
+    used: DiagonalGaussian | None
+    num_samples: int
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check dtypes, shapes and ranges."""
+        require_float("mean", self.mean)
+        require_float("curvature", self.curvature)
+        require_broadcastable("curvature", self.curvature, self.mean)
+        require_finite("mean", self.mean)
+        require_non_negative("curvature", self.curvature)
+        if self.used is not None and self.used.mean.shape != self.mean.shape:
+            raise ValueError(
+                f"used must have the mean's shape {tuple(self.mean.shape)}, "
+                f"got {tuple(self.used.mean.shape)}"
+            )
+        if self.num_samples < 1:
+            raise ValueError(f"num_samples must be at least 1, got {self.num_samples}")
+        if not (math.isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f"weight must be finite and at least 0, got {self.weight}")
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """A server posterior and what had to be done or noticed to get it.
+
+    Attributes:
+        posterior: The fused Gaussian, in the dtype of the prior.
+        num_floored: Curvature entries raised to the floor, over all local posteriors.
+        outside_hull: Fraction of parameters whose fused mean lies outside the range of the local
+            means (for `exact` of local means and prior mean) by more than rounding. A large value
+            under `exact` says that the local means are no modes: use `precision_weighted`.
+        num_capped: Curvature entries lowered to the cap, over all local posteriors.
+    """
+
+    posterior: DiagonalGaussian
+    num_floored: int
+    outside_hull: float
+    num_capped: int = 0
+
+
+def fuse(
+    rule: FusionRule,
+    prior: DiagonalGaussian,
+    local: Iterable[LocalPosterior],
+    used: DiagonalGaussian | None = None,
+    *,
+    floor: float = DEFAULT_FLOOR,
+    cap: float = math.inf,
+) -> Fused:
+    """Combine local posteriors into one, in a single pass with float64 accumulators.
+
+    With F_j the curvature, m_j the mean and Λ_j = Λ_used + F_j the precision of local posterior j,
+    and Λ0, m0 those of the prior:
+
+    - `precision_weighted`: mean Σ F_j m_j / Σ F_j, precision Λ0 + Σ F_j, where F_j is raised to
+      `floor` x num_samples and lowered to `cap` x num_samples in both. FedAvg is the case
+      F_j = num_samples.
+    - `exact`: precision Λ0 + Σ F_j, mean (Λ0 m0 + Σ (Λ_j m_j - Λ_used m_used)) / precision.
+    - `literal`: precision Σ Λ_j, mean Σ Λ_j m_j / Σ Λ_j.
+    - `normalised`: precision Σ a_j Λ_j, mean Σ a_j Λ_j m_j / Σ a_j Λ_j, with a_j the share of
+      j in the (weighted) samples.
+
+    Where the total precision is zero (flat prior, no curvature) the prior's mean is kept. Without
+    any local posterior of positive weight the result is the prior itself. A curvature of one
+    number stays one number in the result.
+
+    Args:
+        rule: Name of the rule.
+        prior: Prior of this round at the server, means (..., parameters).
+        local: Local posteriors with means of the prior's shape; consumed once.
+        used: Prior that local posteriors with `used=None` were trained under; by default `prior`.
+        floor: Smallest curvature per sample, positive; only `precision_weighted` applies it.
+        cap: Largest curvature per sample, above the floor; only `precision_weighted` applies it.
+
+    Raises:
+        ValueError: If the rule is unknown, the floor isn't positive, the cap isn't above it or
+            shapes differ.
+    """
+    _check_options(rule, floor, cap)
+    sums = _Sums(prior, with_prior=rule == "exact")
+    for one in local:
+        if one.mean.shape != prior.mean.shape:
+            raise ValueError(
+                f"local means must have the prior's shape {tuple(prior.mean.shape)}, "
+                f"got {tuple(one.mean.shape)}"
+            )
+        if one.weight == 0:
+            continue
+        if rule == "precision_weighted":
+            precision, shift = sums.bounded(one, floor, cap)
+        elif rule == "exact":
+            precision, shift = likelihood_factor(one, _sent(one, used, prior))
+        else:
+            precision = _sent(one, used, prior).precision.double() + one.curvature.double()
+            shift = precision * one.mean.double()
+        power = one.weight * one.num_samples if rule == "normalised" else one.weight
+        sums.add(precision, shift, one, power)
+    return sums.result(rule)
+
+
+def likelihood_factor(local: LocalPosterior, used: DiagonalGaussian) -> tuple[Tensor, Tensor]:
+    """Natural parameters of a local posterior divided by the prior it was trained under.
+
+    Precision F and shift (Λ_used + F) m - Λ_used m_used, float64, without the weight.
+    """
+    curvature, sent = local.curvature.double(), used.precision.double()
+    mean = local.mean.double()
+    return curvature, curvature * mean + sent * (mean - used.mean.double())
+
+
+def _check_options(rule: str, floor: float, cap: float) -> None:
+    if rule not in get_args(FusionRule):
+        raise ValueError(f"rule must be one of {', '.join(get_args(FusionRule))}, got {rule!r}")
+    if not (math.isfinite(floor) and floor > 0):
+        raise ValueError(f"floor must be positive and finite, got {floor}")
+    if not cap > floor:
+        raise ValueError(f"cap must be larger than the floor {floor}, got {cap}")
+
+
+def _sent(
+    local: LocalPosterior, used: DiagonalGaussian | None, prior: DiagonalGaussian
+) -> DiagonalGaussian:
+    return local.used or used or prior
+
+
+class _Sums:
+    """Running sums over the local posteriors of one `fuse` call."""
+
+    def __init__(self, prior: DiagonalGaussian, *, with_prior: bool) -> None:
+        self.prior = prior
+        self.precision = torch.zeros((), dtype=torch.float64, device=prior.mean.device)
+        self.shift = torch.zeros_like(prior.mean, dtype=torch.float64)
+        infinity = torch.full_like(prior.mean, math.inf)
+        self.lowest = prior.mean.clone() if with_prior else infinity
+        self.highest = prior.mean.clone() if with_prior else -infinity
+        self.num_floored = self.num_capped = 0
+        self.total_power = 0.0
+
+    def bounded(self, local: LocalPosterior, floor: float, cap: float) -> tuple[Tensor, Tensor]:
+        lowest, highest = floor * local.num_samples, cap * local.num_samples
+        repeats = local.mean.numel() // local.curvature.numel()
+        self.num_floored += repeats * int((local.curvature < lowest).sum())
+        self.num_capped += repeats * int((local.curvature > highest).sum())
+        precision = local.curvature.double().clamp(min=lowest, max=highest)
+        return precision, precision * local.mean.double()
+
+    def add(self, precision: Tensor, shift: Tensor, local: LocalPosterior, power: float) -> None:
+        self.precision = self.precision + power * precision
+        self.shift.add_(shift, alpha=power)
+        self.total_power += power
+        mean = local.mean.to(self.lowest.dtype)
+        torch.minimum(self.lowest, mean, out=self.lowest)
+        torch.maximum(self.highest, mean, out=self.highest)
+
+    def result(self, rule: FusionRule) -> Fused:
+        if self.total_power == 0:
+            return Fused(self.prior, 0, 0.0)
+        prior_precision, prior_mean = self.prior.precision.double(), self.prior.mean.double()
+        if rule == "exact":
+            self.precision = self.precision + prior_precision
+            self.shift += prior_precision * prior_mean
+        quotient = self.shift / self.precision
+        mean = torch.where(self.precision > 0, quotient, prior_mean).to(self.prior.mean.dtype)
+        if rule == "precision_weighted":
+            self.precision = self.precision + prior_precision
+        if rule == "normalised":
+            self.precision = self.precision / self.total_power
+        precision = self.precision.to(self.prior.mean.dtype)
+        posterior = DiagonalGaussian(mean, precision)
+        outside = self._outside_fraction(mean)
+        return Fused(posterior, self.num_floored, outside, self.num_capped)
+
+    def _outside_fraction(self, mean: Tensor) -> float:
+        largest = torch.maximum(self.lowest.abs(), self.highest.abs())
+        slack = ROUNDING_STEPS * torch.finfo(mean.dtype).eps * largest
+        outside = (mean < self.lowest - slack) | (mean > self.highest + slack)
+        return float(outside.double().mean())

@@ -1,0 +1,185 @@
+"""Clients never seen: against sums by hand, against Pyro, and against members of their groups."""
+
+import itertools
+
+import numpy as np
+import pyro
+import pyro.distributions as dist
+import pytest
+import torch
+from scipy import stats
+from scipy.special import log_softmax, logsumexp
+
+import bcfl
+import bcfl.methods
+from bcfl.hypotheses.history import Snapshot
+from bcfl.hypotheses.posterior import birth
+from experiments.models import linear, mlp
+
+NAMES = ("a", "b", "c", "d")
+MODEL = linear(2, 3)
+
+
+def known_run(precision=1e6):
+    """Three hypotheses with labels and models of their own."""
+    random = np.random.default_rng(5)
+    hypotheses = []
+    for index, labels in enumerate([[0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 0]]):
+        models = [
+            birth(
+                MODEL,
+                f"{index} {i}",
+                torch.from_numpy(random.normal(size=9).astype(np.float32)),
+                torch.empty(0),
+                precision,
+            )
+            for i in range(2)
+        ]
+        association = bcfl.Association(NAMES, np.array(labels), 2)
+        hypotheses.append(bcfl.Hypothesis(tuple(models), association, float(random.normal())))
+    found = bcfl.HypothesisSet.weighted(hypotheses, 1, 0.0)
+    state = bcfl.FederationState(found, (Snapshot.of(found),))
+    return bcfl.Run(MODEL, state, (), {})
+
+
+def samples(count, seed=0):
+    random = np.random.default_rng(seed)
+    return random.normal(size=(count, 2)).astype(np.float32), random.integers(3, size=count)
+
+
+def log_probabilities(posterior, inputs):
+    flat = posterior.mean(MODEL).double().numpy()
+    return log_softmax(inputs @ flat[:6].reshape(3, 2).T + flat[6:], axis=1)
+
+
+def renamed(hypotheses):
+    """Numbers of each hypothesis' clusters in the leading one, by trying both."""
+    leading = hypotheses.best.association.labels
+    orders = []
+    for hypothesis in hypotheses:
+        labels = hypothesis.association.labels
+        shared = {o: (np.array(o)[labels] == leading).sum() for o in itertools.permutations([0, 1])}
+        orders.append(max(shared, key=shared.get))
+    return orders
+
+
+@pytest.mark.parametrize("temperature", [1.0, 7.0, "mean"])
+def test_newcomers_against_all_pairs_by_hand(temperature):
+    run, (few, classes), (x, _) = known_run(), samples(5), samples(4, seed=1)
+    divisor = len(classes) if temperature == "mean" else temperature
+    pairs = []
+    for hypothesis, order in zip(run.hypotheses, renamed(run.hypotheses), strict=True):
+        for cluster, posterior in enumerate(hypothesis.clusters):
+            logs = log_probabilities(posterior, few)[np.arange(len(classes)), classes].sum()
+            weight = hypothesis.log_weight - np.log(2) + logs / divisor
+            pairs.append((weight, order[cluster], np.exp(log_probabilities(posterior, x))))
+    total = logsumexp([weight for weight, *_ in pairs])
+    association, mean = np.zeros(2), np.zeros((4, 3))
+    for weight, cluster, probabilities in pairs:
+        association[cluster] += np.exp(weight - total)
+        mean += np.exp(weight - total) * probabilities
+    found = run.predict_new(x, (few, classes), temperature=temperature)
+    np.testing.assert_allclose(found.association, association, rtol=1e-5)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-5)
+    assert 0.01 < association.min() < 0.49
+
+
+def test_newcomers_against_a_pyro_program():
+    """Pyro draws the models from our mixture, then a cluster, and weighs them by the samples."""
+    run, (few, classes) = known_run(), samples(5)
+    prior, x, y = run.to_pyro(), torch.from_numpy(few), torch.from_numpy(classes)
+
+    def program():
+        models = pyro.sample("models", prior)
+        cluster = pyro.sample("cluster", dist.Categorical(torch.ones(2)))
+        weights = models[cluster]
+        logits = x @ weights[:6].view(3, 2).T + weights[6:]
+        with pyro.plate("samples", len(y)):
+            pyro.sample("class", dist.Categorical(logits=logits), obs=y)
+
+    pyro.set_rng_seed(0)
+    importance = pyro.infer.Importance(program, num_samples=2000).run()
+    weights = importance.get_normalized_weights()
+    clusters = torch.stack([t.nodes["cluster"]["value"] for t in importance.exec_traces])
+    found = run.predict_new(few, (few, classes)).association
+    assert float(weights[clusters == 0].sum()) == pytest.approx(found[0], abs=0.04)
+
+
+def test_a_pyro_prior_scores_tuples_of_matched_models():
+    run = known_run(precision=2.0)
+    prior = run.hypotheses.to_pyro()
+    assert tuple(prior.event_shape) == (2, 9)
+    point = np.random.default_rng(2).normal(size=(2, 9))
+    logs = []
+    for hypothesis, order in zip(run.hypotheses, renamed(run.hypotheses), strict=True):
+        density = hypothesis.log_weight
+        for cluster, posterior in enumerate(hypothesis.clusters):
+            mean = posterior.mean(MODEL).numpy()
+            density += stats.norm(mean, 2**-0.5).logpdf(point[order[cluster]]).sum()
+        logs.append(density)
+    found = float(prior.log_prob(torch.from_numpy(point).float()))
+    assert found == pytest.approx(logsumexp(logs), rel=1e-5)
+    assert len({tuple(order) for order in renamed(run.hypotheses)}) == 2
+
+
+def test_hypotheses_with_other_numbers_of_clusters_are_chosen_by_name():
+    run = known_run()
+    two = run.hypotheses.hypotheses
+    wide = bcfl.Hypothesis(
+        (*two[0].clusters, two[1].clusters[0]), bcfl.Association(NAMES, np.array([0, 1, 2, 2]), 3)
+    )
+    mixed = bcfl.HypothesisSet.weighted([*two, wide], 1, 0.0)
+    with pytest.raises(ValueError, match=r"num_clusters must choose one of \[2, 3\]"):
+        mixed.to_pyro()
+    with pytest.raises(ValueError, match=r"num_clusters must be one of \[2, 3\], got 4"):
+        mixed.to_pyro(num_clusters=4)
+    point = torch.zeros(2, 9)
+    chosen = mixed.to_pyro(num_clusters=2).log_prob(point)
+    torch.testing.assert_close(chosen, run.to_pyro().log_prob(point))
+    assert tuple(mixed.to_pyro(num_clusters=3).event_shape) == (3, 9)
+
+
+def test_newcomers_join_their_group_and_are_predicted_like_its_members(digits_clients):
+    everybody = digits_clients([60] * 14)
+    members, newcomers = everybody[:10], everybody[10:]
+    settings = bcfl.methods.Settings(2, bcfl.Objective(20, 32))
+    method = bcfl.methods.build("bcfl-mh-3", settings)
+    run = bcfl.Federation(members, mlp(64, 16, 10), method, seed=1).run(10)
+
+    def scored(data, prediction):
+        return (prediction.mean.argmax(1) == data.views["test"].targets.numpy()).mean()
+
+    cluster_of, accuracies, new = {}, [], []
+    for data in members:
+        prediction = run.predict(data.client, data.views["test"].inputs)
+        cluster_of.setdefault(data.group, set()).add(int(prediction.association.argmax()))
+        accuracies.append(scored(data, prediction))
+    assert all(len(clusters) == 1 for clusters in cluster_of.values())
+    assert len(set.union(*cluster_of.values())) == 2
+    for data in newcomers:
+        few = data.views["train"].take(torch.arange(10))
+        prediction = run.predict_new(data.views["test"].inputs, (few.inputs, few.targets))
+        assert {int(prediction.association.argmax())} == cluster_of[data.group]
+        assert prediction.association.max() > 0.99
+        new.append(scored(data, prediction))
+    assert np.mean(new) > np.mean(accuracies) - 0.1
+
+
+@pytest.mark.parametrize(
+    ("adaptation", "message"),
+    [
+        ((np.ones((2, 2)), np.array([0, 3])), "one class from 0 to 2 per sample"),
+        ((np.ones((2, 2)), np.array([0])), r"got 2 samples and classes of shape \(1,\)"),
+        ((np.ones((2, 2)), np.array([0.0, 1.0])), "float64"),
+        ((np.ones((0, 2)), np.array([], dtype=int)), "at least one sample"),
+        ((np.ones((2, 5)), np.array([0, 1])), r"inputs must have shape \(samples, 2\)"),
+    ],
+)
+def test_unfit_samples_are_refused(adaptation, message):
+    with pytest.raises(ValueError, match=message):
+        known_run().predict_new(np.ones((1, 2)), adaptation)
+
+
+def test_a_temperature_of_zero_is_refused():
+    with pytest.raises(ValueError, match="temperature must be positive and finite, got 0"):
+        known_run().predict_new(np.ones((1, 2)), samples(3), temperature=0.0)

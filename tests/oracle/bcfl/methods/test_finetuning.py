@@ -1,0 +1,94 @@
+"""`-finetune`: after the last round clients train on from what serves them, in plain numpy."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import bcfl
+from bcfl.methods import Settings, build
+from tests.oracle.bcfl.methods import paper_methods as paper
+
+SIZES, ROUNDS = (20, 33, 12, 41, 9), 3
+SIZE = paper.CLASSIFIER.stop
+
+
+def network():
+    return nn.Sequential(
+        nn.Linear(paper.INPUTS, paper.HIDDEN, bias=False),
+        nn.Linear(paper.HIDDEN, paper.CLASSES, bias=False),
+    )
+
+
+@pytest.fixture
+def run(turned_clients):
+    """A run, and each client's training and test samples."""
+
+    def of(name):
+        train, test = turned_clients(SIZES), turned_clients((7,) * len(SIZES), seed=1)
+        clients = [
+            bcfl.ClientData(one.client, {**one.views, "test": other.views["train"]})
+            for one, other in zip(train, test, strict=True)
+        ]
+        objective = bcfl.Objective(paper.STEPS, 1000, paper.RATE, paper.MOMENTUM)
+        model = bcfl.Model("two-layers", network, (paper.INPUTS,), paper.CLASSES)
+        one = bcfl.Federation(
+            clients,
+            model,
+            build(name, Settings(2, objective, proximal=paper.RHO)),
+            seed=3,
+            device="cpu",
+            dtype=torch.float64,
+        )
+        views = [
+            tuple(
+                (d.views[v].inputs.numpy(), d.views[v].targets.numpy()) for v in ("train", "test")
+            )
+            for d in one.data
+        ]
+        return one.run(ROUNDS), views
+
+    return of
+
+
+def served(run):
+    clusters = run.hypotheses.best.clusters
+    return [clusters[k].mean(run.model).numpy() for k in run.hypotheses.best.association.labels]
+
+
+def assert_scored(sums, scores, labels):
+    """The sums are those of a network with these logits."""
+    chosen = paper.softmax(scores)[np.arange(len(labels)), labels]
+    assert sums.nll == pytest.approx(-np.log(chosen).sum(), abs=1e-9)
+    confusion = np.zeros((paper.CLASSES, paper.CLASSES), dtype=int)
+    np.add.at(confusion, (labels, scores.argmax(axis=1)), 1)
+    assert sums.confusion.tolist() == confusion.tolist()
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "ifca", "bcfl-g"])
+def test_clients_are_tested_on_what_they_train_last(run, name):
+    """Without terms: nothing holds a model back that never returns to the server."""
+    tuned, views = run(f"{name}-finetune")
+    plain, _ = run(name)
+    for mean, other in zip(served(tuned), served(plain), strict=True):
+        np.testing.assert_array_equal(mean, other)
+    for client, mean, (train, (inputs, labels)) in zip(
+        tuned.clients, served(tuned), views, strict=True
+    ):
+        own = paper.trained(mean, train)
+        assert_scored(tuned.records[-1].evaluations[client], paper.logits(own, inputs), labels)
+        first = [r.records[0].evaluations[client].nll for r in (tuned, plain)]
+        assert first[0] == first[1]
+        assert_scored(plain.records[-1].evaluations[client], paper.logits(mean, inputs), labels)
+
+
+def test_both_networks_of_cam_train_on(run):
+    tuned, views = run("ifca-cam-finetune")
+    for client, mean, (train, (inputs, labels)) in zip(
+        tuned.clients, served(tuned), views, strict=True
+    ):
+        g, t = mean[:SIZE], mean[SIZE:]
+        own = paper.trained(t, train, (), paper.logits(g, train[0]))
+        new = paper.trained(g, train, (), paper.logits(own, train[0]))
+        scores = paper.logits(new, inputs) + paper.logits(own, inputs)
+        assert_scored(tuned.records[-1].evaluations[client], scores, labels)

@@ -1,0 +1,212 @@
+"""Server rounds of every method with a paper equal a numpy statement of its equations."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import bcfl
+from bcfl.methods import Settings, build
+from tests.oracle.bcfl.methods import paper_methods as paper
+
+SIZES = (20, 33, 12, 41, 9)
+ROUNDS = 4
+
+
+def network():
+    return nn.Sequential(
+        nn.Linear(paper.INPUTS, paper.HIDDEN, bias=False),
+        nn.Linear(paper.HIDDEN, paper.CLASSES, bias=False),
+    )
+
+
+@pytest.fixture
+def run(turned_clients, states_of):
+    """Run a method by name: the samples of its clients, its start and its states."""
+
+    def of(name, num_clusters=3, **settings):
+        objective = bcfl.Objective(paper.STEPS, 1000, paper.RATE, paper.MOMENTUM)
+        chosen = Settings(
+            num_clusters,
+            objective,
+            proximal=paper.RHO,
+            contrast=paper.MU,
+            contrast_temperature=paper.TAU,
+            sharing=paper.LAMBDA,
+            additive_pull=paper.PULL,
+            **settings,
+        )
+        clients = turned_clients(SIZES)
+        model = bcfl.Model("two-layers", network, (paper.INPUTS,), paper.CLASSES)
+        one = bcfl.Federation(
+            clients, model, build(name, chosen), seed=3, device="cpu", dtype=torch.float64
+        )
+        data = [
+            (d.views["train"].inputs.numpy(), d.views["train"].targets.numpy()) for d in one.data
+        ]
+        start = models_of(one, one.initial_state())
+        return data, start, [(models_of(one, s), labels_of(s)) for s, _ in states_of(one, ROUNDS)]
+
+    return of
+
+
+def models_of(federation, state):
+    return [c.mean(federation.model).numpy() for c in state.hypotheses.best.clusters]
+
+
+def labels_of(state):
+    return [int(label) for label in state.hypotheses.best.association.labels]
+
+
+def assert_equal(ours, theirs):
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-11)
+
+
+def held_back(name, anchor):
+    return [paper.proximal(anchor, paper.RHO)] if "prox" in name else []
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "fedavg-plus", "fedprox-plus"])
+def test_methods_without_clusters(run, name):
+    data, models, states = run(name)
+    assert len(models) == (3 if name.endswith("plus") else 1)
+    assert len(models) == 1 or not np.allclose(models[0], models[1])
+    for ours, _ in states:
+        models = [
+            paper.weighted([paper.trained(m, d, held_back(name, m)) for d in data], SIZES)
+            for m in models
+        ]
+        assert_equal(ours, models)
+
+
+def test_local_training(run):
+    data, (start,), states = run("local")
+    models = [start] * len(data)
+    for ours, labels in states:
+        models = [paper.trained(m, d) for m, d in zip(models, data, strict=True)]
+        assert labels == list(range(len(data)))
+        assert_equal(ours, models)
+
+
+def test_centralised_training(run, monkeypatch):
+    monkeypatch.setattr(paper, "STEPS", paper.STEPS)
+    data, (model,), states = run("centralised")
+    pool = tuple(np.concatenate(parts) for parts in zip(*data, strict=True))
+    monkeypatch.setattr(paper, "STEPS", paper.STEPS * len(data))
+    for ours, labels in states:
+        model = paper.trained(model, pool)
+        assert labels == [0] * len(data)
+        assert_equal(ours, [model])
+
+
+@pytest.mark.parametrize("suffix", ["", "-con-para", "-con-rep", "-cks", "-con-cks"])
+def test_ifca(run, suffix):
+    data, models, states = run(f"ifca{suffix}")
+    counts, before = np.array(SIZES), None
+    for round, (ours, labels) in enumerate(states):
+        chosen = [int(np.argmin([paper.loss(m, d) for m in models])) for d in data]
+        shares = paper.shares_of(before, counts, 3)
+        local = [
+            paper.trained(models[k], d, paper.terms_of(suffix if round else "", models, shares, k))
+            for k, d in zip(chosen, data, strict=True)
+        ]
+        models = paper.cluster_means(models, np.array(local), counts, chosen)
+        assert labels == chosen
+        assert_equal(ours, models)
+        before = chosen
+
+
+def assert_settled(points, weights, labels):
+    """Every client is nearest to the centroid of its own cluster, where Lloyd's algorithm ends.
+
+    It may end beside the best partition, whatever the number of its starts.
+    """
+    names = sorted(set(labels))
+    inside = [np.equal(labels, k) for k in names]
+    centres = np.array([np.average(points[i], axis=0, weights=weights[i]) for i in inside])
+    distances = ((points[:, None] - centres) ** 2).sum(axis=2)
+    assert len(names) > 1
+    assert [names[k] for k in distances.argmin(axis=1)] == labels
+
+
+@pytest.mark.parametrize("suffix", ["", "-con-para", "-con-rep", "-cks", "-con-cks"])
+@pytest.mark.parametrize("name", ["fesem", "wecfl"])
+def test_kmeans_methods(run, name, suffix):
+    """Names of clusters are free, so the labels are the run's once the partition is settled."""
+    data, models, states = run(f"{name}{suffix}", 2)
+    counts, served = np.array(SIZES), None
+    weights = counts.astype(float) if name == "wecfl" else np.ones(len(counts))
+    for round, (ours, labels) in enumerate(states):
+        shares = paper.shares_of(served, counts, 2)
+        local = np.array(
+            [
+                paper.trained(
+                    models[k], d, paper.terms_of(suffix if round else "", models, shares, k)
+                )
+                for k, d in zip(served or [0] * len(data), data, strict=True)
+            ]
+        )
+        assert_settled(local, weights, labels)
+        models = paper.cluster_means(models, local, counts, labels)
+        assert_equal(ours, models)
+        served = labels
+
+
+SIZE = paper.CLASSIFIER.stop
+
+
+def own_update(update, g, own, data, terms=()):
+    """One client's networks after a round of CAM: shared, own."""
+    inputs = data[0]
+    new = paper.trained(own, data, terms, paper.logits(g, inputs))
+    against = own if update == "simultaneous" else new
+    return paper.trained(g, data, (), paper.logits(against, inputs)), new
+
+
+@pytest.mark.parametrize("update", ["simultaneous", "alternating"])
+@pytest.mark.parametrize("aggregation", ["cluster_mean", "partial"])
+def test_ifca_cam(run, update, aggregation):
+    data, start, states = run("ifca-cam", additive_update=update, additive_aggregation=aggregation)
+    counts, g, own = np.array(SIZES), start[0][:SIZE], [model[SIZE:] for model in start]
+    for round, (ours, labels) in enumerate(states):
+        if round == 0:  # a share of 0.3 of 4 rounds
+            g = paper.weighted([paper.trained(g, d) for d in data], counts)
+        else:
+            chosen = [
+                int(np.argmin([paper.loss(t, d, paper.logits(g, d[0])) for t in own])) for d in data
+            ]
+            both = [own_update(update, g, own[k], d) for k, d in zip(chosen, data, strict=True)]
+            g = paper.weighted([shared for shared, _ in both], counts)
+            means = paper.cluster_means(own, np.array([t for _, t in both]), counts, chosen)
+            shares = paper.shares_of(chosen, counts, 3)
+            if aggregation == "cluster_mean":
+                shares = np.ones(3)
+            own = [t + a * (m - t) for t, m, a in zip(own, means, shares, strict=True)]
+            assert labels == chosen
+        assert_equal(ours, [np.concatenate([g, t]) for t in own])
+
+
+@pytest.mark.parametrize("update", ["simultaneous", "alternating"])
+@pytest.mark.parametrize("name", ["fesem", "wecfl"])
+def test_kmeans_methods_with_cam(run, name, update):
+    """K-means sees the clusters' networks, which are pulled to their centroids."""
+    data, start, states = run(f"{name}-cam", 2, additive_update=update)
+    counts, g, own = np.array(SIZES), start[0][:SIZE], [model[SIZE:] for model in start]
+    weights = counts.astype(float) if name == "wecfl" else np.ones(len(counts))
+    served = [0] * len(data)
+    for round, (ours, labels) in enumerate(states):
+        if round == 0:
+            g = paper.weighted([paper.trained(g, d) for d in data], counts)
+        else:
+            both = [
+                own_update(update, g, own[k], d, [paper.proximal(own[k], paper.PULL)])
+                for k, d in zip(served, data, strict=True)
+            ]
+            local = np.array([t for _, t in both])
+            assert_settled(local, weights, labels)
+            g = paper.weighted([shared for shared, _ in both], counts)
+            own = paper.cluster_means(own, local, counts, labels)
+            served = labels
+        assert_equal(ours, [np.concatenate([g, t]) for t in own])

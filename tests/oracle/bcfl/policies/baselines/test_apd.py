@@ -1,0 +1,137 @@
+"""FedProx + APD: restored weights, sparsity and retention against numbers worked out by hand."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import bcfl
+from bcfl.architecture.decomposition import SHARED, decomposed, layers, squared_masks
+from bcfl.architecture.layout import Part
+from bcfl.executors.batches import training_batches
+from bcfl.policies.baselines.apd import DecomposedClients
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.regularizers import Consolidation, Proximal, Sparsity
+from experiments.models import linear
+
+SHARED_WEIGHT = ((1.0, -2.0), (0.5, 1.5))
+FIRST = ((0.2, -1.0), ((0.05, -0.0003), (0.0, 0.2)))
+SECOND = ((1.0, 0.0), ((-0.1, 0.0002), (0.3, 0.0)))
+RESTORED = {
+    FIRST: ((0.599834, -0.538183), (0.274917, 0.603412)),
+    SECOND: ((0.631059, -0.9998), (0.665529, 0.75)),
+}
+SIZES = (20, 33, 12)
+
+
+def flat(model, shared, masks, adaptive):
+    """Parameters of the one layer; the masks scale the inputs of the transposed example."""
+    parameters = torch.zeros(model.layout.num_parameters, dtype=torch.float64)
+    (layer,) = layers(model)
+    parts = ((layer.shared, shared), (layer.mask, masks), (layer.adaptive, adaptive))
+    for slot, values in parts:
+        parameters[slot.start : slot.stop] = torch.tensor(values, dtype=torch.float64).reshape(-1)
+    return parameters
+
+
+def transposed(rows):
+    return tuple(zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize("step", [FIRST, SECOND])
+def test_restored_weights(step):
+    """The example has one mask for each column; here outputs are rows."""
+    model = decomposed(linear(2, 2, bias=False))
+    masks, adaptive = step
+    parameters = flat(model, transposed(SHARED_WEIGHT), masks, transposed(adaptive))
+    module = model.module().double()
+    nn.utils.vector_to_parameters(parameters, module.parameters())
+    weight = module(torch.eye(2, dtype=torch.float64)).detach()
+    np.testing.assert_allclose(weight, RESTORED[step], atol=1e-6)
+
+
+def test_retention_of_an_earlier_step():
+    """After shared += (.1 0 / 0 -.2), the earlier weights move by mask x change."""
+    model = decomposed(linear(2, 2, bias=False))
+    masks, adaptive = FIRST
+    before = flat(model, transposed(SHARED_WEIGHT), masks, transposed(adaptive))
+    now = flat(model, ((1.1, 0.5), (-2.0, 1.3)), SECOND[0], transposed(SECOND[1]))
+    chosen = model.chosen(Part(SHARED))
+    live = now[chosen].requires_grad_()
+    term = Consolidation(100.0, Part(SHARED))
+    squares = squared_masks(model, before)
+    assert not squares[~chosen].any()
+    loss = term.weight * term.penalty(live, live, (before[chosen], squares[chosen]))
+    loss.backward()
+    sigmoid = 1 / (1 + np.exp([-0.2, 1.0]))
+    moved = np.array([[0.1, 0.0], [0.0, -0.2]]) * sigmoid[:, None]
+    assert loss.item() == pytest.approx(50 * (moved**2).sum(), rel=1e-12)
+    np.testing.assert_allclose(live.grad.reshape(2, 2), 100 * moved * sigmoid[:, None], atol=1e-12)
+
+
+def test_sparsity_sums_absolute_values():
+    term = Sparsity(4e-4)
+    values = torch.tensor([0.05, -0.0003, 0.0, 0.2, -0.1, 0.0002, 0.3, 0.0])
+    loss = term.weight * term.penalty(values, values, ())
+    assert loss.item() == pytest.approx(4e-4 * 0.6505, rel=1e-5)
+
+
+def split(model, vector):
+    """Shared weight, mask, adaptive weight and offsets of the one layer."""
+    (layer,) = layers(model)
+    names = {slot.name: slot for slot in model.layout.parameters}
+    slots = (layer.shared, layer.mask, layer.adaptive, names[f"{layer.name}.bias"])
+    return [vector.numpy()[s.start : s.stop].reshape(s.shape).copy() for s in slots]
+
+
+def test_rounds_against_numpy(turned_clients, states_of, softmax):
+    """Masks, adaptive weights and offsets stay with their clients; the rest is averaged."""
+    pull, sparse, rate = 0.3, 0.01, 0.1
+    terms = (Proximal(pull, Part(SHARED)), Sparsity(sparse))
+    objective = Objective(4, 10, rate, 0.0, terms=terms)
+    clients = turned_clients(SIZES)
+    one = bcfl.Federation(
+        clients,
+        linear(4, 3),
+        bcfl.Method(
+            DecomposedClients(objective),
+            common_start=True,
+            architecture=decomposed,
+        ),
+        seed=5,
+        device="cpu",
+        dtype=torch.float64,
+    )
+    model = one.model
+    start = split(model, one.initial_state().hypotheses.best.clusters[0].mean(model))
+    data, shared = softmax.arrays(clients), start[0]
+    own = {client: start[1:] for client in data}
+    for round, (state, _) in enumerate(states_of(one, 3)):
+        updates = []
+        for client, (inputs, labels) in data.items():
+            weight, (mask, adaptive, offset) = shared, own[client]
+            for batch in training_batches(len(labels), 10, 4, 5, round, client).numpy():
+                gate = 1 / (1 + np.exp(-mask))
+                whole = np.column_stack([weight * gate + adaptive, offset])
+                excess = softmax.probabilities(whole, inputs[batch])
+                excess[np.arange(len(batch)), labels[batch]] -= 1
+                slope = excess.T @ inputs[batch] / len(batch)
+                by_weight = slope[:, :-1]
+                steps = (
+                    by_weight * gate + pull * (weight - shared),
+                    (by_weight * weight).sum(axis=1, keepdims=True) * gate * (1 - gate),
+                    by_weight + sparse * np.sign(adaptive),
+                    slope[:, -1],
+                )
+                weight, mask, adaptive, offset = (
+                    value - rate * step
+                    for value, step in zip((weight, mask, adaptive, offset), steps, strict=True)
+                )
+            own[client] = [mask, adaptive, offset]
+            updates.append((len(labels), weight))
+        shared = sum(n * w for n, w in updates) / sum(n for n, _ in updates)
+        best = state.hypotheses.best
+        for client, parts in own.items():
+            ours = split(model, best.clusters[best.association.label(client)].mean(model))
+            for mine, theirs in zip(ours, (shared, *parts), strict=True):
+                np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-11)

@@ -1,0 +1,99 @@
+"""Two rounds by hand, as labelled arrays and as a file."""
+
+import builtins
+
+import numpy as np
+import pytest
+import xarray
+
+from bcfl import Association, Federation, Objective
+from bcfl.analysis.export import to_xarray
+from bcfl.hypotheses.history import Snapshot
+from bcfl.methods import Settings, build
+
+NAMES = ("a", "b", "c")
+
+
+def snapshot(round, *rows):
+    """A snapshot of (weight, labels) rows."""
+    associations = tuple(Association(NAMES, np.array(labels), 2) for _, labels in rows)
+    weights = np.log([weight for weight, _ in rows])
+    return Snapshot(round, weights, associations, ((0,),) * len(rows), -0.5 * round)
+
+
+@pytest.fixture
+def history():
+    """Round 2 names its clusters the other way round, and its second hypothesis the first way."""
+    return (snapshot(1, (1.0, (0, 0, 1))), snapshot(2, (0.75, (1, 1, 0)), (0.25, (0, 1, 1))))
+
+
+def test_weights_and_labels(history):
+    found = to_xarray(history)
+    assert found.sizes == {
+        "round": 2,
+        "hypothesis": 2,
+        "client": 3,
+        "cluster": 2,
+        "other_client": 3,
+    }
+    np.testing.assert_allclose(found.hypothesis_weight, [[1, np.nan], [0.75, 0.25]])
+    assert found.label.sel(round=1, hypothesis=0).values.tolist() == [0, 0, 1]
+    assert found.label.sel(round=1, hypothesis=1).values.tolist() == [-1, -1, -1]
+    assert found.label.sel(round=2, hypothesis=0).values.tolist() == [0, 0, 1]
+    assert found.log_captured_mass.values.tolist() == [-0.5, -1.0]
+    assert "group" not in found.coords
+
+
+def test_clusters_keep_their_names_over_rounds_and_hypotheses(history):
+    found = to_xarray(history)
+    np.testing.assert_allclose(found.association.sel(client="a"), [[1, 0], [1, 0]])
+    np.testing.assert_allclose(found.association.sel(client="c"), [[0, 1], [0, 1]])
+    np.testing.assert_allclose(found.association.sel(client="b", round=2), [0.75, 0.25])
+
+
+def test_co_association_needs_no_names(history):
+    found = to_xarray(history).co_association.sel(round=2)
+    np.testing.assert_allclose(found, [[1, 0.75, 0], [0.75, 1, 0.25], [0, 0.25, 1]])
+    small = to_xarray(history, co_association=False)
+    assert "co_association" not in small
+    assert "other_client" not in small.dims
+
+
+def test_clients_never_seen_and_groups(history):
+    early = snapshot(1, (1.0, (0, -1, 1)))
+    found = to_xarray((early, history[1]), {"a": 3, "b": None, "c": 4})
+    assert found.group.sel(client="b") == -1
+    assert found.group.sel(client="c") == 4
+    assert found.association.sel(round=1, client="b").values.tolist() == [0, 0]
+    assert found.co_association.sel(round=1).values.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def test_a_run_in_a_file(linear, clients, tmp_path):
+    settings = Settings(2, Objective(3, 4), temperature=4.0)
+    run = Federation(clients, linear, build("bcfl-mh-3", settings)).run(3)
+    path = tmp_path / "run.nc"
+    run.to_netcdf(path)
+    with xarray.open_dataset(path, engine="scipy") as found:
+        assert found.identical(run.to_xarray())
+        assert found.client.values.tolist() == list(run.clients)
+        np.testing.assert_allclose(found.association.sum("cluster"), 1)
+        np.testing.assert_allclose(found.hypothesis_weight.sum("hypothesis"), 1)
+        pair = {"client": "c0", "other_client": "c2"}
+        edge = run.association_graph().get_edge_data("c0", "c2", {"probability": 0.0})
+        assert float(found.co_association.sel(pair).mean()) == pytest.approx(edge["probability"])
+        assert found.label.attrs["long_name"].startswith("cluster of a client")
+
+
+def test_what_is_missing_is_named(history, monkeypatch):
+    with pytest.raises(ValueError, match="history must hold at least one round"):
+        to_xarray(())
+    original = builtins.__import__
+
+    def without(name, *others):
+        if name == "xarray":
+            raise ModuleNotFoundError(name)
+        return original(name, *others)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'bcfl\[export\]'"):
+        to_xarray(history)

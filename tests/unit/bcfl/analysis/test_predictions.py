@@ -1,0 +1,167 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import expit, softmax
+from scipy.stats import entropy
+from torch import nn
+
+from bcfl import Federation, Model, Objective, PredictionRule
+from bcfl.methods import Settings, build
+from bcfl.rounds.evaluation import served_mixture
+
+X = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
+NAMES = ("plug-in", "monte-carlo", "linearised")
+
+
+@pytest.fixture
+def run(linear, clients):
+    settings = Settings(2, Objective(3, 4), temperature=4.0)
+    return Federation(clients, linear, build("bcfl-mh-3", settings)).run(2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entropy_is_split_in_three(run, name):
+    prediction = run.predict("c1", X, name)
+    np.testing.assert_allclose(prediction.mean.sum(axis=1), 1)
+    np.testing.assert_allclose(prediction.entropy, entropy(prediction.mean, axis=1))
+    parts = (
+        prediction.data_uncertainty,
+        prediction.model_uncertainty,
+        prediction.association_uncertainty,
+    )
+    assert all((part >= 0).all() for part in parts)
+    np.testing.assert_allclose(prediction.entropy, sum(parts), rtol=1e-9)
+    if name == "plug-in":
+        np.testing.assert_allclose(prediction.model_uncertainty, 0, atol=1e-12)
+    else:
+        assert prediction.model_uncertainty.min() > 1e-4
+
+
+def test_plug_in_is_the_default_and_predictions_repeat(run):
+    np.testing.assert_array_equal(run.predict("c1", X).mean, run.predict("c1", X, "plug-in").mean)
+    for name in NAMES:
+        again = run.predict("c1", X, PredictionRule(name))
+        np.testing.assert_array_equal(run.predict("c1", X, name).mean, again.mean)
+
+
+def expected_by_quadrature(run, linear, client, prior_precision, temperature):
+    """Class 1 under Gaussian logits of a linear network, by Gauss-Hermite quadrature."""
+    points, weights = hermegauss(80)
+    wanted = np.zeros(len(X))
+    inputs = np.concatenate([X, np.ones((len(X), 1))], axis=1)
+    for posterior, share in served_mixture(run.hypotheses, client).items():
+        block = posterior.blocks[0]
+        mean = block.gaussian.mean.double().numpy()
+        precision = (block.gaussian.precision - block.base.precision).double().numpy()
+        variance = 1 / (precision + prior_precision)
+        difference = np.concatenate([mean[3:6] - mean[:3], [mean[7] - mean[6]]])
+        spread = np.concatenate([variance[3:6] + variance[:3], [variance[7] + variance[6]]])
+        centre, deviation = inputs @ difference, np.sqrt(inputs**2 @ spread)
+        logits = centre[:, None] + deviation[:, None] * points
+        wanted += share * (expit(logits / temperature) @ weights) / weights.sum()
+    return wanted
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+@pytest.mark.parametrize(("prior_precision", "temperature"), [(1.0, 1.0), (20.0, 1.5)])
+def test_draws_agree_with_quadrature(run, linear, name, prior_precision, temperature):
+    rule = PredictionRule(name, prior_precision, temperature, num_draws=4000)
+    found = run.predict("c1", X, rule).mean[:, 1]
+    wanted = expected_by_quadrature(run, linear, "c1", prior_precision, temperature)
+    np.testing.assert_allclose(found, wanted, atol=0.02)
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_a_posterior_that_is_certain_predicts_as_its_mean(run, name):
+    certain = run.predict("c1", X, PredictionRule(name, prior_precision=1e12))
+    np.testing.assert_allclose(certain.mean, run.predict("c1", X).mean, atol=1e-5)
+    np.testing.assert_allclose(certain.model_uncertainty, 0, atol=1e-8)
+
+
+def test_temperature_divides_the_logits_of_each_model(run, linear):
+    wanted = np.zeros((7, 2))
+    for posterior, weight in served_mixture(run.hypotheses, "c1").items():
+        mean = posterior.mean(linear).double().numpy()
+        logits = X @ mean[:6].reshape(2, 3).T + mean[6:]
+        wanted += weight * softmax(logits / 3, axis=1)
+    found = run.predict("c1", X, PredictionRule(temperature=3.0)).mean
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_association_is_that_of_the_run(run):
+    for row, client in enumerate(run.clients):
+        found = run.predict(client, X).association
+        np.testing.assert_allclose(found, run.association_probabilities()[row], atol=1e-12)
+
+
+def test_each_posterior_has_its_own_running_statistics(batch_norm, clients):
+    settings = Settings(2, Objective(3, 4), temperature=4.0)
+    run = Federation(clients, batch_norm, build("bcfl-c-3", settings)).run(2)
+    mixture = served_mixture(run.hypotheses, "c1")
+    assert len({tuple(p.buffers(batch_norm).tolist()) for p in mixture}) == len(mixture) > 1
+    wanted = torch.zeros(7, 2, dtype=torch.float64)
+    for posterior, weight in mixture.items():
+        module = batch_norm.module().eval()
+        torch.nn.utils.vector_to_parameters(posterior.mean(batch_norm), module.parameters())
+        statistics = posterior.buffers(batch_norm)
+        module[1].running_mean.copy_(statistics[:4])
+        module[1].running_var.copy_(statistics[4:])
+        wanted += weight * module(torch.from_numpy(X)).double().softmax(1).detach()
+    np.testing.assert_allclose(run.predict("c1", X).mean, wanted, rtol=1e-5)
+
+
+def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
+    settings = Settings(2, Objective(3, 4), prior_precision=3.0)
+    run = Federation(clients, shared_body, build("bcfl-g", settings)).run(1)
+    posterior = run.hypotheses.best.clusters[0]
+    rule = PredictionRule("monte-carlo", prior_precision=50.0)
+    component = rule.untempered(shared_body, posterior)
+    precision = component.posterior.covariance.precision
+    wanted = posterior.precision(shared_body) - 3.0 + 50.0
+    torch.testing.assert_close(precision, wanted)
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_methods_without_curvature_have_no_posterior_to_draw_from(linear, clients, name):
+    run = Federation(clients, linear, build("wecfl", Settings(2, Objective(2, 4)))).run(1)
+    with pytest.raises(ValueError, match=f"predictive '{name}' needs curvature"):
+        run.predict("c0", X, name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"predictive": "softmax"}, "predictive must be one of plug-in, .*, got 'softmax'"),
+        ({"prior_precision": 0.0}, "prior_precision must be positive and finite, got 0"),
+        ({"temperature": float("inf")}, "temperature must be positive and finite, got inf"),
+        ({"num_draws": 0}, "num_draws must be at least 1, got 0"),
+    ],
+)
+def test_rules_refuse_what_means_nothing(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        replace(PredictionRule(), **arguments)
+
+
+def test_nothing_is_rounded_to_tf32(clients, monkeypatch):
+    """Torch lets a GPU round the factors of convolutions unless it is told not to."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    seen = set()
+
+    class Watching(nn.Module):
+        def forward(self, inputs):
+            seen.add(torch.backends.cudnn.allow_tf32)
+            return inputs
+
+    model = Model("watched", lambda: nn.Sequential(Watching(), nn.Linear(3, 2)), (3,), 2)
+    held_out = Settings(2, Objective(2, 4), calibration=0.3)
+    run = Federation(clients, model, build("bcfl-g", held_out), device="cpu").run(1)
+    seen.clear()
+    inputs = np.zeros((2, 3), dtype=np.float32)
+    run.predict("c0", inputs, "monte-carlo")
+    run.predict_new(inputs, (inputs, np.array([0, 1])))
+    run.tuned(run.data, "plug-in")
+    assert seen == {False}
+    assert torch.backends.cudnn.allow_tf32

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from scipy.stats import entropy
+
+from bcfl import Federation, Objective
+from bcfl.methods import Settings, build
+from bcfl.policies import SingleCluster
+from bcfl.rounds.evaluation import served_mixture
+
+
+@pytest.fixture
+def run(linear, clients):
+    settings = Settings(2, Objective(3, 4), temperature=4.0)
+    return Federation(clients, linear, build("bcfl-mh-3", settings)).run(2)
+
+
+def test_every_object_says_what_it_is_in_one_line(run, linear, clients):
+    federation = Federation(clients, linear, SingleCluster(Objective()))
+    hypothesis = run.hypotheses.best
+    for value in (
+        federation,
+        run,
+        run.hypotheses,
+        hypothesis,
+        hypothesis.association,
+        hypothesis.clusters[0],
+        hypothesis.clusters[0].blocks[0],
+        hypothesis.clusters[0].blocks[0].gaussian,
+        run.predict("c0", np.zeros((2, 3))),
+        linear,
+        clients[0],
+        run.state,
+        run.state.history[-1],
+        run.records[-1],
+    ):
+        assert "\n" not in repr(value)
+        assert len(repr(value)) < 200
+        assert type(value).__name__ in repr(value)
+    assert repr(run).startswith("Run(2 rounds, HypothesisSet(3 hypotheses, effective ")
+    assert repr(federation).startswith("Federation(4 clients, Model(linear: (3,) -> 2")
+
+
+def test_probabilities_and_entropies_are_over_the_hypotheses(run):
+    p = run.association_probabilities()
+    assert p.shape == (4, 2)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(run.association_entropy(), entropy(p, axis=1), atol=1e-12)
+    assert run.clients == ("c0", "c1", "c2", "c3")
+
+
+def test_nothing_is_known_of_a_client_never_seen(linear, clients):
+    settings = Settings(2, Objective(3, 4))
+    run = Federation(clients, linear, build("bcfl-g", settings), participation=0.25).run(1)
+    unseen = run.association_probabilities().sum(axis=1) == 0
+    assert unseen.sum() == 3
+    assert run.association_entropy()[unseen].tolist() == pytest.approx([np.log(2)] * 3)
+    assert run.association_entropy()[~unseen].tolist() == [0.0]
+
+
+def test_a_prediction_splits_its_entropy(run):
+    x = np.random.default_rng(0).normal(size=(7, 3))
+    prediction = run.predict("c1", x)
+    np.testing.assert_allclose(prediction.mean.sum(axis=1), 1)
+    np.testing.assert_allclose(prediction.entropy, entropy(prediction.mean, axis=1))
+    np.testing.assert_allclose(
+        prediction.entropy, prediction.data_uncertainty + prediction.association_uncertainty
+    )
+    assert (prediction.association_uncertainty >= -1e-12).all()
+    assert prediction.association_uncertainty.max() > 0
+
+
+def test_a_prediction_is_that_of_the_served_mixture(run, linear):
+    x = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
+    wanted = np.zeros((7, 2))
+    for posterior, weight in served_mixture(run.hypotheses, "c1").items():
+        mean = posterior.mean(linear).double().numpy()
+        logits = x @ mean[:6].reshape(2, 3).T + mean[6:]
+        odds = np.exp(logits - logits.max(1, keepdims=True))
+        wanted += weight * odds / odds.sum(1, keepdims=True)
+    np.testing.assert_allclose(run.predict("c1", x).mean, wanted, rtol=1e-5)
+
+
+def test_one_model_has_no_association_uncertainty(linear, clients):
+    run = Federation(clients, linear, SingleCluster(Objective(2, 4))).run(1)
+    prediction = run.predict("c0", np.ones((3, 3)))
+    np.testing.assert_allclose(prediction.association_uncertainty, 0, atol=1e-12)
+    np.testing.assert_allclose(prediction.entropy, prediction.data_uncertainty)
+
+
+def test_predictions_refuse_strangers(run):
+    with pytest.raises(ValueError, match=r"client must be one of .*'c0'.*, got 'x'"):
+        run.predict("x", np.ones((1, 3)))
+
+
+def test_predictions_refuse_inputs_that_do_not_fit(run):
+    with pytest.raises(ValueError, match=r"inputs must have shape \(samples, 3\), got \(3,\)"):
+        run.predict("c0", np.ones(3))
+
+
+def test_regressions_have_no_class_probabilities(regression):
+    from bcfl import ClientData
+
+    data = ClientData.from_arrays("a", (np.ones((4, 3)), np.ones((4, 1))))
+    run = Federation([data], regression, SingleCluster(Objective(1, 4))).run(1)
+    with pytest.raises(ValueError, match="predict needs a classifier"):
+        run.predict("a", np.ones((1, 3)))

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+import torch
+
+from bcfl.data.clients import ClientData, View, sorted_clients
+
+
+def test_arrays_become_views_and_keep_their_floating_precision():
+    data = ClientData.from_arrays("a", ([[1, 2], [3, 4]], [0, 1]), (np.ones((1, 2)), [1]), 3)
+    assert data.views["train"].inputs.dtype == torch.float32
+    assert data.views["train"].targets.dtype == torch.int64
+    assert data.views["test"].inputs.dtype == torch.float64
+    assert data.num_samples == {"train": 2, "test": 1}
+    assert repr(data) == "ClientData(a: train 2, test 1, group 3)"
+
+
+def test_regression_targets_stay_numbers():
+    data = ClientData.from_arrays("a", (np.ones((2, 3)), np.ones((2, 1), dtype=np.float32)))
+    assert data.views["train"].targets.dtype == torch.float32
+    assert set(data.views) == {"train"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "message"),
+    [
+        (np.ones((3, 2)), [0, 1], "3 inputs and 2 targets"),
+        (np.zeros((0, 2)), np.zeros(0, dtype=int), "client 'a' has no training samples"),
+        ([[1.0, np.nan]], [0], "inputs must be finite, got NaN or inf"),
+        ([[1.0, np.inf]], [0], "inputs must be finite"),
+    ],
+)
+def test_bad_arrays_are_refused(inputs, targets, message):
+    with pytest.raises(ValueError, match=message):
+        ClientData.from_arrays("a", (inputs, targets))
+
+
+def test_integer_inputs_are_no_view():
+    with pytest.raises(TypeError, match=r"floating point, got torch\.int64"):
+        View(torch.ones(2, 3, dtype=torch.int64), torch.zeros(2))
+
+
+def test_a_client_needs_a_training_view():
+    with pytest.raises(ValueError, match="no training samples"):
+        ClientData("a", {"test": View(torch.ones(1, 2), torch.zeros(1))})
+
+
+def test_an_empty_test_view_is_allowed():
+    data = ClientData.from_arrays("a", (np.ones((1, 2)), [0]), (np.zeros((0, 2)), []))
+    assert data.num_samples == {"train": 1, "test": 0}
+
+
+def test_taking_samples_keeps_their_order():
+    view = View(torch.arange(6.0).reshape(3, 2), torch.tensor([5, 6, 7]))
+    taken = view.take(torch.tensor([2, 0]))
+    assert taken.targets.tolist() == [7, 5]
+    assert taken.inputs[:, 0].tolist() == [4.0, 0.0]
+
+
+def test_clients_are_sorted_by_name(make_client):
+    names = [c.client for c in sorted_clients(make_client(n, 2) for n in ("b", "a10", "a9"))]
+    assert names == ["a10", "a9", "b"]
+
+
+def test_no_client_and_equal_names_are_refused(make_client):
+    with pytest.raises(ValueError, match="at least one client, got none"):
+        sorted_clients([])
+    with pytest.raises(ValueError, match=r"must be distinct, got more than one of \['b'\]"):
+        sorted_clients([make_client("b", 2), make_client("a", 2), make_client("b", 3)])

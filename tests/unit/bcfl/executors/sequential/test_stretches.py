@@ -1,0 +1,27 @@
+import pytest
+import torch
+
+from bcfl.executors.sequential.flat_module import Stretches
+
+MASKS = [
+    [True, True, False, True],
+    [False, True, True, False, False, True],
+    [True] * 3,
+    [False] * 3,
+]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_entries_are_those_of_the_mask(mask):
+    chosen, vector = torch.tensor(mask), torch.arange(1.0, len(mask) + 1)
+    parts = Stretches.of(chosen)
+    assert torch.equal(parts.take(vector), vector[chosen])
+    added, values = vector.clone(), 10.0 * vector[chosen]
+    parts.add(added, values)
+    assert torch.equal(added, torch.where(chosen, 11 * vector, vector))
+    parts.fill(vector, -1.0)
+    assert torch.equal(vector == -1, chosen)
+
+
+def test_there_are_as_few_as_can_be():
+    assert Stretches.of(torch.tensor(MASKS[1])).slices == (slice(1, 3), slice(5, 6))

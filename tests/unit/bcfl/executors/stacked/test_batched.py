@@ -1,0 +1,242 @@
+"""What is done side by side, what is left to the loop, and which executor `auto` is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bcfl import ClientData, Model, Objective
+from bcfl.executors import BatchedExecutor, Choice, LoopExecutor
+from bcfl.executors.stacked.batched import network_of
+from bcfl.executors.stacked.dense import DenseNetwork
+from bcfl.executors.stacked.descent import Problems, Sgd, descend
+from bcfl.executors.stacked.grouped import GroupedNetwork
+from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.hypotheses.posterior import birth
+from bcfl.protocol.answers import ClientInfo, Failure
+from bcfl.protocol.regularizers import Proximal
+from bcfl.protocol.requests import Describe, Score, Train
+from experiments.models import fashion_cnn
+
+CPU = torch.device("cpu")
+
+
+def of_layers(*layers, shape=(3,)):
+    return Model("made-up", lambda: nn.Sequential(*layers), shape, 2)
+
+
+def frozen():
+    module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    module[0].requires_grad_(False)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (of_layers(nn.Flatten(), nn.Linear(9, 2), shape=(1, 3, 3)), DenseNetwork),
+        (of_layers(nn.Sequential(nn.Linear(3, 4), nn.Sigmoid()), nn.Linear(4, 2)), DenseNetwork),
+        (of_layers(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2)), GroupedNetwork),
+        (
+            of_layers(
+                nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2, 2), shape=(1, 3, 3)
+            ),
+            GroupedNetwork,
+        ),
+        (of_layers(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), GroupedNetwork),
+        (of_layers(nn.BatchNorm2d(1), nn.Flatten(), shape=(1, 1, 2)), GroupedNetwork),
+        (of_layers(nn.BatchNorm1d(3, momentum=None), nn.Linear(3, 2)), type(None)),
+        (of_layers(nn.BatchNorm1d(3, track_running_stats=False), nn.Linear(3, 2)), type(None)),
+        (of_layers(nn.BatchNorm1d(3, affine=False), nn.Linear(3, 2)), type(None)),
+        (of_layers(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2)), type(None)),
+        (of_layers(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 2)), type(None)),
+        (of_layers(nn.Linear(3, 2), shape=(3, 3)), type(None)),
+        (of_layers(*[nn.Linear(3, 3)] * 2), type(None)),
+        (Model("frozen", frozen, (3,), 2), type(None)),
+    ],
+)
+def test_which_networks_are_known(model, kind):
+    assert type(network_of(model)) is kind
+
+
+@dataclass(frozen=True)
+class Wider(Objective):
+    """An objective with something that nobody has heard of yet."""
+
+    news: int = 0
+
+
+def test_what_nobody_has_taught_it_is_left_to_the_loop(linear, clients, newborn):
+    executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
+    start = newborn(linear).key
+    assert executor.supports(Train("c0", start, Wider(2, 4)))
+    assert not executor.supports(Train("c0", start, Wider(2, 4, news=1)))
+    assert not executor.supports(Train("c0", start, Objective(2, 4, curvature="mc_ggn")))
+    fitted = Objective(2, 4, curvature="ggn", posterior="laplace-full")
+    assert not executor.supports(Train("c0", start, fitted))
+
+
+def test_what_is_left_to_the_loop(linear, clients, newborn):
+    executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
+    start = newborn(linear)
+    plain, terms = Objective(2, 4), Objective(2, 4, terms=(Proximal(),))
+    phases = Objective(2, 4, phases=(("model",),))
+    left = [
+        Describe("c0"),
+        Train("x", start.key, plain),
+        Train("c0", start.key, terms, ((),)),
+        Train("c0", start.key, phases),
+        Score("c0", (start.key, start.key), "support"),
+        Score("c0", (start.key,), view="nowhere"),
+    ]
+    assert not any(executor.supports(request) for request in left)
+    assert executor.supports(Train("c0", start.key, plain))
+    loop = LoopExecutor.on(clients, linear, 0, CPU, torch.float32)
+    models = {start.key: start}
+    wanted, found = loop.answer(left, models, 0), executor.answer(left, models, 0)
+    assert found[left[0]] == wanted[left[0]] == ClientInfo({"train": 8, "test": 4}, (3,))
+    assert isinstance(found[left[1]], Failure)
+    assert isinstance(found[left[5]], Failure)
+    assert torch.equal(found[left[2]].mean, wanted[left[2]].mean)
+    assert torch.equal(found[left[3]].mean, wanted[left[3]].mean)
+
+
+def test_a_model_that_is_not_known_is_left_to_the_loop(clients, newborn):
+    averaging = of_layers(nn.BatchNorm1d(3, momentum=None), nn.Linear(3, 2))
+    executor = BatchedExecutor.on(clients, averaging, 0, CPU, torch.float32)
+    start = newborn(averaging)
+    request = Train("c1", start.key, Objective(2, 4))
+    assert not executor.supports(request)
+    found = executor.answer([request], {start.key: start}, 0)[request]
+    wanted = executor.loop.answer([request], {start.key: start}, 0)[request]
+    assert torch.equal(found.buffers, wanted.buffers)
+
+
+@pytest.mark.parametrize("norm", ["batch", "group", "none"])
+@pytest.mark.parametrize(
+    ("dtype", "rate", "within"), [(torch.float64, 0.01, 1e-10), (torch.float32, 0.001, 1e-5)]
+)
+def test_a_round_of_the_network_of_the_papers(norm, dtype, rate, within):
+    """Clients of one sample, of less than a batch, of a batch and a bit, of two.
+
+    In float32 steps are small: where rounding tips a maximum over pixels, as it does on other draws
+    of these images, more than the last digits change.
+    """
+    model, random = fashion_cnn(norm=norm), np.random.default_rng(8)
+    clients = [
+        ClientData.from_arrays(
+            f"c{count}", (random.normal(size=(count, 1, 28, 28)), random.integers(0, 10, count))
+        )
+        for count in (1, 7, 33, 64)
+    ]
+    executor = BatchedExecutor.on(clients, model, 0, CPU, dtype)
+    starts = [
+        birth(model, f"k{seed}", mean.to(dtype), (buffers + 0.1 * seed).to(dtype), 1.0)
+        for seed, (mean, buffers) in ((seed, model.initial(seed)) for seed in range(2))
+    ]
+    models = {start.key: start for start in starts}
+    objective = Objective(3, 32, rate, curvature="ggn", curvature_samples=4)
+    trains = [Train(data.client, key, objective) for data in clients for key in models]
+    scores = [Score(data.client, tuple(models)) for data in clients]
+    assert all(executor.supports(request) for request in (*trains, *scores))
+    found = executor.answer([*trains, *scores], models, 3)
+    wanted = executor.loop.answer([*trains, *scores], models, 3)
+    for request in trains:
+        one, other = wanted[request], found[request]
+        for name in ("mean", "buffers", "curvature"):
+            left, right = getattr(one, name), getattr(other, name)
+            assert (left - right).norm() <= within * left.norm(), name
+    for request in scores:
+        for key in models:
+            assert found[request][key].total == pytest.approx(wanted[request][key].total, 1e-5)
+
+
+def problems_of(model, counts, steps=3):
+    """Trainings from distinct networks on samples of their own, all of a batch."""
+    random = torch.Generator().manual_seed(1)
+    total, batch = sum(counts), min(counts)
+    samples = Samples(
+        torch.randn(total, *model.input_shape, generator=random),
+        torch.randint(0, model.num_outputs, (total,), generator=random),
+        {},
+        {},
+    )
+    starts = [model.initial(seed) for seed in range(len(counts))]
+    return Problems(
+        network_of(model),
+        model,
+        samples,
+        torch.stack([mean for mean, _ in starts]),
+        torch.stack([buffers for _, buffers in starts]),
+        torch.ones(len(counts), model.layout.num_parameters),
+        torch.randint(0, total, (steps, len(counts), batch), generator=random),
+        torch.full((len(counts), batch), 1 / batch),
+    )
+
+
+def test_steps_work_in_place_and_can_be_gone_again(batch_norm):
+    problems, objective = problems_of(batch_norm, (5, 6, 5)), Objective(3, 5, 0.1, 0.9, 0.01)
+    sgd = Sgd.of(problems, objective)
+    held = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
+    places = [tensor.data_ptr() for tensor in held]
+    for rows in problems.rows.flip(0):
+        sgd.step(rows)
+    sgd.restart()
+    for rows in problems.rows:
+        sgd.step(rows)
+    assert [tensor.data_ptr() for tensor in held] == places
+    parameters, buffers = descend(problems, objective)
+    assert torch.equal(sgd.parameters, parameters)
+    assert torch.equal(sgd.buffers, buffers)
+    assert not torch.equal(parameters, problems.parameters)
+    assert not torch.equal(buffers, problems.buffers)
+
+
+def test_data_are_kept_once(linear, clients):
+    executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
+    all_inputs = executor.samples["train"].inputs
+    own = executor.loop.clients["c2"].views["train"].inputs
+    assert own.untyped_storage().data_ptr() == all_inputs.untyped_storage().data_ptr()
+    assert torch.equal(own, clients[2].views["train"].inputs)
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 31, 32, 33, 100, 1000, 2048])
+def test_padding_is_little_and_depends_on_the_count_alone(count):
+    length = padded_length(count)
+    assert count <= length <= max(count * 1.25, count + 7)
+    rows = padded(torch.arange(count), length)
+    assert rows[:count].tolist() == list(range(count))
+    assert not rows[count:].any()
+
+
+def test_lengths_are_few():
+    assert len({padded_length(count) for count in range(1, 2049)}) <= 30
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "name"),
+    [
+        (of_layers(nn.Linear(3, 2)), "cpu", "batched"),
+        (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cpu", "loop"),
+        (of_layers(nn.Conv2d(1, 2, 3), nn.Flatten(), shape=(1, 3, 3)), "cuda", "graph"),
+        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cpu", "loop"),
+        (of_layers(nn.BatchNorm1d(3), nn.Linear(3, 2)), "cuda", "graph"),
+        (of_layers(nn.LayerNorm(3), nn.Linear(3, 2)), "cuda", "loop"),
+    ],
+)
+def test_auto_depends_on_model_and_device(model, device, name):
+    assert Choice().resolved(model, torch.device(device))[0] == name
+
+
+def test_an_executor_that_is_asked_for_is_taken(linear, clients):
+    for name, kind in (("loop", LoopExecutor), ("batched", BatchedExecutor)):
+        assert isinstance(Choice(name).build(clients, linear, 0, CPU, torch.float32), kind)
+
+
+def test_bad_choices_say_what_is_allowed():
+    with pytest.raises(ValueError, match=r"executor must be one of auto, loop, .*'fast'"):
+        Choice("fast")
+    with pytest.raises(ValueError, match="memory must be a whole number of bytes"):
+        Choice("batched", 0)

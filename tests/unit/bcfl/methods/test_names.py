@@ -1,0 +1,170 @@
+"""Suffixes of names: what they bring, in any order, and which do not go together."""
+
+import itertools
+
+import pytest
+
+from bcfl.architecture.additive import OWN, SHARED, additive
+from bcfl.methods import (
+    DESCRIPTIONS,
+    PLAIN,
+    SUFFIX_DESCRIPTIONS,
+    SUFFIXES,
+    Settings,
+    UnknownMethodError,
+    build,
+)
+from bcfl.methods.names import EXCLUSIVE, parsed
+from bcfl.policies import KMeansAssociation, WarmUp
+from bcfl.policies.wrappers.frozen import Frozen
+from bcfl.policies.wrappers.partial import Partial
+from bcfl.policies.wrappers.shared_first import SharedFirst
+from bcfl.protocol.regularizers import Contrast, Proximal, Sharing
+
+
+def kinds(objective):
+    return [type(term) for term in objective.terms]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ifca", ("ifca", ())),
+        ("ifca-con-cks", ("ifca", ("con-cks",))),
+        ("ifca-cks-con-para", ("ifca", ("cks", "con-para"))),
+        ("bcfl-mh-6-cam-finetune", ("bcfl-mh-6", ("cam", "finetune"))),
+        ("faacl-h-finetune", ("faacl-h", ("finetune",))),
+        ("fedavg-plus-finetune", ("fedavg-plus", ("finetune",))),
+    ],
+)
+def test_a_name_is_a_base_and_suffixes(name, expected):
+    assert parsed(name) == expected
+
+
+@pytest.mark.parametrize(
+    "suffixes", [("con-para", "cks", "cam", "finetune"), ("con-rep", "w", "finetune")]
+)
+def test_the_order_of_suffixes_does_not_matter(suffixes):
+    names = ["wecfl-" + "-".join(order) for order in itertools.permutations(suffixes)]
+    methods = [build(name, Settings(3)) for name in names]
+    assert [method.name for method in methods] == names
+    for method in methods:
+        assert method.policy == methods[0].policy
+        assert method.finetuned == methods[0].finetuned is not None
+        assert method.architecture is methods[0].architecture
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("wecfl-con-para-con-rep", "contrast"),
+        ("wecfl-con-para-con-para", "contrast"),
+        ("wecfl-con-cks-con-rep", "contrast"),
+        ("ifca-cks-con-cks", "sharing"),
+        ("ifca-cam-w", "warm-up"),
+        ("ifca-w-cam", "warm-up"),
+        ("ifca-cam-cam", "warm-up"),
+        ("ifca-finetune-finetune", "finetune"),
+    ],
+)
+def test_what_is_asked_for_twice_is_refused(name, what):
+    with pytest.raises(ValueError, match=f"method '{name}' asks for {what} twice"):
+        build(name)
+
+
+def test_a_suffix_alone_is_no_method():
+    with pytest.raises(UnknownMethodError, match=r"unknown method 'wefcl-cam'.*'wecfl-cam'"):
+        build("wefcl-cam")
+    with pytest.raises(UnknownMethodError):
+        build("-cam")
+
+
+def test_every_suffix_is_described_and_has_what_it_excludes():
+    assert {f"-{suffix}" for suffix in SUFFIXES} == set(SUFFIX_DESCRIPTIONS)
+    assert set(EXCLUSIVE) == set(SUFFIXES)
+    assert {name for name in DESCRIPTIONS if not name.endswith("-M")} == set(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "terms"),
+    [
+        ("con-para", [Contrast]),
+        ("con-rep", [Contrast]),
+        ("cks", [Sharing]),
+        ("con-cks", [Sharing, Contrast]),
+    ],
+)
+def test_terms_come_after_a_warm_up(suffix, terms):
+    settings = Settings(3, contrast=0.7, contrast_temperature=2.0, sharing=0.4, contrast_warm_up=5)
+    policy = build(f"ifca-{suffix}", settings).policy
+    assert kinds(policy.objective) == terms
+    plain = policy.first
+    while isinstance(plain, WarmUp):
+        plain = plain.first
+    assert plain.objective.terms == ()
+    for term in policy.objective.terms:
+        if isinstance(term, Contrast):
+            assert (term.weight, term.temperature) == (0.7, 2.0)
+            assert term.sees == ("outputs" if suffix == "con-rep" else "parameters")
+        else:
+            assert (term.weight, term.part.layers) == (0.4, "body")
+
+
+def test_cam_trains_a_shared_network_first_and_pulls_k_means_to_its_centroids():
+    method = build("fesem-cam", Settings(3, additive_warm_up=7, additive_pull=0.2))
+    policy = method.policy
+    assert method.architecture is additive
+    assert isinstance(policy.first, SharedFirst)
+    assert policy.rounds == 7
+    assert policy.first.objective.phases == ((SHARED,),)
+    assert isinstance(policy.then, KMeansAssociation)
+    (pull,) = policy.objective.terms
+    assert isinstance(pull, Proximal)
+    assert (pull.weight, pull.part.block, policy.then.part.block) == (0.2, OWN, OWN)
+    assert build("ifca-cam").policy.objective.terms == ()
+
+
+@pytest.mark.parametrize(
+    ("update", "phases", "against"),
+    [
+        ("simultaneous", ((OWN,), (SHARED,)), "start"),
+        ("alternating", ((OWN,), (SHARED,)), "updated"),
+        ("joint", ((OWN, SHARED),), "start"),
+    ],
+)
+def test_settings_say_how_cam_trains(update, phases, against):
+    objective = build("ifca-cam", Settings(additive_update=update)).policy.objective
+    assert (objective.phases, objective.against) == (phases, against)
+
+
+def test_settings_say_how_cam_aggregates():
+    assert isinstance(
+        build("wecfl-cam", Settings(additive_aggregation="partial")).policy.then, Partial
+    )
+    assert isinstance(build("wecfl-cam").policy.then, KMeansAssociation)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"additive_update": "both"}, "additive_update must be one of alternating, .* 'both'"),
+        ({"additive_aggregation": "mean"}, "additive_aggregation must be one of .*, got 'mean'"),
+    ],
+)
+def test_settings_of_cam_out_of_range_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**settings)
+
+
+def test_few_shot_clustering_by_setting():
+    policy = build("wecfl-con-para", Settings(3, clustering_rounds=4)).policy
+    assert isinstance(policy.then, Frozen)
+    assert policy.then.rounds == 4
+    assert kinds(policy.objective) == [Contrast]
+
+
+def test_finetuning_is_plain_training():
+    method = build("fedprox-finetune", Settings())
+    assert kinds(method.policy.objective) == [Proximal]
+    assert method.finetuned.terms == ()
+    assert build("fedprox").finetuned is None

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+import torch
+
+from bcfl import Association, Hypothesis, Objective
+from bcfl.policies.baselines.fedsoft import SoftAssociation, softly_served
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.comparison import BestCounts
+from bcfl.protocol.regularizers import Attraction
+from bcfl.protocol.requests import Score
+
+NAMES = ("a", "b", "c")
+COUNTS = {"a": (3, 1), "b": (0, 4), "c": (2, 2)}
+
+
+@pytest.fixture
+def parent(linear, newborn):
+    clusters = (newborn(linear, 0), newborn(linear, 1))
+    return Hypothesis(clusters, Association.unseen(NAMES, 2))
+
+
+def reply(request):
+    if isinstance(request, Score):
+        return BestCounts(np.array(COUNTS[request.client]), 4)
+    value = float("abc".index(request.client))
+    return Trained(torch.full((8,), value), torch.empty(0), torch.ones(()), 2)
+
+
+@pytest.fixture
+def associated(context):
+    """Let a policy associate; returns what it asked and its candidate."""
+
+    def of(policy, hypothesis, present=NAMES, silent=(), round=0):
+        steps = policy.associate(hypothesis, context(present, round))
+        asked, replies = [], None
+        try:
+            while True:
+                exchange = next(steps) if replies is None else steps.send(replies)
+                asked.append(exchange)
+                replies = {r: reply(r) for r in exchange.requests if r.client not in silent}
+        except StopIteration as end:
+            (chosen,) = end.value
+        return asked, chosen
+
+    return of
+
+
+def after(hypothesis, chosen):
+    return Hypothesis(hypothesis.clusters, chosen.association, state=chosen.state, kept=chosen.kept)
+
+
+def test_newcomers_start_from_their_most_important_cluster(parent, associated):
+    (_, training), chosen = associated(SoftAssociation(2, Objective()), parent)
+    zero, one = (cluster.key for cluster in parent.clusters)
+    assert [request.start for request in training.requests] == [zero, one, zero]
+    assert chosen.feeds.tolist() == [[0.75, 0.25], [1e-4, 1.0], [0.5, 0.5]]
+    assert chosen.association.labels.tolist() == [0, 1, 0]
+    np.testing.assert_allclose(chosen.association.serving[1], [1e-4 / 1.0001, 1 / 1.0001])
+
+
+def test_every_client_is_pulled_by_its_own_importances(parent, associated):
+    (_, training), _ = associated(SoftAssociation(2, Objective(), 0.3), parent)
+    terms = [request.objective.terms for request in training.requests]
+    assert terms[0] == (Attraction(0.3, (0.75, 0.25)),)
+    assert terms[1] == (Attraction(0.3, (1e-4, 1.0)),)
+    keys = tuple(cluster.key for cluster in parent.clusters)
+    assert all(request.references == (keys,) for request in training.requests)
+
+
+def test_clients_go_on_from_their_own_models(linear, parent, associated):
+    policy = SoftAssociation(2, Objective())
+    _, first = associated(policy, parent)
+    (_, training), second = associated(policy, after(parent, first), present=("b",), round=1)
+    (request,) = training.requests
+    assert request.start == first.kept["own model of b"].key
+    assert first.kept["own model of b"].mean(linear).tolist() == [1.0] * 8
+    assert second.kept["own model of a"] is first.kept["own model of a"]
+    assert second.kept["own model of b"].key != first.kept["own model of b"].key
+
+
+def test_importances_hold_until_they_are_due(parent, associated):
+    policy = SoftAssociation(2, Objective(), every=2)
+    _, first = associated(policy, parent, present=("a", "b"))
+    (counting, _), _ = associated(policy, after(parent, first), round=1)
+    assert [request.client for request in counting.requests] == ["c"]
+    (counting, _), _ = associated(policy, after(parent, first), round=2)
+    assert [request.client for request in counting.requests] == list(NAMES)
+
+
+def test_who_says_nothing_feeds_nothing(parent, associated):
+    _, chosen = associated(SoftAssociation(2, Objective()), parent, silent=("b",))
+    assert [training.client for training in chosen.trainings] == ["a", "c"]
+    assert chosen.association.labels.tolist() == [0, -1, 0]
+    asked, nobody = associated(SoftAssociation(2, Objective()), parent, silent=NAMES)
+    assert len(asked) == 1
+    assert nobody.feeds.shape == (0, 2)
+
+
+def test_soft_serving_leaves_the_others_as_they_were():
+    before = Association(NAMES, np.array([1, -1, 0]), 2)
+    soft = softly_served(before, {"c": (1.0, 3.0)})
+    assert soft.serving.tolist() == [[0, 1], [0, 0], [0.25, 0.75]]
+    assert soft.labels.tolist() == [1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
+        ({"every": 0}, "every must be at least 1, got 0"),
+        ({"attraction": 0.0}, "attraction must be positive and finite, got 0.0"),
+        ({"smoothing": 0.0}, r"smoothing must lie in \(0, 1\], got 0.0"),
+    ],
+)
+def test_bad_numbers(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        SoftAssociation(**{"num_clusters": 2, "objective": Objective(), **wrong})
+
+
+def test_bad_importances():
+    with pytest.raises(ValueError, match="importances must be finite and at least 0"):
+        Attraction(0.1, ())
+    with pytest.raises(ValueError, match="weight must be positive and finite, got 0"):
+        Attraction(0, (1.0,))

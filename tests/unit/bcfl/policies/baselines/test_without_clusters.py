@@ -1,0 +1,108 @@
+"""Policies that ask nothing: everybody alone, all samples in one place, several models for all."""
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl import Association, Hypothesis, Objective
+from bcfl.data.clients import POOL
+from bcfl.policies import Continue
+from bcfl.policies.baselines.centralised import Centralised
+from bcfl.policies.baselines.ensemble import Ensemble
+from bcfl.policies.baselines.local import Alone
+from bcfl.protocol.regularizers import Sharing
+from bcfl.protocol.requests import Train
+
+CLIENTS = ("a", "b", "c")
+
+
+@pytest.fixture
+def found(context):
+    """The one candidate of a policy that yields nothing."""
+
+    def of(policy, parent, participants):
+        with pytest.raises(StopIteration) as end:
+            next(policy.associate(parent, context(participants)))
+        (chosen,) = end.value.value
+        return chosen
+
+    return of
+
+
+@pytest.fixture
+def parent(linear, newborn):
+    """A hypothesis of some clusters that nobody is in yet."""
+
+    def of(num_clusters):
+        clusters = tuple(newborn(linear, seed) for seed in range(num_clusters))
+        unseen = Association.unseen(CLIENTS, num_clusters)
+        return Hypothesis(clusters, unseen, state={"kept": 1}, kept={"old": clusters[0]})
+
+    return of
+
+
+def test_alone_opens_a_cluster_for_each_client_in_the_first_round(found, parent):
+    start = parent(1)
+    (one,) = start.clusters
+    chosen = found(Alone(Objective()), start, ("a", "c"))
+    assert chosen.association.labels.tolist() == [0, -1, 2]
+    assert chosen.association.num_clusters == 3
+    assert [origin.posterior(start) for origin in chosen.origins] == [one] * 3
+    assert [(t.client, t.start) for t in chosen.trainings] == [("a", one.key), ("c", one.key)]
+    assert chosen.feeds.tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def test_alone_goes_on_from_each_clients_own(found, parent):
+    later = parent(3)
+    chosen = found(Alone(Objective()), later, ("b", "c"))
+    keys = [posterior.key for posterior in later.clusters]
+    assert [(t.client, t.start) for t in chosen.trainings] == [("b", keys[1]), ("c", keys[2])]
+    assert chosen.origins == (Continue(0), Continue(1), Continue(2))
+
+
+def test_centralised_trains_where_all_samples_are(found, parent):
+    """As many steps as the participants would take together; they are served, but not asked."""
+    start = parent(1)
+    chosen = found(Centralised(Objective(local_steps=4)), start, ("a", "c"))
+    expected = Train(POOL, start.clusters[0].key, Objective(local_steps=8))
+    assert chosen.trainings == (expected,)
+    assert chosen.feeds.tolist() == [[1.0]]
+    assert chosen.association.labels.tolist() == [0, -1, 0]
+    assert found(Centralised(Objective()), start, ()).trainings[0].objective.local_steps == 1
+
+
+def test_an_ensemble_trains_and_serves_with_every_model(found, parent):
+    start = parent(3)
+    chosen = found(Ensemble(3, Objective()), start, ("a", "c"))
+    keys = [posterior.key for posterior in start.clusters]
+    assert [(t.client, t.start) for t in chosen.trainings] == [
+        (client, key) for key in keys for client in ("a", "c")
+    ]
+    assert chosen.feeds.tolist() == np.repeat(np.eye(3), 2, axis=0).tolist()
+    third = pytest.approx([1 / 3] * 3)
+    assert chosen.association.serving.tolist() == [third, [0, 0, 0], third]
+    assert (chosen.state, chosen.kept) == (start.state, start.kept)
+
+
+def test_an_ensemble_keeps_serving_whoever_it_has_seen(found, parent):
+    start = parent(2)
+    first = found(Ensemble(2, Objective()), start, ("a",))
+    later = Hypothesis(start.clusters, first.association)
+    second = found(Ensemble(2, Objective()), later, ("b",))
+    assert second.association.serving.tolist() == [[0.5, 0.5], [0.5, 0.5], [0, 0]]
+    assert [t.client for t in second.trainings] == ["b", "b"]
+
+
+def test_models_that_terms_name_travel_along(found, parent):
+    chosen = found(Ensemble(2, Objective(terms=(Sharing(),))), parent(2), ("a", "b"))
+    (mean,) = {posterior.key: posterior for posterior in chosen.models}.values()
+    assert {t.references for t in chosen.trainings} == {((mean.key,),)}
+    parts = [p.blocks[0].gaussian.mean for p in parent(2).clusters]
+    torch.testing.assert_close(mean.blocks[0].gaussian.mean, sum(parts) / 2)
+
+
+def test_numbers_of_clusters():
+    assert Alone(Objective()).num_clusters == Centralised(Objective()).num_clusters == 1
+    assert Ensemble(4, Objective()).num_clusters == 4
+    with pytest.raises(ValueError, match="num_clusters must be at least 1, got 0"):
+        Ensemble(0, Objective())

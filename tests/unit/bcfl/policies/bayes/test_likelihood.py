@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from bcfl import Association, Hypothesis, Objective
+from bcfl.policies import LikelihoodAssociation
+from bcfl.protocol.answers import LossSum
+from bcfl.protocol.requests import Score, Train
+
+NAMES = ("a", "b", "c")
+LOSSES = {"a": (1.0, 4.0), "b": (6.0, 2.0), "c": (3.0, 3.5)}
+
+
+@pytest.fixture
+def parent(linear, newborn):
+    return Hypothesis((newborn(linear, 0), newborn(linear, 1)), Association.unseen(NAMES, 2))
+
+
+@pytest.fixture
+def ranked(context):
+    """Let a policy rank; returns what it asked, (labels, log weight) of each, and the total."""
+
+    def of(policy, parent, losses=LOSSES, participants=NAMES):
+        steps = policy.associate(parent, context(participants, candidates_per_parent=None))
+        exchange = next(steps)
+        keys = [posterior.key for posterior in parent.clusters]
+        replies = {
+            r: {k: LossSum(losses[r.client][keys.index(k)], 0.0, 2) for k in r.models}
+            for r in exchange.requests
+            if r.client in losses
+        }
+        with pytest.raises(StopIteration) as end:
+            steps.send(replies)
+        found = list(end.value.value)
+        labels = [(c.association.labels.tolist(), c.log_weight) for c in found]
+        return exchange, labels, (found, end.value.value.log_total)
+
+    return of
+
+
+def relative(found):
+    return [(labels, weight - found[0][1]) for labels, weight in found]
+
+
+@pytest.mark.parametrize("solver", ["heap", "murty", "auto"])
+@pytest.mark.parametrize(("temperature", "scale"), [(1.0, 1.0), (2.0, 0.5), ("mean", 0.5)])
+def test_associations_come_in_order_of_their_summed_loss(
+    parent, ranked, solver, temperature, scale
+):
+    policy = LikelihoodAssociation(2, Objective(), temperature, solver=solver)
+    _, found, (_, log_total) = ranked(policy, parent)
+    wanted = sorted(
+        (sum(LOSSES[n][i] for n, i in zip(NAMES, labels, strict=True)), list(labels))
+        for labels in np.ndindex(2, 2, 2)
+    )
+    assert [labels for labels, _ in found] == [labels for _, labels in wanted]
+    assert [w for _, w in relative(found)] == pytest.approx(
+        [scale * (wanted[0][0] - loss) for loss, _ in wanted]
+    )
+    weights = [w for _, w in found]
+    assert log_total == pytest.approx(np.logaddexp.reduce(weights))
+
+
+def test_argmin_knows_the_best_alone(parent, ranked):
+    policy = LikelihoodAssociation(2, Objective(), solver="argmin")
+    _, found, _ = ranked(policy, parent)
+    assert [labels for labels, _ in found] == [[0, 1, 0]]
+
+
+def test_every_participant_is_asked_about_every_model(parent, ranked):
+    policy = LikelihoodAssociation(2, Objective(), score_samples=7)
+    exchange, _, _ = ranked(policy, parent, participants=("a", "c"))
+    keys = tuple(posterior.key for posterior in parent.clusters)
+    assert exchange.requests == tuple(Score(c, keys, "loss", samples=7) for c in ("a", "c"))
+    assert set(exchange.models) == set(keys)
+
+
+def test_equal_models_are_asked_about_once(linear, newborn, ranked):
+    same = newborn(linear, 0)
+    parent = Hypothesis((same, same), Association.unseen(NAMES, 2))
+    exchange, found, _ = ranked(
+        LikelihoodAssociation(2, Objective()), parent, {n: (1.0, 1.0) for n in NAMES}
+    )
+    assert all(request.models == (same.key,) for request in exchange.requests)
+    assert len(found) == 8
+    assert [w for _, w in relative(found)] == [0.0] * 8
+
+
+def test_those_who_do_not_answer_keep_their_place(parent, ranked):
+    policy = LikelihoodAssociation(2, Objective())
+    _, found, _ = ranked(policy, parent, {"b": LOSSES["b"]})
+    assert [labels for labels, _ in found] == [[-1, 1, -1], [-1, 0, -1]]
+
+
+def test_without_any_answer_the_association_stays(parent, ranked):
+    _, found, (_, log_total) = ranked(LikelihoodAssociation(2, Objective()), parent, {})
+    assert found == [([-1, -1, -1], 0.0)]
+    assert log_total == 0.0
+
+
+def test_members_train_from_their_clusters_model(parent, ranked):
+    objective = Objective(batch_size=3)
+    _, _, ((best, *_), _) = ranked(LikelihoodAssociation(2, objective), parent)
+    keys = [posterior.key for posterior in parent.clusters]
+    assert best.trainings == tuple(
+        Train(n, keys[i], objective) for n, i in zip(NAMES, (0, 1, 0), strict=True)
+    )
+    assert best.feeds.tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
+        ({"evidence": "full"}, "evidence must be 'separable' or 'joint', got 'full'"),
+        ({"evidence": "joint"}, "joint evidence needs a number as temperature"),
+        ({"score_samples": 0}, "score_samples must be at least 1 or None, got 0"),
+        ({"temperature": 0.0}, r"temperature must be positive and finite, got 0\.0"),
+        ({"temperature": -1.0}, "temperature must be positive"),
+        ({"temperature": "hot"}, "temperature must be .*'mean'.*, got 'hot'"),
+        ({"solver": "greedy"}, "solver must be one of .*, got 'greedy'"),
+    ],
+)
+def test_a_policy_names_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LikelihoodAssociation(**{"num_clusters": 2, "objective": Objective(), **arguments})

@@ -1,0 +1,132 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl import Association, Hypothesis, Objective
+from bcfl.policies import ClusterSize, KMeansAssociation
+from bcfl.policies.updates.kmeans import relabel, weighted_kmeans
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Train
+
+NAMES = ("a", "b", "c", "d")
+
+
+@pytest.fixture
+def parent(linear, newborn):
+    clusters = (newborn(linear, 0), newborn(linear, 1))
+    return Hypothesis(clusters, Association(NAMES, np.array([0, 1, 1, -1]), 2))
+
+
+@pytest.fixture
+def associated(parent, context):
+    """Let a policy associate clients whose trainings give (value, number of samples)."""
+
+    def of(policy, values):
+        steps = policy.associate(parent, context(NAMES))
+        exchange = next(steps)
+        replies = {
+            r: Trained(torch.full((8,), float(value)), torch.empty(0), torch.ones(()), samples)
+            for r in exchange.requests
+            for value, samples in [values.get(r.client, (0, 0))]
+            if samples
+        }
+        with pytest.raises(StopIteration) as end:
+            steps.send(replies)
+        (chosen,) = end.value.value
+        return exchange, chosen
+
+    return of
+
+
+def test_clients_train_from_the_model_that_serves_them_and_newcomers_from_the_largest(
+    parent, associated
+):
+    values = {"a": (0, 1), "b": (9, 1), "c": (9.5, 1), "d": (0.5, 1)}
+    exchange, chosen = associated(KMeansAssociation(2, Objective()), values)
+    zero, one = (posterior.key for posterior in parent.clusters)
+    assert exchange.requests == tuple(
+        Train(c, k, Objective()) for c, k in zip(NAMES, (zero, one, one, one), strict=True)
+    )
+    assert chosen.association.labels.tolist() == [0, 1, 1, 0]
+    assert set(chosen.answers) == set(exchange.requests)
+
+
+def test_weights_by_samples_pull_centres_and_equal_weights_do_not(associated):
+    """Two far points against one heavy point: only by samples is the heavy one alone."""
+    values = {"a": (0, 1), "b": (3, 1), "c": (6, 1), "d": (7, 1)}
+    _, equal = associated(KMeansAssociation(2, Objective(), "equal"), values)
+    assert len(set(equal.association.labels[2:])) == 1
+    heavy = {**values, "c": (6, 1000), "d": (7, 1000)}
+    _, weighted = associated(KMeansAssociation(2, Objective(), "samples"), heavy)
+    assert weighted.association.labels[2] != weighted.association.labels[3]
+    _, unweighted = associated(KMeansAssociation(2, Objective(), "equal"), heavy)
+    assert (unweighted.association.labels == equal.association.labels).all()
+
+
+def test_those_who_do_not_train_keep_their_place(associated):
+    _, chosen = associated(KMeansAssociation(2, Objective()), {"a": (0, 1), "c": (9, 1)})
+    assert chosen.association.labels.tolist() == [0, 1, 1, -1]
+    assert [t.client for t in chosen.trainings] == ["a", "c"]
+    _, nobody = associated(KMeansAssociation(2, Objective()), {})
+    assert nobody.association.labels.tolist() == [0, 1, 1, -1]
+
+
+def test_fewer_distinct_points_than_clusters_leave_clusters_empty():
+    labels = weighted_kmeans(np.zeros((5, 3)), np.ones(5), 3, 0)
+    assert labels.tolist() == [0] * 5
+    assert weighted_kmeans(np.ones((1, 2)), np.ones(1), 4, 0).tolist() == [0]
+
+
+def test_new_clusters_take_the_names_of_those_they_share_most_clients_with():
+    before = Association(NAMES, np.array([0, 0, 1, -1]), 3)
+    assert relabel(np.array([2, 2, 0, 1]), before, NAMES).tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
+        ({"weighting": "size"}, "weighting must be 'samples' or 'equal', got 'size'"),
+    ],
+)
+def test_a_policy_names_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        KMeansAssociation(**{"num_clusters": 2, "objective": Objective(), **arguments})
+
+
+@pytest.mark.parametrize("weighting", ["samples", "equal"])
+def test_bounds_are_kept_at_the_least_summed_distance(parent, context, weighting):
+    """Against all associations of four clients to two clusters of two each."""
+    policy = KMeansAssociation(2, Objective(), weighting, ClusterSize(2, 2))
+    values = {"a": (0.0, 9), "b": (0.2, 1), "c": (0.3, 4), "d": (5.0, 2)}
+    steps = policy.associate(parent, context(NAMES))
+    replies = {
+        r: Trained(
+            torch.full((8,), values[r.client][0]),
+            torch.empty(0),
+            torch.ones(()),
+            values[r.client][1],
+        )
+        for r in next(steps).requests
+    }
+    with pytest.raises(StopIteration) as end:
+        steps.send(replies)
+    (chosen,) = end.value.value
+    places = np.array([values[name][0] for name in NAMES])
+    weights = np.array([values[name][1] if weighting == "samples" else 1 for name in NAMES])
+    near = np.average(places[:3], weights=weights[:3])
+    costs = {
+        pair: sum(weights[i] * (places[i] - (5.0 if i in pair else near)) ** 2 for i in range(4))
+        for pair in itertools.combinations(range(4), 2)
+    }
+    labels = chosen.association.labels
+    together = tuple(np.flatnonzero(labels == labels[3]))
+    assert chosen.association.sizes.tolist() == [2, 2]
+    assert together == min(costs, key=costs.get)
+
+
+def test_bounds_that_do_not_fit_the_clients_are_refused():
+    with pytest.raises(ValueError, match="does not fit 4 clients in 2 clusters"):
+        KMeansAssociation(2, Objective(), cluster_size=ClusterSize(3, 3)).check(2, 4, 4)

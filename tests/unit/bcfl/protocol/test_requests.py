@@ -1,0 +1,104 @@
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from bcfl import Objective
+from bcfl.protocol.answers import LossSum
+from bcfl.protocol.requests import Exchange, Score, Train, loss_matrix, together
+
+
+def asking(*exchanges, result):
+    """Ask `exchanges` one after the other, then return what came back and the result."""
+    got = []
+    for requests in exchanges:
+        got.append((yield Exchange(tuple(requests), {f"key of {requests[0]}": requests[0]})))
+    return got, result
+
+
+def drive(steps):
+    """Answer every request by its name; returns what was asked at each time and the result."""
+    asked = []
+    try:
+        exchange = next(steps)
+        while True:
+            asked.append((exchange.requests, set(exchange.models)))
+            exchange = steps.send({r: f"re {r}" for r in exchange.requests})
+    except StopIteration as end:
+        return asked, end.value
+
+
+def test_generators_that_end_at_different_times_run_in_lockstep():
+    steps = together(
+        [
+            asking(["a1"], ["a2"], ["a3"], result="A"),
+            asking(result="B"),
+            asking(["c1", "a1"], result="C"),
+        ]
+    )
+    asked, results = drive(steps)
+    assert asked == [
+        (("a1", "c1", "a1"), {"key of a1", "key of c1"}),
+        (("a2",), {"key of a2"}),
+        (("a3",), {"key of a3"}),
+    ]
+    assert [result for _, result in results] == ["A", "B", "C"]
+    assert [sorted(replies) for replies in results[0][0]] == [["a1", "c1"], ["a2"], ["a3"]]
+    assert results[2][0] == [{"a1": "re a1", "c1": "re c1"}]
+
+
+def test_generators_that_ask_nothing_end_without_an_exchange():
+    assert drive(together([asking(result=1), asking(result=2)])) == ([], [([], 1), ([], 2)])
+    assert drive(together([])) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("local_steps", 0, "at least 1"),
+        ("batch_size", 0, "at least 1"),
+        ("local_steps", 2.5, "a whole number of at least 1"),
+        ("learning_rate", -0.1, "at least 0"),
+        ("learning_rate", float("nan"), "finite"),
+        ("momentum", float("inf"), "finite"),
+        ("weight_decay", -1.0, "at least 0"),
+        ("prior_weight", -1.0, "at least 0"),
+        ("curvature_samples", 0, "at least 1 or None"),
+        ("curvature", "hessian", "samples, uniform, ggn"),
+    ],
+)
+def test_an_objective_names_what_is_wrong(name, value, allowed):
+    with pytest.raises(ValueError, match=f"{name} must be .*{allowed}.*, got {value!r}"):
+        Objective(**{name: value})
+
+
+def test_only_vector_curvatures_are_reported_as_vectors():
+    reporting = {kind: Objective(curvature=kind).reports_precision for kind in ("samples", "ggn")}
+    assert reporting == {"samples": False, "ggn": True}
+
+
+def test_requests_are_equal_by_value():
+    objective = Objective()
+    assert Train("a", "k", objective) == Train("a", "k", replace(objective))
+    assert len({Score("a", ("k",)), Score("a", ("k",)), Score("a", ("k",), samples=3)}) == 2
+    assert Score("a", ("k",), "prediction").elementwise is False
+
+
+def test_losses_become_a_matrix_with_a_column_for_each_key():
+    scores = {
+        "a": {"x": LossSum(1.0, 0.0, 4), "y": LossSum(2.0, 0.0, 4)},
+        "b": {"x": LossSum(3.0, 0.0, 5), "y": LossSum(4.0, 0.0, 5)},
+    }
+    losses, counts = loss_matrix(["a", "b"], ["y", "x", "x"], scores)
+    assert losses.tolist() == [[2, 1, 1], [4, 3, 3]]
+    assert counts.tolist() == [4, 5]
+    assert counts.dtype == np.float64
+
+
+def test_parts_of_a_score_keep_all_that_is_not_its_models():
+    asked = Score("c", ("a", "b"), "evidence", "v", 3, (0.5, 0.5), "logits", 0.1, "capped")
+    unchanged = [one.name for one in fields(Score) if getattr(asked, one.name) == one.default]
+    assert not unchanged
+    assert asked.parts() == tuple(replace(asked, models=(key,)) for key in ("a", "b"))
+    assert asked.topic == replace(asked, models=())
+    assert asked.topic.joined(asked.parts()) == asked

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from bcfl import Association, Hypothesis, HypothesisSet
+from bcfl.protocol.requests import Score
+from bcfl.rounds.evaluation import evaluate, served_mixture
+
+NAMES = ("a", "b")
+
+
+@pytest.fixture
+def hypotheses(linear, newborn):
+    models = [newborn(linear, seed) for seed in range(3)]
+    soft = np.array([[0.5, 0.5], [0.0, 0.0]])
+    parts = [
+        Hypothesis((models[0], models[1]), Association(NAMES, np.array([1, -1]), 2), np.log(0.6)),
+        Hypothesis(
+            (models[1], models[2]), Association(NAMES, np.array([0, -1]), 2, soft), np.log(0.4)
+        ),
+    ]
+    return models, HypothesisSet.weighted(parts, 1, 0.0)
+
+
+def test_a_client_is_served_by_a_mixture_over_all_hypotheses(hypotheses):
+    models, kept = hypotheses
+    mixture = {m.key: p for m, p in served_mixture(kept, "a").items()}
+    assert mixture == pytest.approx({models[1].key: 0.6 + 0.2, models[2].key: 0.2})
+
+
+def test_a_client_never_seen_is_served_by_all_models(hypotheses):
+    models, kept = hypotheses
+    mixture = {m.key: p for m, p in served_mixture(kept, "b").items()}
+    wanted = {models[0].key: 0.3, models[1].key: 0.3 + 0.2, models[2].key: 0.2}
+    assert mixture == pytest.approx(wanted)
+
+
+def test_clients_are_asked_for_their_test_samples(hypotheses):
+    models, kept = hypotheses
+    exchange = next(evaluate(kept, NAMES))
+    first, second = exchange.requests
+    assert isinstance(first, Score)
+    assert (first.client, first.statistic, first.view) == ("a", "prediction", "test")
+    assert sum(second.weights) == pytest.approx(1)
+    assert set(exchange.models) == {m.key for m in models}
+
+
+def test_those_who_do_not_answer_are_left_out(hypotheses):
+    _, kept = hypotheses
+    steps = evaluate(kept, NAMES)
+    exchange = next(steps)
+    with pytest.raises(StopIteration) as end:
+        steps.send({exchange.requests[1]: "sums"})
+    assert end.value.value == {"b": "sums"}

@@ -1,0 +1,122 @@
+"""Each distinct request is sent once, however many hypotheses ask."""
+
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+
+from bcfl import Objective
+from bcfl.protocol.answers import Failure, LossSum, Trained
+from bcfl.protocol.requests import Describe, Exchange, Score, Train
+from bcfl.rounds.exchange import RoundExchange
+
+OBJECTIVE = Objective()
+
+
+@dataclass
+class Recording:
+    """Answers everything but what `failing` clients are asked, and notes what it was asked."""
+
+    failing: tuple = ()
+    batches: list = field(default_factory=list)
+
+    def answer(self, requests, models, round):
+        self.batches.append(tuple(requests))
+        return {r: self._one(r) for r in requests}
+
+    def _one(self, request):
+        if request.client in self.failing:
+            return Failure("crashed", "out of memory")
+        if isinstance(request, Train):
+            return Trained(torch.ones(8), torch.empty(0), torch.ones(()), 3)
+        return {key: LossSum(float(len(key)), 0.0, 3) for key in request.models}
+
+
+def conversation(models, *batches):
+    """A generator that asks batch after batch and returns all replies."""
+    got = []
+    for batch in batches:
+        got.append((yield Exchange(tuple(batch), models)))
+    return got
+
+
+@pytest.fixture
+def talk(linear, newborn):
+    names = ("k", "longer", "other", "m")
+    models = {name: newborn(linear, seed) for seed, name in enumerate(names)}
+
+    def of(executor, *batches):
+        exchange = RoundExchange(executor, linear, 0)
+        return exchange.drive(conversation(models, *batches)), exchange.ledger
+
+    return of
+
+
+def test_equal_trainings_are_sent_once(talk):
+    executor = Recording()
+    training = Train("a", "k", OBJECTIVE)
+    other = Train("a", "k", Objective(local_steps=3))
+    replies, ledger = talk(executor, [training, Train("a", "k", Objective()), other, training])
+    assert executor.batches == [(training, other)]
+    assert set(replies[0]) == {training, other}
+    assert (ledger.trainings_asked, ledger.trainings_done, ledger.exchanges) == (4, 2, 1)
+
+
+def test_pairs_of_client_and_model_are_shared_between_hypotheses(talk):
+    executor = Recording()
+    first, second = Score("a", ("k", "longer")), Score("a", ("longer", "other"))
+    replies, ledger = talk(executor, [first, second, Score("b", ("k",))])
+    assert executor.batches == [(Score("a", ("k", "longer", "other")), Score("b", ("k",)))]
+    assert {k: s.total for k, s in replies[0][first].items()} == {"k": 1.0, "longer": 6.0}
+    assert {k: s.total for k, s in replies[0][second].items()} == {"longer": 6.0, "other": 5.0}
+    assert (ledger.scores_asked, ledger.scores_done) == (5, 4)
+
+
+def test_scores_of_different_kinds_are_kept_apart(talk):
+    executor = Recording()
+    asked = [Score("a", ("k",)), Score("a", ("k",), samples=3), Score("a", ("k",), view="test")]
+    replies, _ = talk(executor, asked)
+    assert set(executor.batches[0]) == set(asked)
+    assert set(replies[0]) == set(asked)
+
+
+def test_what_was_answered_before_is_not_asked_again(talk):
+    executor = Recording()
+    replies, ledger = talk(
+        executor, [Score("a", ("k",))], [Score("a", ("k", "m"))], [Score("a", ("m",))]
+    )
+    assert executor.batches == [(Score("a", ("k",)),), (Score("a", ("m",)),)]
+    assert set(replies[1][Score("a", ("k", "m"))]) == {"k", "m"}
+    assert replies[2][Score("a", ("m",))]["m"].total == 1.0
+    assert ledger.exchanges == 2
+
+
+def test_a_failure_is_reported_once_and_not_asked_again(talk):
+    executor = Recording(failing=("a",))
+    scores = [Score("a", ("k", "m")), Score("b", ("k",))]
+    replies, ledger = talk(executor, scores, scores, [Score("a", ("m",))])
+    assert executor.batches == [tuple(scores)]
+    assert [set(r) for r in replies] == [{scores[1]}, {scores[1]}, set()]
+    assert ledger.failures == ["a: out of memory (crashed)"]
+
+
+def test_a_request_without_an_answer_is_missing(talk):
+    class Silent:
+        def answer(self, requests, models, round):
+            return {}
+
+    replies, ledger = talk(Silent(), [Describe("a")])
+    assert replies == [{}]
+    assert ledger.failures == ["a: no answer (missing)"]
+
+
+def test_requests_go_out_sorted_by_client(talk):
+    executor = Recording()
+    talk(executor, [Train(c, "k", OBJECTIVE) for c in ("b", "c", "a")])
+    assert [r.client for r in executor.batches[0]] == ["a", "b", "c"]
+
+
+def test_nothing_to_ask_is_no_exchange(talk):
+    executor = Recording()
+    replies, ledger = talk(executor, [])
+    assert (replies, executor.batches, ledger.exchanges) == ([{}], [], 0)

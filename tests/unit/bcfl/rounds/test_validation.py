@@ -1,0 +1,101 @@
+"""Usable answers pass as they are; see the contract tests for what happens to the others."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl import Objective
+from bcfl.protocol.answers import ClientInfo, EvidenceSum, Failure, LossSum, Trained
+from bcfl.protocol.comparison import BestCounts, SupportTest
+from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.rounds.validation import checked
+
+TRAIN = Train("a", "k", Objective())
+
+
+def trained(mean=0.0, buffers=None, curvature=1.0, samples=3):
+    statistics = torch.tensor([0.0] * 4 + [1.0] * 4) if buffers is None else torch.tensor(buffers)
+    return Trained(torch.full((34,), mean), statistics, torch.tensor(curvature), samples)
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (Describe("a"), ClientInfo({"train": 1, "test": 0}, (3,))),
+        (Score("a", ("k",)), {"k": LossSum(-3.0, 0.1, 2)}),
+        (
+            Score("a", ("k",), "evidence"),
+            {"k": EvidenceSum(-1.0, torch.ones(34), torch.zeros(34), 2)},
+        ),
+        (
+            Score("a", ("k",), "prediction", "test", weights=(1.0,)),
+            PredictionSums.of(np.array([[0.2, 0.8]]), np.array([1])),
+        ),
+        (
+            Score("a", ("k", "m"), "best_counts"),
+            BestCounts(np.array([0, 3]), 4),
+        ),
+        (Score("a", ("k", "m"), "support"), SupportTest(0.25, 3, 4)),
+        (TRAIN, trained()),
+        (TRAIN, trained(curvature=[0.0] * 34)),
+        (TRAIN, Failure("crashed", "out of memory")),
+    ],
+)
+def test_usable_answers_and_failures_pass_as_they_are(batch_norm, request_, answer):
+    assert checked(request_, answer, batch_norm) is answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (trained(mean=float("nan")), "client 'a' sent a trained model whose mean is not finite"),
+        (trained(mean=1e16), r"whose mean has entries beyond 1e\+15"),
+        (trained(curvature=-1.0), "a negative precision or a model trained on no sample"),
+        (trained(samples=0), "a negative precision or a model trained on no sample"),
+        (trained(curvature=[1.0]), r"whose curvature has shape \(1,\)"),
+        (trained(buffers=[0.0] * 7), r"whose buffers has shape \(7,\)"),
+        (trained(buffers=[0.0] * 4 + [-1.0] * 4), "a negative running variance"),
+        (trained(buffers=[float("inf")] * 8), "whose buffers is not finite"),
+    ],
+)
+def test_unusable_trainings_become_failures_that_say_why(batch_norm, answer, text):
+    failure = checked(TRAIN, answer, batch_norm)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "invalid"
+    assert re.search(text, failure.text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (BestCounts(np.array([1, 2, 0]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([1, 4]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([-1, 4]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([0.5, 0.5]), 3), "counts of the wrong shape or sum"),
+        (BestCounts(np.array([1, 1]), 0), "no counts"),
+        ({"k": LossSum(1.0, 0.0, 3)}, "no counts"),
+    ],
+)
+def test_unusable_counts_become_failures(batch_norm, answer, text):
+    failure = checked(Score("a", ("k", "m"), "best_counts"), answer, batch_norm)
+    assert isinstance(failure, Failure)
+    assert text in failure.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (SupportTest(float("nan"), 3, 4), "a support test whose numbers cannot be"),
+        (SupportTest(1.1, 3, 4), "a support test whose numbers cannot be"),
+        (SupportTest(0.5, 5, 4), "a support test whose numbers cannot be"),
+        (SupportTest(0.5, 0, 0), "no support test"),
+        (LossSum(1.0, 0.0, 3), "no support test"),
+    ],
+)
+def test_unusable_support_tests_become_failures(batch_norm, answer, text):
+    failure = checked(Score("a", ("k", "m"), "support"), answer, batch_norm)
+    assert isinstance(failure, Failure)
+    assert text in failure.text

@@ -1,0 +1,141 @@
+"""The command line: lists, and mistakes told in one sentence."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.runs.plan import new_folder
+
+SMALL = ("--methods", "fedavg", "--rounds", "1")
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def mistake(*arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("bcfl: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_version():
+    assert invoke("--version").output == f"bcfl {version('bcfl')}\n"
+
+
+@pytest.mark.parametrize("command", ["--help", "run --help", "list scenarios", "list datasets"])
+def test_what_only_tells_something_loads_no_torch(command):
+    code = (
+        "import sys\n"
+        "from experiments.cli import app\n"
+        f"app({command.split()!r}, standalone_mode=False)\n"
+        "heavy = {'torch', 'sklearn', 'matplotlib', 'scipy', 'networkx'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "some"),
+    [
+        ("methods", {"fedavg", "bcfl-mh-M"}),
+        ("scenarios", {"demo", "fashion-label-skew"}),
+        ("datasets", {"optdigits", "fashion-mnist"}),
+    ],
+)
+def test_lists_for_people_and_programs(kind, some):
+    listed = json.loads(invoke("list", kind, "--json").output)
+    assert some <= {entry["name"] for entry in listed}
+    assert all(entry["description"] for entry in listed)
+    lines = invoke("list", kind).output.splitlines()
+    assert [entry["name"] for entry in listed] == [line.split()[0] for line in lines[: len(listed)]]
+
+
+def test_what_can_be_listed_is_said():
+    result = invoke("list", "modles")
+    assert result.exit_code == 2
+    assert "'methods', 'scenarios', 'datasets'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demoo"], "unknown scenario 'demoo'. Did you mean 'demo'? All: bcfl list scenarios"),
+        (["own.toml"], "scenario file 'own.toml' doesn't exist"),
+        (["demo", "--methods", "bcfl-mh6"], "unknown method 'bcfl-mh6'. Did you mean 'bcfl-mh-6'?"),
+        (["demo", "--methods", "ifca,ifca"], "methods must differ from each other"),
+        (["demo", "--methods", ","], "methods must hold at least one"),
+        (["demo", "--seeds", "0,x"], "--seeds must be whole numbers such as 0,1,2, got 'x'"),
+        (["demo", "--rounds", "0"], "rounds must be at least 1, got 0"),
+        (["demo", "--jobs", "0"], "jobs must be at least 1, got 0"),
+        (["demo", "--threads", "0"], "threads must be at least 1, got 0"),
+        (["demo", "--clusters", "41"], "num_clusters must be at most the number of clients, 40"),
+        (["demo", "--clusters", "four"], "--clusters must be a whole number or auto, got 'four'"),
+        (["demo", "--cluster-size", "4"], "--cluster-size must be two whole numbers"),
+        (["demo", "--cluster-size", "4,x"], "--cluster-size must be two whole numbers"),
+        (["demo", "--cluster-size", "5,4"], "cluster_size must be (lower, upper) with 0 <= lower"),
+        (["demo", "--cluster-size", "0,9"], "cluster_size (0, 9) does not fit 40 clients in 4"),
+        (["demo", "--device", "abacus"], "device must be 'auto', 'cpu'"),
+        (["demo", "--data-dir", "nowhere"], "data_dir must be an existing directory, got"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in mistake("run", *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_keys_of_a_scenario_file_are_named(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('methods = ["fedavg"]\n[federation]\nround = 3\n')
+    assert mistake("run", path).startswith(
+        "bcfl: own.toml: [federation] has no option 'round'. Did you mean 'rounds'? Known: rounds, "
+    )
+
+
+def test_debug_shows_where_an_error_came_from(tmp_path):
+    result = invoke("run", "demo", "--methods", "ficaa", "--debug", "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert "bcfl: unknown method 'ficaa'" in result.stderr
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    assert "holds other files" in mistake("run", "demo", *SMALL, "--out", tmp_path)
+    file = tmp_path / "thesis.tex"
+    assert "is a file" in mistake("run", "demo", *SMALL, "--out", file)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("command", ["resume", "report", "compare", "graph"])
+def test_a_folder_without_a_run(command, tmp_path):
+    assert "holds no run (it has no run.json)" in mistake(command, tmp_path)
+    assert "doesn't exist" in mistake(command, tmp_path / "none")
+    (tmp_path / "run.json").write_text("{")
+    assert "run.json is no JSON" in mistake(command, tmp_path)
+
+
+def test_a_description_that_was_changed_is_named(tmp_path):
+    (tmp_path / "run.json").write_text('{"scenario": {}}')
+    assert "run.json isn't as it was written" in mistake("resume", tmp_path)
+
+
+def test_new_folders_never_collide(tmp_path, monkeypatch):
+    from datetime import datetime
+
+    monkeypatch.chdir(tmp_path)
+    now = datetime(2026, 11, 28, 9, 15, 7)
+    first = new_folder("demo", now)
+    assert str(first) == "runs/demo-20261128-091507"
+    first.mkdir(parents=True)
+    assert str(new_folder("demo", now)) == "runs/demo-20261128-091507-2"

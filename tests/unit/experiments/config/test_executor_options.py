@@ -1,0 +1,46 @@
+import joblib
+import pytest
+
+from bcfl.executors import Choice
+from experiments.config.executor_options import Engine, engine_of
+from experiments.config.scenario import load
+from experiments.runs.runner import Setup
+
+
+def test_options_become_a_choice():
+    engine = engine_of("batched", "2GB", None, "bfloat16")
+    assert engine == Engine("batched", 2 * 10**9, None, "bfloat16")
+    assert engine.choice == Choice("batched", 2 * 10**9, None, "bfloat16")
+    assert Engine().choice == Choice()
+
+
+@pytest.mark.parametrize(("jobs", "workers"), [(1, 8), (3, 2), (20, 1)])
+def test_processors_are_shared_among_jobs(jobs, workers, monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    assert engine_of("processes", None, None, "full", jobs).workers == workers
+    assert engine_of("processes", None, 5, "full", jobs).workers == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("quick", None, None, "full"), "executor must be one of"),
+        (("auto", "much", None, "full"), "memory must be a size"),
+        (("processes", None, 0, "full"), "workers must be a whole number of at least 1, got 0"),
+        (("auto", None, None, "half"), "arithmetic must be one of full, tf32, bfloat16"),
+    ],
+)
+def test_bad_options_say_what_is_allowed(options, words):
+    with pytest.raises(ValueError, match=words):
+        engine_of(*options)
+
+
+def test_runs_of_before_had_the_loop():
+    assert Engine.of({"device": "cpu", "jobs": 2}) == Engine("loop")
+    assert Engine.of({"executor": "auto", "memory": 5}) == Engine("auto", 5)
+
+
+def test_a_setup_hands_on_engine_and_threads():
+    setup = Setup(load("demo"), "cpu", Engine("loop", arithmetic="tf32"), threads=2)
+    federation = setup.federation(setup.scenario.pairs[0])
+    assert (federation.choice, federation.threads) == (Choice("loop", arithmetic="tf32"), 2)

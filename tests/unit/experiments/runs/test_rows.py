@@ -1,0 +1,127 @@
+"""Lines of metrics.jsonl: contents, no NaN, half-written ends."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bcfl import Federation, methods
+from experiments import datasets, models, partitions
+from experiments.runs import rows
+
+
+@pytest.fixture(scope="module")
+def two_rounds():
+    data = datasets.load("optdigits")
+    part = partitions.rotated(data, groups=2, clients=6, samples_per_client=40, seed=3)
+    model = models.build_for(data, "linear", {})
+    seen = []
+    method = methods.build("bcfl-mh-3", methods.Settings(num_clusters=2))
+    Federation(part, model, method, seed=3, device="cpu").run(
+        2, on_round=lambda state, record: seen.append((state, record))
+    )
+    return part, seen
+
+
+def test_a_row_says_what_happened(two_rounds):
+    part, seen = two_rounds
+    state, record = seen[-1]
+    row = rows.round_row(state, record, part.groups, 1.5)
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+    assert row["round"] == 2
+    leading = state.hypotheses.best.association
+    correct = sum(int(np.trace(s.confusion)) for s in record.evaluations.values())
+    samples = sum(s.num_samples for s in record.evaluations.values())
+    assert row["accuracy"] == pytest.approx(correct / samples, abs=0)
+    assert row["cluster_sizes"] == [int((leading.labels == k).sum()) for k in range(2)]
+    assert row["clusters_used"] == len(set(leading.labels.tolist()))
+    assert sum(row["hypothesis_weights"]) == pytest.approx(1, abs=1e-12)
+    assert row["effective_hypotheses"] == pytest.approx(
+        1 / sum(w * w for w in row["hypothesis_weights"]), rel=1e-12
+    )
+    assert len(row["parents"]) == len(row["hypothesis_weights"])
+    assert row["participants"] == 6
+    assert row["trainings_asked"] >= row["trainings_done"] > 0
+    assert row["scores_asked"] >= row["scores_done"] > 0
+    assert row["failures"] == []
+    assert set(row["seconds"]) == {"train", "score", "server", "evaluate", "total"}
+    assert row["seconds"]["total"] == 1.5
+
+
+def test_without_true_groups_agreement_is_null(two_rounds):
+    _, seen = two_rounds
+    row = rows.round_row(*seen[-1], None, 0.0)
+    assert (row["ari"], row["ami"]) == (None, None)
+
+
+def test_agreement_is_that_of_scikit_learn(two_rounds):
+    from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
+
+    part, seen = two_rounds
+    state, record = seen[-1]
+    row = rows.round_row(state, record, part.groups, 0.0)
+    truth = [data.group for data in part.clients]
+    labels = state.hypotheses.best.association.labels
+    assert row["ari"] == adjusted_rand_score(truth, labels)
+    assert row["ami"] == adjusted_mutual_info_score(truth, labels)
+
+
+def test_what_is_not_known_is_null(two_rounds):
+    _, seen = two_rounds
+    state, record = seen[-1]
+    untested = SimpleNamespace(**{**vars(record), "evaluations": {}})
+    untested.snapshot = SimpleNamespace(**{**vars(record.snapshot), "log_captured_mass": math.nan})
+    row = rows.round_row(state, untested, None, 0.0)
+    assert [row[name] for name in ("accuracy", "macro_f1", "nll", "ece", "brier")] == [None] * 5
+    assert row["log_captured_mass"] is None
+
+
+def lines(path, *rounds):
+    for number in rounds:
+        rows.append(path, {"round": number, "accuracy": 0.1 + 0.2 * number})
+
+
+def test_rows_read_back_to_the_last_bit(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    assert rows.read(path) == []
+    lines(path, 1, 2, 3)
+    assert [row["accuracy"] for row in rows.read(path)] == [0.1 + 0.2 * n for n in (1, 2, 3)]
+    with pytest.raises(ValueError, match="Out of range float"):
+        rows.append(path, {"round": 4, "accuracy": math.nan})
+
+
+def test_a_half_written_last_line_is_left_out_and_cut_away(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines(path, 1, 2, 3)
+    whole = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(b'{"round": 4, "accur')
+    assert [row["round"] for row in rows.read(path)] == [1, 2, 3]
+    rows.keep_rounds(path, 3)
+    assert path.read_bytes() == whole
+    assert [row["round"] for row in rows.keep_rounds(path, 1)] == [1]
+    lines(path, 2)
+    assert [row["round"] for row in rows.read(path)] == [1, 2]
+    assert rows.keep_rounds(path, 0) == []
+    assert path.read_bytes() == b""
+
+
+def test_a_file_that_was_changed_is_named(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines(path, 1, 3)
+    with pytest.raises(rows.MetricsError, match=r"line 2 of .*metrics\.jsonl isn't round 2"):
+        rows.read(path)
+    path.write_bytes(b"\x00\x00\n")
+    with pytest.raises(rows.MetricsError, match="line 1"):
+        rows.read(path)
+
+
+def test_fewer_rounds_than_the_checkpoint_says(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines(path, 1)
+    with pytest.raises(
+        rows.MetricsError, match="holds 1 rounds, its checkpoint comes after round 2"
+    ):
+        rows.keep_rounds(path, 2)

@@ -1,0 +1,145 @@
+"""Means over rounds and seeds, worked by hand."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from experiments.report import compare
+from experiments.runs import summary
+from experiments.runs.files import Pair
+from experiments.runs.rows import COUNTS
+
+F1 = [(0.5, 0.7), (0.8, 0.3), (0.7, 0.4), (0.8, 0.2)]
+ACCURACY = {0: [0.1, 0.2, 0.6, 0.9], 1: [0.5, 0.5, 0.5, 0.8]}
+
+
+def row(number, accuracy, ari=0.5):
+    scores = dict.fromkeys(summary.SCALARS, 1) | dict.fromkeys(COUNTS, number)
+    seconds = dict.fromkeys(("train", "score", "server", "evaluate"), 0.25) | {"total": 2.0}
+    return {"round": number, **scores, "accuracy": accuracy, "ari": ari, "seconds": seconds}
+
+
+def rounds(seed, **options):
+    return [row(n, a, **options) for n, a in enumerate(ACCURACY[seed], start=1)]
+
+
+def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
+    seed = summary.of_seed(rounds(0))
+    assert seed["accuracy"] == pytest.approx((0.2 + 0.6 + 0.9) / 3)
+    assert seed["seconds"] == 8.0
+    assert (seed["trainings_asked"], seed["trainings_done"]) == (10, 10)
+    assert summary.of_seed(rounds(0)[:1])["accuracy"] == 0.1
+    assert set(seed) == {
+        *("accuracy", "macro_f1", "ari", "ami", "nll", "ece"),
+        *("mean_ari", "mean_ami", "mean_homogeneity", "mean_completeness"),
+        *("mean_macro_f1", "mean_hold_out_f1", "learning_gap"),
+        *("seconds", "trainings_asked", "trainings_done"),
+        *("communication", "storage", "computation"),
+    }
+
+
+def test_costs_are_means_of_all_rounds_and_storage_the_largest():
+    done = [row(n, 0.5) | {"models_sent": n, "models_run": 2 * n} for n in (1, 2, 6)]
+    nobody = row(4, 0.5) | {"models_sent": None, "models_run": None}
+    found = summary.of_seed([*done, nobody])
+    assert (found["communication"], found["storage"], found["computation"]) == (3, 6, 6)
+    assert summary.of_seed([nobody])["storage"] is None
+
+
+def test_agreement_is_averaged_over_all_rounds_too():
+    # Found in the second of four rounds: three rounds of four count.
+    done = [row(n, 0.5, ari=float(n > 1)) for n in range(1, 5)]
+    assert summary.of_seed(done)["mean_ari"] == 0.75
+    assert summary.of_seed([row(1, 0.5, ari=None), *done])["mean_ari"] is None
+    older = [{name: v for name, v in one.items() if name != "homogeneity"} for one in done]
+    assert summary.of_seed(older)["mean_homogeneity"] is None
+
+
+def test_the_learning_gap_lies_between_means_over_all_rounds():
+    done = [row(n, 0.5) | {"macro_f1": f1, "hold_out_f1": g} for n, (f1, g) in enumerate(F1, 1)]
+    found = summary.of_seed(done)
+    assert found["mean_macro_f1"] == pytest.approx(0.7)
+    assert found["mean_hold_out_f1"] == pytest.approx(0.4)
+    assert found["learning_gap"] == pytest.approx(0.3)
+    unknown = [one | {"hold_out_f1": None} for one in done]
+    assert summary.of_seed(unknown)["learning_gap"] is None
+
+
+def test_a_score_that_is_not_known_stays_unknown():
+    assert summary.of_seed(rounds(0, ari=None))["ari"] is None
+    assert summary.over_seeds([None, None]) == {"mean": None, "std": None, "values": [None, None]}
+    assert summary.over_seeds([None, 3.0]) == {"mean": 3.0, "std": 0.0, "values": [None, 3.0]}
+
+
+def test_mean_and_sample_standard_deviation_over_seeds():
+    found = summary.over_seeds([1.0, 2.0, 6.0])
+    assert found["mean"] == 3.0
+    assert found["std"] == pytest.approx(7**0.5)
+    assert summary.over_seeds([4.0]) == {"mean": 4.0, "std": 0.0, "values": [4.0]}
+
+
+def test_the_summary_has_the_documented_form():
+    pairs = {Pair("ifca", 1): rounds(1), Pair("ifca", 0): rounds(0)}
+    found = summary.summarise("demo", pairs)
+    assert found["scenario"] == "demo"
+    accuracy = found["methods"]["ifca"]["accuracy"]
+    assert accuracy["values"] == pytest.approx([17 / 30, 0.6])
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_the_table_of_rounds_has_a_line_for_each():
+    pairs = {Pair("ifca", 0): rounds(0, ari=None), Pair("wecfl", 1): rounds(1)}
+    read = list(csv.DictReader(io.StringIO(summary.as_csv(pairs))))
+    assert [(r["method"], r["seed"], r["round"]) for r in read] == [
+        *(("ifca", "0", str(n)) for n in range(1, 5)),
+        *(("wecfl", "1", str(n)) for n in range(1, 5)),
+    ]
+    assert [float(r["accuracy"]) for r in read] == ACCURACY[0] + ACCURACY[1]
+    assert (read[0]["ari"], read[4]["ari"]) == ("", "0.5")
+    assert read[0]["seconds_total"] == "2.0"
+
+
+def results():
+    def metrics(accuracy, ari, nll):
+        cells = dict.fromkeys(("accuracy", "macro_f1"), accuracy)
+        cells |= {"ari": ari, "nll": nll, "ece": 0.1, "seconds": 3.0}
+        cells |= {"trainings_asked": 1000, "trainings_done": 250}
+        return {name: summary.over_seeds([value]) for name, value in cells.items()}
+
+    return {"fedavg": metrics(0.9181, None, 0.3), "bcfl-mh-6": metrics(0.962, 1.0, 0.21)}
+
+
+def test_the_best_of_each_column_is_marked():
+    header, fedavg, best = compare.aligned(results())
+    assert header.split() == [
+        *("method", "accuracy", "macro-F1", "ARI", "NLL", "ECE", "seconds"),
+        *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "asked", "/", "done"),
+    ]
+    assert fedavg.split() == [
+        *("fedavg", "91.8", "91.8", "–", "0.300", "0.100", "▲", "3.0"),
+        *("–", "–", "–", "1000", "/", "250"),
+    ]
+    assert best.split() == [
+        *("bcfl-mh-6", "96.2", "▲", "96.2", "▲", "1.00", "▲", "0.210", "▲", "0.100", "▲"),
+        *("3.0", "–", "–", "–", "1000", "/", "250"),
+    ]
+    assert len(fedavg) == len(best)
+
+
+def test_one_row_has_no_best_and_several_seeds_have_a_spread():
+    one = {"ifca": {**results()["fedavg"], "accuracy": summary.over_seeds([0.5, 0.6])}}
+    _, line = compare.aligned(one)
+    assert "▲" not in line
+    assert "55.0 ±7.1" in line
+
+
+def test_latex_compiles_in_principle():
+    text = "\n".join(compare.latex(results()))
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 1
+    assert r"bcfl-mh-6 & \textbf{96.2} & \textbf{96.2} & \textbf{1.00} & \textbf{0.210}" in text
+    assert "fedavg & 91.8 & 91.8 & -- & 0.300" in text
+    assert all(line.endswith(r"\\") for line in text.splitlines() if "&" in line)
+    columns = text.splitlines()[0].split("{")[-1].rstrip("}")
+    assert {line.count("&") + 1 for line in text.splitlines() if "&" in line} == {len(columns)}
