@@ -12,13 +12,13 @@ import numpy.typing as npt
 from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, logsumexp
 from assignment.costs import InfeasibleError, row_minima, validate_costs
 from assignment.partition import known_log_partition_over_gaps
-from assignment.problem import ClusterSizes, Problem, pose
+from assignment.problem import ClusterSizes, Problem, make_problem
 from assignment.ranked import Assignment, Search
 from assignment.solvers import SolverName, start_search, validate_count, validate_solver
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class ParentProblems:
     """Parents with their cost matrices and the best weight each could reach.
 
     Attributes:
@@ -43,7 +43,7 @@ class Family:
 
     def problem(self, parent: int) -> Problem:
         """The association problem of one parent."""
-        return pose(self.costs[parent], self.lower, self.upper)
+        return make_problem(self.costs[parent], self.lower, self.upper)
 
     def log_partition(self, parent: int) -> float:
         """Log of a parent's summed weights, in nats below `reference` (NaN: not known)."""
@@ -59,7 +59,7 @@ def gather(
     parent_log_weights: npt.ArrayLike,
     lower: ClusterSizes,
     upper: ClusterSizes,
-) -> Family:
+) -> ParentProblems:
     """Validate the costs and weights of several parents and keep a private copy of both.
 
     Args:
@@ -85,7 +85,7 @@ def gather(
     reference = float(reachable.max())
     if reference == -np.inf:
         raise InfeasibleError("no parent has any weight: log-weight -inf or a row all +inf")
-    return Family(matrices, lower, upper, reference - reachable, reference)
+    return ParentProblems(matrices, lower, upper, reference - reachable, reference)
 
 
 def _least_costs(
@@ -150,7 +150,7 @@ class RankedChildren:
         children: the associations, best first.
     """
 
-    family: Family
+    family: ParentProblems
     children: tuple[ChildAssignment, ...]
 
     @cached_property
@@ -251,7 +251,7 @@ def iter_over_parents(
     return _heaviest_first(gather(costs, parent_log_weights, lower, upper), solver)
 
 
-def _heaviest_first(family: Family, solver: SolverName) -> Iterator[ChildAssignment]:
+def _heaviest_first(family: ParentProblems, solver: SolverName) -> Iterator[ChildAssignment]:
     opened: dict[int, tuple[float, Search]] = {}
     # one entry per parent: (gap below the reference, parent, its next association if opened)
     heap: list[tuple[float, int, Assignment | None]]
@@ -272,7 +272,7 @@ def _heaviest_first(family: Family, solver: SolverName) -> Iterator[ChildAssignm
             heappush(heap, (best_gap + excess, parent, following))
 
 
-def _open(family: Family, parent: int, solver: SolverName) -> tuple[float, Search]:
+def _open(family: ParentProblems, parent: int, solver: SolverName) -> tuple[float, Search]:
     """Start a parent's search; its best weight lies this far below the reference, in nats."""
     problem = family.problem(parent)
     search = start_search(problem, solver)

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from assignment.arrays import logsumexp
 from assignment.costs import row_gaps, row_minima
 from assignment.counts import StateBudgetError, count_chain
-from assignment.problem import ClusterSizes, Problem, pose
+from assignment.problem import ClusterSizes, Problem, make_problem
 
 
 def log_partition(
@@ -30,7 +30,7 @@ def log_partition(
         InfeasibleError: a client may join no cluster, or the bounds cannot add up.
         StateBudgetError: bounds need more than `assignment.counts.MAX_STATES` states.
     """
-    problem = pose(cost, lower, upper)
+    problem = make_problem(cost, lower, upper)
     return log_partition_over_gaps(problem) - float(row_minima(problem.cost).sum())
 
 

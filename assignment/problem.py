@@ -71,7 +71,9 @@ class Problem:
         return bool((most <= 1).all())
 
 
-def pose(cost: npt.ArrayLike, lower: ClusterSizes = None, upper: ClusterSizes = None) -> Problem:
+def make_problem(
+    cost: npt.ArrayLike, lower: ClusterSizes = None, upper: ClusterSizes = None
+) -> Problem:
     """Validate costs and cluster sizes and keep a private copy of both.
 
     Bounds that exclude nothing are dropped, so that the cheaper algorithms apply.

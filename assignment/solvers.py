@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from assignment.problem import ClusterSizes, Problem, pose
+from assignment.problem import ClusterSizes, Problem, make_problem
 from assignment.ranked import Assignment, RankedAssignments, Search
 from assignment.ranking.bounded import murty_search
 from assignment.ranking.one_to_one import hungarian_search
@@ -59,7 +59,7 @@ def best_assignment(
         ValueError: bad costs or bounds.
         InfeasibleError: no association satisfies the constraints.
     """
-    search = automatic_search(pose(cost, lower, upper))
+    search = automatic_search(make_problem(cost, lower, upper))
     return Assignment(search.labels, (), search.cost, 0.0)
 
 
@@ -86,7 +86,7 @@ def iter_assignments(
         ValueError: bad costs, bounds, `max_excess` or solver, before anything is enumerated.
         InfeasibleError: no association satisfies the constraints.
     """
-    search = start_search(pose(cost, lower, upper), solver)
+    search = start_search(make_problem(cost, lower, upper), solver)
     limit = _validate_excess(max_excess)
     within = takewhile(lambda step: step[0] <= limit, search.steps)
     return (
@@ -121,7 +121,7 @@ def m_best_assignments(
         InfeasibleError: no association satisfies the constraints.
     """
     count, limit = validate_count(m), _validate_excess(max_excess)
-    problem = pose(cost, lower, upper)
+    problem = make_problem(cost, lower, upper)
     search = start_search(problem, solver)
     steps = list(takewhile(lambda step: step[0] <= limit, islice(search.steps, count)))
     excess = np.array([step[0] for step in steps], dtype=np.float64)

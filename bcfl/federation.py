@@ -12,12 +12,12 @@ from bcfl.analysis.run import Run
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.data.streams import Schedule, at_step
-from bcfl.executors import Choice, Executor, ExecutorName, Unreliable
+from bcfl.executors import Executor, ExecutorConfig, ExecutorName, Unreliable
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Policy
 from bcfl.protocol.objective import Objective
 from bcfl.rounds.method import Method
-from bcfl.rounds.round import Setting, participants, server_round
+from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
@@ -106,15 +106,15 @@ class Federation:
         model: the architecture that all clusters use, or that the method makes its own of.
         method: a method, or a policy of one's own (then tracked greedily).
         seed: decides everything random.
-        participation: share of the clients asked per round, in (0, 1].
+        client_fraction: share of the clients asked per round, in (0, 1].
         drop_out: probability that an asked client drops out of a round.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         dtype: floating-point type of the parameters.
-        evaluates: whether clients test their models after each round.
+        evaluate: whether clients test their models after each round.
         threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are. Small
             networks lose more to waking threads than they gain.
-        executor: who answers for the clients: a name, or a `bcfl.executors.Choice` with further
-            options.
+        executor: who answers for the clients: a name, or a `bcfl.executors.ExecutorConfig` with
+            further options.
         memory: bytes that the executor may take for its work; None takes what suits the device, or
             what the choice says.
 
@@ -126,13 +126,13 @@ class Federation:
     model: Model
     method: Method | Policy
     seed: int = 0
-    participation: float = 1.0
+    client_fraction: float = 1.0
     drop_out: float = 0.0
     device: str = "auto"
     dtype: torch.dtype = torch.float32
-    evaluates: bool = True
+    evaluate: bool = True
     threads: int | None = 1
-    executor: ExecutorName | Choice = "auto"
+    executor: ExecutorName | ExecutorConfig = "auto"
     memory: int | None = None
 
     def __post_init__(self) -> None:
@@ -151,12 +151,12 @@ class Federation:
         share = self.recipe.validation
         split = (with_validation(data, share, self.seed) for data in self.clients)
         object.__setattr__(self, "clients", sorted_clients(split))
-        if not 0 < self.participation <= 1:
-            raise ValueError(f"participation must lie in (0, 1], got {self.participation}")
+        if not 0 < self.client_fraction <= 1:
+            raise ValueError(f"client_fraction must lie in (0, 1], got {self.client_fraction}")
         if not 0 <= self.drop_out <= 1:
             raise ValueError(f"drop_out must lie between 0 and 1, got {self.drop_out}")
         names = [data.client for data in self.data]
-        asked = participants(names, self.participation, self.seed, 0)
+        asked = participants(names, self.client_fraction, self.seed, 0)
         self.recipe.check(len(names), len(asked))
         if self.dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {self.dtype}")
@@ -181,9 +181,13 @@ class Federation:
         return self.method  # type: ignore[return-value]
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> ExecutorConfig:
         """The executor with its options."""
-        chosen = self.executor if isinstance(self.executor, Choice) else Choice(self.executor)
+        chosen = (
+            self.executor
+            if isinstance(self.executor, ExecutorConfig)
+            else ExecutorConfig(self.executor)
+        )
         return chosen if self.memory is None else replace(chosen, memory=self.memory)
 
     @cached_property
@@ -244,7 +248,7 @@ class Federation:
         if schedule.num_steps > 1:
             later = [self._executor(step) for step in range(1, schedule.num_steps)]
             executor = Stepwise([self.engine, *later], schedule)
-        setting = Setting(self.seed, self.participation, self.evaluates, schedule)
+        setting = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:

@@ -7,12 +7,12 @@ from pathlib import Path
 from bcfl.runtime.devices import limited_threads
 from experiments.runs.files import RunFiles, locked
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
-from experiments.runs.runner import Interrupted, Setup, Watch, run_pair
+from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
 from experiments.runs.summary import write_summary
 from experiments.runs.workers import Orders, run_parallel
 
 
-def start(plan: Plan, folder: Path, setup: Setup, watch: Watch) -> None:
+def start(plan: Plan, folder: Path, setup: Experiment, watch: Watch) -> None:
     """Run an experiment in a folder of its own.
 
     Args:
@@ -51,7 +51,7 @@ def resume(plan: Plan, folder: Path, watch: Watch) -> None:
         return
     with locked(folder):
         write_configs(plan, files)
-        setup = Setup(plan.scenario, plan.device, plan.engine, plan.threads)
+        setup = Experiment(plan.scenario, plan.device, plan.engine, plan.threads)
         _carry_out(plan, files, setup, watch)
 
 
@@ -63,7 +63,7 @@ def is_finished(plan: Plan, files: RunFiles) -> bool:
     )
 
 
-def _carry_out(plan: Plan, files: RunFiles, setup: Setup, watch: Watch) -> None:
+def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, watch: Watch) -> None:
     if plan.jobs == 1:
         with limited_threads(plan.threads):
             for pair in plan.scenario.pairs:

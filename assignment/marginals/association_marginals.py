@@ -11,7 +11,7 @@ from assignment.costs import InfeasibleError, row_gaps
 from assignment.counts import MAX_STATES, count_chain
 from assignment.marginals.belief_propagation import propagate_beliefs
 from assignment.marginals.gibbs import run_gibbs
-from assignment.problem import ClusterSizes, Problem, pose
+from assignment.problem import ClusterSizes, Problem, make_problem
 
 Method: TypeAlias = Literal["exact", "bp", "mcmc"]
 METHODS: tuple[Method, ...] = ("exact", "bp", "mcmc")
@@ -142,7 +142,7 @@ def association_marginals(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-    problem = pose(cost, lower, upper)
+    problem = make_problem(cost, lower, upper)
     if problem.bounds is None and method != "mcmc":
         return _free(problem, method)
     if method == "exact":

@@ -13,7 +13,7 @@ import numpy as np
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import InfeasibleError
 from assignment.problem import Bounds
-from assignment.ranking.prices import balancing_prices, settled_sizes
+from assignment.ranking.prices import balancing_prices, sizes_within_bounds
 from assignment.ranking.residual import (
     client_moves,
     moves_between_clusters,
@@ -37,26 +37,26 @@ def best_labels(gaps: FloatArray, bounds: Bounds) -> IntArray:
     prices = balancing_prices(gaps, bounds)
     labels: IntArray = np.argmin(gaps + prices, axis=1).astype(np.int64)
     sizes = np.bincount(labels, minlength=len(prices))
-    settled = settled_sizes(sizes, prices, bounds)
-    while (sizes != settled).any():
+    wanted = sizes_within_bounds(sizes, prices, bounds)
+    while (sizes != wanted).any():
         moves = moves_between_clusters(gaps - gaps[np.arange(len(gaps)), labels][:, None], labels)
-        levels = path_levels(residual_graph(moves.least, *slack_moves(settled, bounds)))
-        path = shortest_path(levels, *_ends(levels[-1], sizes - settled))
+        levels = path_levels(residual_graph(moves.least, *slack_moves(wanted, bounds)))
+        path = shortest_path(levels, *_ends(levels[-1], sizes - wanted))
         for client, cluster in client_moves(moves, path):
             labels[client] = cluster
-        _use_slack(settled, path)
+        _use_slack(wanted, path)
         sizes = np.bincount(labels, minlength=len(prices))
     return labels
 
 
-def _use_slack(settled: IntArray, path: list[int]) -> None:
+def _use_slack(wanted: IntArray, path: list[int]) -> None:
     """Let a cluster keep one client more, or one fewer, where a path runs through the slack."""
-    slack = len(settled)
+    slack = len(wanted)
     for source, target in pairwise(path):
         if target == slack:
-            settled[source] += 1
+            wanted[source] += 1
         elif source == slack:
-            settled[target] -= 1
+            wanted[target] -= 1
 
 
 def _ends(distance: FloatArray, surplus: IntArray) -> tuple[int, int]:

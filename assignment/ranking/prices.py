@@ -29,7 +29,7 @@ def balancing_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
     for _ in range(ROUNDS * len(prices)):
         chosen = np.argmin(gaps + prices, axis=1)
         sizes = np.bincount(chosen, minlength=len(prices))
-        surplus = sizes - settled_sizes(sizes, prices, bounds)
+        surplus = sizes - sizes_within_bounds(sizes, prices, bounds)
         cluster = int(np.argmax(np.abs(surplus)))
         if abs(surplus[cluster]) <= 1:
             break
@@ -40,7 +40,7 @@ def balancing_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
     return prices
 
 
-def settled_sizes(sizes: IntArray, prices: FloatArray, bounds: Bounds) -> IntArray:
+def sizes_within_bounds(sizes: IntArray, prices: FloatArray, bounds: Bounds) -> IntArray:
     """Sizes that prices call for: full where positive, least where negative, else within bounds."""
     within = np.clip(sizes, bounds.lower, bounds.upper)
     return np.where(prices > 0, bounds.upper, np.where(prices < 0, bounds.lower, within))

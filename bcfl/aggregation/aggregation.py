@@ -226,10 +226,14 @@ def _contributions(
     sent: Mapping[str, Posterior],
 ) -> list[Contribution]:
     """Who feeds a block, in the order of the clients' names."""
-    feeds = candidate.feeds.sum(axis=1) if spec.scope == "global" else candidate.feeds[:, index]
+    contribution_weights = (
+        candidate.contribution_weights.sum(axis=1)
+        if spec.scope == "global"
+        else candidate.contribution_weights[:, index]
+    )
     feeding = [
         Contribution(training, replies[training], float(weight), sent.get(training.start))
-        for training, weight in zip(candidate.trainings, feeds, strict=True)
+        for training, weight in zip(candidate.trainings, contribution_weights, strict=True)
         if weight > 0 and training in replies and training.objective.trains(spec.name)
     ]
     return sorted(feeding, key=lambda c: (c.training.client, c.training.start))

@@ -33,7 +33,7 @@ BROADER = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class Familiarity:
+class FeatureDensity:
     """Densities of the features of each cluster's samples, and of anything.
 
     The features are those of one network for all clusters, the mean of their models: what goes into
@@ -53,7 +53,7 @@ class Familiarity:
     @classmethod
     def of(
         cls, model: Model, hypotheses: HypothesisSet, clients: Iterable[ClientData]
-    ) -> Familiarity:
+    ) -> FeatureDensity:
         """Put together what clients say of the samples that they hold at the last time step.
 
         Args:
@@ -84,7 +84,7 @@ class Familiarity:
         anything = GaussianDensity(total.mean, torch.linalg.cholesky(BROADER * spread))
         return cls(features, clusters, anything)
 
-    def strangeness(self, association: NDArray[np.float64], inputs: Tensor) -> NDArray[np.float64]:
+    def ood_score(self, association: NDArray[np.float64], inputs: Tensor) -> NDArray[np.float64]:
         """How much better all clusters or none explain samples than a client's own, nats.
 
         log((mean over clusters of p(features | cluster) + p(features | anything)) / sum over

@@ -45,9 +45,9 @@ class Prediction:
             posterior serves the client, nats.
         association: (clusters,) probability that the client is in a cluster, over the kept
             hypotheses, clusters named as in the leading one; uniform if it was never seen.
-        strangeness: (samples,) how much better all clusters, or none, explain the inputs than the
+        ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
             client's own, nats; the score to find inputs by that are not of the client's kind (see
-            `Familiarity`). None where the run has no clients' data to compare with.
+            `FeatureDensity`). None where the run has no clients' data to compare with.
     """
 
     mean: NDArray[np.float64]
@@ -56,7 +56,7 @@ class Prediction:
     model_uncertainty: NDArray[np.float64]
     association_uncertainty: NDArray[np.float64]
     association: NDArray[np.float64]
-    strangeness: NDArray[np.float64] | None = None
+    ood_score: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         return f"Prediction({len(self.mean)} samples, mean entropy {self.entropy.mean():.3f} nats)"

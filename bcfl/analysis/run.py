@@ -16,7 +16,7 @@ from scipy.special import entr
 
 from bcfl.analysis import export, graphs
 from bcfl.analysis.graphs import remembers_support, support_graph
-from bcfl.analysis.ood import Familiarity
+from bcfl.analysis.ood import FeatureDensity
 from bcfl.analysis.predictions import (
     Prediction,
     PredictionRule,
@@ -261,15 +261,15 @@ class Run:
             known = self.familiarity
             if known is None:
                 return found
-            return replace(found, strangeness=known.strangeness(membership.association, x))
+            return replace(found, ood_score=known.ood_score(membership.association, x))
 
     @cached_property
-    def familiarity(self) -> Familiarity | None:
-        """What the clusters' samples look like, for `Prediction.strangeness`; None without data."""
+    def familiarity(self) -> FeatureDensity | None:
+        """What the clusters' samples look like, for `Prediction.ood_score`; None without data."""
         if not self.data:
             return None
         with computing("full", self._mean.device):
-            return Familiarity.of(self.model, self.hypotheses, self.data)
+            return FeatureDensity.of(self.model, self.hypotheses, self.data)
 
     @property
     def _mean(self) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Executors: who answers requests, and how."""
 
 from bcfl.executors.arithmetic import Arithmetic
-from bcfl.executors.config import Choice, ExecutorName
+from bcfl.executors.config import ExecutorConfig, ExecutorName
 from bcfl.executors.executor import Executor, Outcome, Outcomes
 from bcfl.executors.pool.processes import ProcessesExecutor
 from bcfl.executors.sequential.loop import LoopExecutor
@@ -11,8 +11,8 @@ from bcfl.executors.wrappers import Unreliable
 __all__ = [
     "Arithmetic",
     "BatchedExecutor",
-    "Choice",
     "Executor",
+    "ExecutorConfig",
     "ExecutorName",
     "LoopExecutor",
     "Outcome",

@@ -36,7 +36,7 @@ def executor_named(text: str) -> ExecutorName:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ExecutorConfig:
     """An executor by name, what it may take, and how exactly it computes.
 
     Attributes:

@@ -33,7 +33,7 @@ class Hypothesis:
         lineage: for each round, the position of the ancestor that competed in it; the first names
             the start that it descends from.
         state: what a policy or a tracker carries from round to round; opaque to everyone else.
-        kept: models that a policy carries from round to round, by name.
+        carried_models: models that a policy carries from round to round, by name.
     """
 
     clusters: tuple[Posterior, ...]
@@ -44,7 +44,7 @@ class Hypothesis:
     lineage: tuple[int, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     shares: tuple[float, ...] = ()
-    kept: Mapping[str, Posterior] = field(default_factory=dict)
+    carried_models: Mapping[str, Posterior] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.association.sizes))

@@ -26,7 +26,7 @@ class Block:
         prior: what a client is sent as its prior; has the posterior's mean, and the precision
             that the memory leaves.
         buffers: (buffers,) running statistics, which have no posterior.
-        silent: all zeros, as anybody knows who is told; it never has to be sent.
+        is_zero: all zeros, as anybody knows who is told; it never has to be sent.
     """
 
     key: str
@@ -35,7 +35,7 @@ class Block:
     base: DiagonalGaussian
     prior: DiagonalGaussian
     buffers: Tensor
-    silent: bool = False
+    is_zero: bool = False
 
     def __repr__(self) -> str:
         return f"Block({self.name}, {self.gaussian.mean.shape[-1]} parameters, key {self.key[:8]})"
@@ -95,7 +95,7 @@ class Posterior:
         """(parameters,) flat precision of the prior that clients are sent."""
         return model.join({b.name: _full(b.prior) for b in self.blocks})
 
-    def moved(self, model: Model, key: str, mean: Tensor, buffers: Tensor) -> Posterior:
+    def with_parameters(self, model: Model, key: str, mean: Tensor, buffers: Tensor) -> Posterior:
         """A point at other parameters, such as those that a client has trained.
 
         Args:
@@ -113,7 +113,7 @@ class Posterior:
             blocks.append(Block(name, block.name, point, block.base, point, part_buffers))
         return Posterior(tuple(blocks))
 
-    def exchanged(self, others: Mapping[str, Posterior]) -> Posterior:
+    def with_blocks(self, others: Mapping[str, Posterior]) -> Posterior:
         """The posterior with some of its blocks from others, by name of the block."""
         places = enumerate(self.blocks)
         return Posterior(tuple(others.get(b.name, self).blocks[place] for place, b in places))
@@ -127,7 +127,9 @@ def _full(gaussian: DiagonalGaussian) -> Tensor:
     return torch.broadcast_to(gaussian.precision, gaussian.mean.shape)
 
 
-def birth(model: Model, key: str, mean: Tensor, buffers: Tensor, precision: float) -> Posterior:
+def from_initial(
+    model: Model, key: str, mean: Tensor, buffers: Tensor, precision: float
+) -> Posterior:
     """A new posterior: the isotropic prior around an initial network.
 
     Args:

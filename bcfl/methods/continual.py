@@ -10,12 +10,12 @@ from bcfl.architecture.dropout import with_dropout
 from bcfl.architecture.fedweit import MaskedUpload, transferring
 from bcfl.architecture.layout import Part
 from bcfl.methods.settings import Settings
-from bcfl.policies.baselines.apd import DecomposedClients
-from bcfl.policies.baselines.ewc import ElasticCluster
-from bcfl.policies.baselines.feddrift import DriftAssociation
-from bcfl.policies.baselines.fedsoft import SoftAssociation
-from bcfl.policies.baselines.fedweit import TransferringClients
-from bcfl.policies.baselines.stable_sgd import StableCluster
+from bcfl.policies.baselines.apd import APD
+from bcfl.policies.baselines.ewc import EWC
+from bcfl.policies.baselines.feddrift import FedDrift
+from bcfl.policies.baselines.fedsoft import FedSoft
+from bcfl.policies.baselines.fedweit import FedWeIT
+from bcfl.policies.baselines.stable_sgd import StableSGD
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Proximal, Sparsity
 from bcfl.rounds.method import Method
@@ -26,19 +26,19 @@ SMALL_BATCH = 10
 
 def fedsoft(settings: Settings) -> Method:
     """FedSoft (Ruan and Joe-Wong 2022): clients feed all clusters, by importance."""
-    policy = SoftAssociation(settings.known_clusters, settings.flat)
+    policy = FedSoft(settings.known_clusters, settings.flat)
     return Method(policy, name="fedsoft")
 
 
 def feddrift(settings: Settings) -> Method:
     """FedDrift (Jothimurugesan et al. 2023): one cluster per client, merged where alike."""
-    policy = DriftAssociation(settings.flat, settings.delta)
+    policy = FedDrift(settings.flat, settings.delta)
     return Method(policy, name="feddrift", common_start=True)
 
 
 def ewc(settings: Settings) -> Method:
     """FedProx + EWC: elastic weight consolidation (Kirkpatrick et al. 2017)."""
-    return Method(ElasticCluster(_held_back(settings)), name="ewc", common_start=True)
+    return Method(EWC(_held_back(settings)), name="ewc", common_start=True)
 
 
 def ssgd(settings: Settings) -> Method:
@@ -46,7 +46,7 @@ def ssgd(settings: Settings) -> Method:
     objective = _held_back(settings)
     small = replace(objective, batch_size=min(objective.batch_size, SMALL_BATCH))
     return Method(
-        StableCluster(small),
+        StableSGD(small),
         name="ssgd",
         common_start=True,
         architecture=partial(with_dropout, rate=DROPOUT),
@@ -58,8 +58,8 @@ def apd(settings: Settings) -> Method:
 
     Every client is its own cluster; the shared weights are common to all.
     """
-    terms = (Proximal(settings.proximal, Part(SHARED)), Sparsity())
-    policy = DecomposedClients(replace(settings.flat, terms=terms))
+    regularizers = (Proximal(settings.proximal, Part(SHARED)), Sparsity())
+    policy = APD(replace(settings.flat, regularizers=regularizers))
     return Method(policy, name="apd", common_start=True, architecture=decomposed)
 
 
@@ -69,13 +69,13 @@ def fedweit(settings: Settings) -> Method:
     objective = replace(
         settings.flat,
         curvature="uniform",
-        terms=(Sparsity(upload.least),),
+        regularizers=(Sparsity(upload.least),),
         phases=((SHARED, ADAPTIVE, OWN),),
         upload=upload,
     )
-    policy = TransferringClients(DecomposedClients(objective), upload.least)
+    policy = FedWeIT(APD(objective), upload.least)
     return Method(policy, name="fedweit", common_start=True, architecture=transferring)
 
 
 def _held_back(settings: Settings) -> Objective:
-    return replace(settings.flat, terms=(Proximal(settings.proximal),))
+    return replace(settings.flat, regularizers=(Proximal(settings.proximal),))

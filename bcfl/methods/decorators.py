@@ -22,10 +22,10 @@ from bcfl.architecture.layout import BODY, CLASSIFIER
 from bcfl.methods.settings import Settings
 from bcfl.policies import ClusterSize, KMeansAssociation, Policy, WarmUp
 from bcfl.policies.wrappers.partial import Partial
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.policies.wrappers.shared_first import SharedFirst
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.regularizers import Contrast, Proximal, Sharing, Term
+from bcfl.protocol.regularizers import Contrast, Proximal, Regularizer, Sharing
 from bcfl.rounds.method import Method
 
 UPDATES: Mapping[str, Mapping[str, Any]] = {
@@ -76,16 +76,18 @@ def with_additive_model(method: Method, settings: Settings) -> Method:
 
     def divided(policy: Any) -> Policy:  # noqa: ANN401 - any policy with an objective
         objective = replace(
-            policy.objective, **UPDATES[settings.additive_update], terms=_inside(policy.objective)
+            policy.objective,
+            **UPDATES[settings.additive_update],
+            regularizers=_inside(policy.objective),
         )
         if isinstance(policy, KMeansAssociation):
             pull = Proximal(settings.additive_pull, replace(policy.part, block=OWN))
-            objective = replace(objective, terms=(*objective.terms, pull))
+            objective = replace(objective, regularizers=(*objective.regularizers, pull))
             policy = replace(policy, part=replace(policy.part, block=OWN))
         return cast(Policy, replace(policy, objective=objective))
 
     policy = _innermost(method.policy, divided)
-    alone: Objective = replace(policy.objective, phases=((SHARED,),), terms=())
+    alone: Objective = replace(policy.objective, phases=((SHARED,),), regularizers=())
     first = SharedFirst(method.num_clusters, alone, OWN)
     if settings.additive_aggregation == "partial":
         policy = Partial(policy)
@@ -108,15 +110,19 @@ def with_warm_up(method: Method, settings: Settings) -> Method:
 def with_finetuning(method: Method, settings: Settings) -> Method:
     """Clients train on from what serves them after the last round, for their test alone."""
     objective = method.policy.objective
-    whole = replace(settings.flat, terms=(), phases=objective.phases, against=objective.against)
+    whole = replace(
+        settings.flat, regularizers=(), phases=objective.phases, against=objective.against
+    )
     return replace(method, finetuned=whole)
 
 
-def _with_terms(method: Method, terms: tuple[Term, ...], after: float) -> Method:
+def _with_terms(method: Method, regularizers: tuple[Regularizer, ...], after: float) -> Method:
     """Add terms to the objective, after some rounds or a share of the run."""
 
     def extended(policy: Any) -> Policy:  # noqa: ANN401 - any policy with an objective
-        objective = replace(policy.objective, terms=(*policy.objective.terms, *terms))
+        objective = replace(
+            policy.objective, regularizers=(*policy.objective.regularizers, *regularizers)
+        )
         return cast(Policy, replace(policy, objective=objective))
 
     later = _innermost(method.policy, extended)
@@ -129,7 +135,7 @@ def _innermost(policy: Any, change: Any) -> Policy:  # noqa: ANN401 - policies a
         case WarmUp():
             first, then = _innermost(policy.first, change), _innermost(policy.then, change)
             return replace(policy, first=first, then=then)
-        case Following():
+        case PolicyWrapper():
             return cast(
                 Policy, replace(cast(Any, policy), policy=_innermost(policy.policy, change))
             )
@@ -137,10 +143,10 @@ def _innermost(policy: Any, change: Any) -> Policy:  # noqa: ANN401 - policies a
             return cast(Policy, change(policy))
 
 
-def _inside(objective: Objective) -> tuple[Term, ...]:
+def _inside(objective: Objective) -> tuple[Regularizer, ...]:
     """The terms of an objective, about the clusters' own networks alone."""
-    terms = cast(tuple[Any, ...], objective.terms)
-    return tuple(replace(term, part=replace(term.part, block=OWN)) for term in terms)
+    regularizers = cast(tuple[Any, ...], objective.regularizers)
+    return tuple(replace(term, part=replace(term.part, block=OWN)) for term in regularizers)
 
 
 def _needs_clusters(method: Method, suffix: str) -> None:

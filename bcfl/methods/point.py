@@ -8,10 +8,10 @@ from bcfl.architecture.layout import Part
 from bcfl.methods.settings import Settings
 from bcfl.policies import (
     ClusterSize,
+    FedAvg,
     KMeansAssociation,
     LikelihoodAssociation,
     Policy,
-    SingleCluster,
 )
 from bcfl.policies.baselines.centralised import Centralised
 from bcfl.policies.baselines.ensemble import Ensemble
@@ -24,12 +24,12 @@ from bcfl.rounds.method import Method
 
 def fedavg(settings: Settings) -> Method:
     """FedAvg (McMahan et al. 2017)."""
-    return Method(SingleCluster(settings.flat), name="fedavg", common_start=True)
+    return Method(FedAvg(settings.flat), name="fedavg", common_start=True)
 
 
 def fedprox(settings: Settings) -> Method:
     """FedProx (Li et al. 2020): local models are held near the one that they start from."""
-    return Method(SingleCluster(_held_back(settings)), name="fedprox", common_start=True)
+    return Method(FedAvg(_held_back(settings)), name="fedprox", common_start=True)
 
 
 def local(settings: Settings) -> Method:
@@ -56,7 +56,7 @@ def fedprox_plus(settings: Settings) -> Method:
 
 
 def _held_back(settings: Settings) -> Objective:
-    return replace(settings.flat, terms=(Proximal(settings.proximal),))
+    return replace(settings.flat, regularizers=(Proximal(settings.proximal),))
 
 
 def ifca(settings: Settings) -> Method:

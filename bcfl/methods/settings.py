@@ -72,7 +72,7 @@ class Settings:
             more than there are it finds groups that a common model serves nearly as well; from one
             it often misses those.
         moves: what `bcfl-mht-M` proposes, see `bcfl.trackers.proposals`; None is what has paid:
-            `split`, and with `"auto"` also `birth` and `death`.
+            `split`, and with `"auto"` also `from_initial` and `death`.
     """
 
     num_clusters: int | Literal["auto"] = 4

@@ -19,7 +19,7 @@ from bcfl.methods.settings import Settings
 from bcfl.policies import ClusterSize, Policy
 from bcfl.policies.updates.bipartition import RecursiveBipartition
 from bcfl.policies.updates.clustering_temperature import AtRound
-from bcfl.policies.updates.fedgroup import ColdStartGroups
+from bcfl.policies.updates.fedgroup import FedGroup
 from bcfl.policies.updates.one_shot import OneShotClustering
 from bcfl.policies.updates.update_clustering import (
     AffinityClustering,
@@ -85,7 +85,7 @@ def scl(settings: Settings) -> Method:
 def fedgroup(settings: Settings) -> Method:
     """FedGroup (Duan et al. 2021): groups from a cold start of 50 steps of 10 samples."""
     cold_start = replace(_unweighted(settings), local_steps=50, batch_size=10)
-    policy = ColdStartGroups(settings.known_clusters, settings.flat, cold_start)
+    policy = FedGroup(settings.known_clusters, settings.flat, cold_start)
     return _from_one_model(settings, policy, "fedgroup")
 
 

@@ -1,6 +1,6 @@
 """Association policies: given one hypothesis, rank the associations that may follow it."""
 
-from bcfl.policies.baselines.fedavg import SingleCluster
+from bcfl.policies.baselines.fedavg import FedAvg
 from bcfl.policies.bayes.likelihood import LikelihoodAssociation
 from bcfl.policies.capacity import ClusterSize
 from bcfl.policies.context import RoundContext
@@ -12,6 +12,7 @@ __all__ = [
     "Candidate",
     "ClusterSize",
     "Continue",
+    "FedAvg",
     "Given",
     "KMeansAssociation",
     "LikelihoodAssociation",
@@ -19,7 +20,6 @@ __all__ = [
     "Policy",
     "Ranking",
     "RoundContext",
-    "SingleCluster",
     "WarmUp",
     "candidate",
 ]

@@ -23,7 +23,7 @@ from bcfl.protocol.requests import Replies, Steps, Train
 
 
 @runtime_checkable
-class Demanding(Protocol):
+class Validates(Protocol):
     """A policy or tracker that cannot serve every federation, and says so before work starts."""
 
     def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
@@ -105,7 +105,8 @@ class Candidate:
     Attributes:
         association: whose model each client uses from now on.
         trainings: local trainings to do.
-        feeds: (trainings, clusters) weight with which a training enters a cluster's model.
+        contribution_weights: (trainings, clusters) weight of each training in
+            each cluster's model.
         origins: for each cluster, the model that it continues from.
         log_weight: log weight given the parent, nats, not normalised.
         answers: trainings that the policy has already had answered.
@@ -113,13 +114,13 @@ class Candidate:
         costs: the cost matrix that it was ranked by, where there is one.
         kind: how a proposal was made; empty for a ranked association.
         models: models that the trainings name and that are no clusters of the parent.
-        kept: models that the policy wants to find in the hypothesis next time, by name.
+        carried_models: models that the policy wants to find in the hypothesis next time, by name.
         partial: the clusters move only by the share of all answered samples that feeds them.
     """
 
     association: Association
     trainings: tuple[Train, ...]
-    feeds: NDArray[np.float64]
+    contribution_weights: NDArray[np.float64]
     origins: tuple[Origin, ...]
     log_weight: float = 0.0
     answers: Mapping[Train, Trained] = field(default_factory=dict)
@@ -127,7 +128,7 @@ class Candidate:
     costs: Costs | None = None
     kind: str = ""
     models: tuple[Posterior, ...] = ()
-    kept: Mapping[str, Posterior] = field(default_factory=dict)
+    carried_models: Mapping[str, Posterior] = field(default_factory=dict)
     partial: bool = False
 
     @property
@@ -211,21 +212,21 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
             raise ValueError(
                 f"labels must lie between 0 and {len(keys) - 1}, got {label} for {client!r}"
             )
-    feeds = np.zeros((len(clients), len(keys)))
-    feeds[np.arange(len(clients)), [labels[client] for client in clients]] = 1.0
+    contribution_weights = np.zeros((len(clients), len(keys)))
+    contribution_weights[np.arange(len(clients)), [labels[client] for client in clients]] = 1.0
     begun = starts or {client: keys[labels[client]] for client in clients}
     begun = {client: begun[client] for client in clients}
     work = trainings(parent, begun, objective, num_samples)
     return Candidate(
         association=parent.association.updated(labels),
         trainings=work.requests,
-        feeds=feeds,
+        contribution_weights=contribution_weights,
         origins=tuple(Continue(index) for index in range(len(keys))),
         log_weight=log_weight,
         answers=answers or {},
         state=parent.state,
         models=work.models,
-        kept=parent.kept,
+        carried_models=parent.carried_models,
     )
 
 

@@ -41,14 +41,16 @@ def trainings(
         objective: local objective.
         num_samples: training samples of the clients; one that is not listed counts as one sample.
     """
-    if not objective.terms:
+    if not objective.regularizers:
         return Work(tuple(Train(client, start, objective) for client, start in starts.items()))
     shares = cluster_shares(hypothesis.association, num_samples or {})
     clusters = {posterior.key for posterior in hypothesis.clusters}
     models: dict[str, Posterior] = {}
     named: dict[str, tuple[tuple[str, ...], ...]] = {}
     for start in dict.fromkeys(starts.values()):
-        needed = [term.references(hypothesis.clusters, shares, start) for term in objective.terms]
+        needed = [
+            term.references(hypothesis.clusters, shares, start) for term in objective.regularizers
+        ]
         models |= {p.key: p for posteriors in needed for p in posteriors if p.key not in clusters}
         named[start] = tuple(tuple(p.key for p in posteriors) for posteriors in needed)
     requests = (Train(client, start, objective, named[start]) for client, start in starts.items())

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bcfl.protocol.regularizers import Term
+from bcfl.protocol.regularizers import Regularizer
 from bcfl.protocol.upload import Upload
 from posteriors import LocalPosteriorName, local_posterior_fit
 
@@ -39,7 +39,7 @@ class Objective:
             form (`laplace-kron`), of the last layer or the least determined parameters alone
             (`laplace-last-layer`, `laplace-subnetwork`; the rest reports none), `variational`, or
             by draws (`nuts`, tiny networks). The means of the last two aren't where SGD ended.
-        terms: further terms of the training loss.
+        regularizers: further terms of the training loss.
         phases: names of the blocks that are trained together, phase after phase; empty trains
             all blocks together. Blocks in no phase stay as they were sent.
         upload: which of the trained parameters are sent; None is all.
@@ -56,7 +56,7 @@ class Objective:
     curvature: Curvature = "samples"
     curvature_samples: int | None = 128
     posterior: LocalPosteriorName = "laplace-diag"
-    terms: tuple[Term, ...] = ()
+    regularizers: tuple[Regularizer, ...] = ()
     phases: tuple[tuple[str, ...], ...] = ()
     against: Literal["start", "updated"] = "start"
     upload: Upload | None = None

@@ -22,7 +22,7 @@ from bcfl.hypotheses.posterior import Posterior, weighted_mean
 Sees = Literal["parameters", "outputs"]
 
 
-class Term(Protocol):
+class Regularizer(Protocol):
     """One addend of the training loss.
 
     Attributes:

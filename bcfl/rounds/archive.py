@@ -42,9 +42,9 @@ class StateWriter:
             "hypotheses": [self._hypothesis(h) for h in hypotheses],
             "proposals": [self._hypothesis(h) for h in hypotheses.proposals],
             "history": [self._snapshot(s) for s in state.history],
-            "directory": {
+            "client_info": {
                 client: {"num_samples": dict(i.num_samples), "input_shape": list(i.input_shape)}
-                for client, i in state.directory.items()
+                for client, i in state.client_info.items()
             },
             "scores": [
                 [asdict(request), asdict(answer)] for request, answer in state.scores.items()
@@ -108,7 +108,7 @@ class StateWriter:
             "kind": hypothesis.kind,
             "lineage": list(hypothesis.lineage),
             "state": _plain(hypothesis.state),
-            "kept": {name: self._posterior(p) for name, p in hypothesis.kept.items()},
+            "kept": {name: self._posterior(p) for name, p in hypothesis.carried_models.items()},
         }
 
     def _snapshot(self, snapshot: Snapshot) -> Structure:
@@ -186,7 +186,7 @@ class StateReader:
             tuple(self._snapshot(clients, row) for row in structure["history"]),
             {
                 client: ClientInfo(info["num_samples"], tuple(info["input_shape"]))
-                for client, info in structure["directory"].items()
+                for client, info in structure["client_info"].items()
             },
             dict(_score(*row) for row in structure["scores"]),
             structure.get("planned_rounds"),

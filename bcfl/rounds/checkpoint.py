@@ -19,7 +19,7 @@ import torch
 from bcfl.rounds.archive import StateReader, StateWriter
 from bcfl.rounds.state import FederationState
 
-VERSION = 1
+VERSION = 2
 KEPT = 2
 
 

@@ -68,11 +68,11 @@ def evaluate_finetuned(
     for client in clients:
         mixture = served_mixture(hypotheses, client)
         best[client] = max(mixture, key=lambda posterior: mixture[posterior])
-    plain = replace(objective, terms=(), curvature="samples")
+    plain = replace(objective, regularizers=(), curvature="samples")
     asked = [Train(client, best[client].key, plain) for client in clients]
     replies = yield Exchange.of(asked, best.values())
     own = {
-        t.client: best[t.client].moved(
+        t.client: best[t.client].with_parameters(
             model, lineage_key("finetuned", t.client, t.start), replies[t].mean, replies[t].buffers
         )
         for t in asked

@@ -144,7 +144,7 @@ class Ledger:
     def _download(self, client: str, keys: Sequence[str], models: Mapping[str, Posterior]) -> None:
         """Send the blocks of some models; a block that the client has already is not sent again."""
         for key in keys:
-            for block in (block for block in models[key].blocks if not block.silent):
+            for block in (block for block in models[key].blocks if not block.is_zero):
                 has = (client, block.key) in self.cached
                 if self._send_once(client, block.key, 0 if has else self._numbers(block)):
                     self.parameters_run += block.gaussian.mean.numel()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.architecture.model import Model
 from bcfl.policies import Policy
-from bcfl.policies.policy import Demanding
+from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.prediction_sums import Pooling
 from bcfl.trackers import Greedy, Tracker
@@ -93,5 +93,5 @@ class Method:
                 f"num_clusters must be at most the number of clients, {num_clients}, got {first}"
             )
         for part in (self.policy, self.tracker):
-            if isinstance(part, Demanding):
+            if isinstance(part, Validates):
                 part.check(first, num_clients, num_asked)

@@ -24,21 +24,21 @@ from bcfl.runtime.seeds import generator
 
 
 @dataclass(frozen=True)
-class Setting:
+class RoundConfig:
     """What is the same in all rounds.
 
     Attributes:
         seed: decides everything random.
-        participation: share of the clients that is asked in a round, in (0, 1].
-        evaluates: whether clients test the models that serve them after each round.
+        client_fraction: share of the clients that is asked in a round, in (0, 1].
+        evaluate: whether clients test the models that serve them after each round.
         schedule: time steps of the clients' data, and rounds of the whole run. What clients have
             said of a model that has not changed is not asked again within a time step. None where
             nobody knows how long the run is; everything is asked again then.
     """
 
     seed: int
-    participation: float = 1.0
-    evaluates: bool = True
+    client_fraction: float = 1.0
+    evaluate: bool = True
     schedule: Schedule | None = None
 
     @property
@@ -83,7 +83,7 @@ def server_round(
     model: Model,
     executor: Executor,
     state: FederationState,
-    setting: Setting,
+    setting: RoundConfig,
 ) -> tuple[FederationState, RoundRecord]:
     """Do one round.
 
@@ -102,18 +102,18 @@ def server_round(
     everyone = state.hypotheses.best.association.clients
     renewed = setting.schedule is not None and setting.begins(round)
     talk = RoundExchange(executor, model, round, state.scores, state.cached)
-    asked = participants(everyone, setting.participation, setting.seed, round)
-    known = {} if renewed else state.directory
-    directory = {**known, **talk.drive(_describe(asked, known))}
-    present = tuple(client for client in asked if client in directory)
-    context = _context(method, model, setting, round, {c: directory[c] for c in present})
+    asked = participants(everyone, setting.client_fraction, setting.seed, round)
+    known = {} if renewed else state.client_info
+    client_info = {**known, **talk.drive(_describe(asked, known))}
+    present = tuple(client for client in asked if client in client_info)
+    context = _context(method, model, setting, round, {c: client_info[c] for c in present})
     hypotheses, info = talk.drive(
         method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)
     )
     ledger = talk.ledger
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()
-    tested = _tested(directory, everyone) if setting.evaluates else ()
+    tested = _tested(client_info, everyone) if setting.evaluate else ()
     testing_steps = _testing(method, model, hypotheses, tested, setting.ends(round))
     evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
@@ -126,7 +126,7 @@ def server_round(
         state,
         hypotheses=hypotheses,
         history=(*state.history, snapshot),
-        directory=directory,
+        client_info=client_info,
         scores=lasting,
         cached=ledger.cached_after(),
     )
@@ -142,19 +142,19 @@ def _describe(
     return {request.client: replies[request] for request in asked if request in replies}
 
 
-def _tested(directory: Mapping[str, ClientInfo], clients: Sequence[str]) -> tuple[str, ...]:
+def _tested(client_info: Mapping[str, ClientInfo], clients: Sequence[str]) -> tuple[str, ...]:
     """Clients with test samples, and those that have not yet described themselves."""
     return tuple(
         client
         for client in clients
-        if client not in directory or directory[client].num_samples.get(TEST, 0) > 0
+        if client not in client_info or client_info[client].num_samples.get(TEST, 0) > 0
     )
 
 
 def _context(
     method: Method,
     model: Model,
-    setting: Setting,
+    setting: RoundConfig,
     round: int,
     present: Mapping[str, ClientInfo],
 ) -> RoundContext:

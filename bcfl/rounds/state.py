@@ -11,7 +11,7 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
-from bcfl.hypotheses.posterior import Posterior, birth
+from bcfl.hypotheses.posterior import Posterior, from_initial
 from bcfl.protocol.answers import ClientInfo, LossSum
 from bcfl.protocol.prediction_sums import PredictionSums
 from bcfl.protocol.requests import Request
@@ -28,7 +28,7 @@ class FederationState:
     Attributes:
         hypotheses: the association hypotheses with their models.
         history: associations and weights of all rounds so far.
-        directory: what clients have said of themselves.
+        client_info: what clients have said of themselves.
         scores: what they have said of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
         cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
@@ -36,7 +36,7 @@ class FederationState:
 
     hypotheses: HypothesisSet
     history: tuple[Snapshot, ...] = ()
-    directory: Mapping[str, ClientInfo] = field(default_factory=dict)
+    client_info: Mapping[str, ClientInfo] = field(default_factory=dict)
     scores: Mapping[Request, LossSum] = field(default_factory=dict)
     planned_rounds: int | None = None
     cached: frozenset[Cached] = frozenset()
@@ -126,7 +126,7 @@ def initial_state(
             mean, buffers = model.initial(derive_seed(seed, "initial", index))
             key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
             mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
-            born.append(birth(model, key, mean, buffers, method.prior_precision))
+            born.append(from_initial(model, key, mean, buffers, method.prior_precision))
         born = _sharing_global_blocks(model, born)
         clusters = tuple(born[index % networks] for index in range(num_clusters))
         hypotheses.append(Hypothesis(clusters, association))
@@ -136,4 +136,4 @@ def initial_state(
 def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:
     """The posteriors with the first one's blocks of global scope, which are one object in all."""
     common = {spec.name: born[0] for spec in model.blocks if spec.scope == "global"}
-    return [posterior.exchanged(common) for posterior in born] if common else born
+    return [posterior.with_blocks(common) for posterior in born] if common else born

@@ -21,7 +21,7 @@ from bcfl.policies.policy import Policy
 from bcfl.protocol.requests import Steps
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Proposal, SplitAndFree, every_proposal
-from bcfl.trackers.recollection import Remembering, inherited, recalled
+from bcfl.trackers.recollection import WithAbsentClients, inherited, recalled
 from bcfl.trackers.survival import AncestorQuota, NScan
 from bcfl.trackers.tracker import (
     Successor,
@@ -82,7 +82,7 @@ class AdaptiveMultiHypothesis:
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Rank, cap to the effective number, train, merge near copies, propose."""
         if self.remembers:
-            policy = Remembering.within(policy, aggregation)
+            policy = WithAbsentClients.within(policy, aggregation)
         competing = hypotheses.competing
         successors, log_total = yield from expand(
             competing, policy, aggregation, context, None, self._within
@@ -145,7 +145,7 @@ class AdaptiveMultiHypothesis:
                     chosen.kind,
                     (*parent.lineage, best.parent),
                     chosen.state,
-                    kept=chosen.kept,
+                    carried_models=chosen.carried_models,
                 )
             )
         return tuple(made)

@@ -85,7 +85,9 @@ def splits(
     for cluster in range(len(chosen.origins)) if clusters is None else sorted(clusters):
         members = [
             training
-            for training, feed in zip(chosen.trainings, chosen.feeds[:, cluster], strict=True)
+            for training, feed in zip(
+                chosen.trainings, chosen.contribution_weights[:, cluster], strict=True
+            )
             if feed > 0 and training in answers
         ]
         if len(members) < max(min_members, 2):
@@ -135,7 +137,7 @@ def price_of_uniting(chosen: Candidate, gone: int, kept: int) -> float:
     return float((lost[:, kept] - lost[:, gone]).sum())
 
 
-def stake(chosen: Candidate, cluster: int) -> float:
+def cluster_cost(chosen: Candidate, cluster: int) -> float:
     """What the members of a cluster cost in it, nats: no other model can spare them more."""
     if chosen.costs is None:
         return inf
@@ -161,12 +163,12 @@ def price_of_freeing(chosen: Candidate, slot: int) -> float:
 def split_into(chosen: Candidate, split: Split, slot: int) -> Candidate:
     """The candidate in which half of a cluster goes to a slot that others leave."""
     slot %= len(chosen.origins)
-    feeds = chosen.feeds.copy()
-    feeds[:, slot] = 0.0
+    contribution_weights = chosen.contribution_weights.copy()
+    contribution_weights[:, slot] = 0.0
     for row, training in enumerate(chosen.trainings):
-        if training.client in split.leaving and feeds[row, split.cluster] > 0:
-            feeds[row, slot] = feeds[row, split.cluster]
-            feeds[row, split.cluster] = 0.0
+        if training.client in split.leaving and contribution_weights[row, split.cluster] > 0:
+            contribution_weights[row, slot] = contribution_weights[row, split.cluster]
+            contribution_weights[row, split.cluster] = 0.0
     origins = tuple(
         Continue(split.cluster) if index == slot else origin
         for index, origin in enumerate(chosen.origins)
@@ -175,7 +177,7 @@ def split_into(chosen: Candidate, split: Split, slot: int) -> Candidate:
     return replace(
         chosen,
         association=chosen.association.updated(labels),
-        feeds=feeds,
+        contribution_weights=contribution_weights,
         origins=origins,
         kind="split",
     )
@@ -186,7 +188,7 @@ def widened(chosen: Candidate) -> Candidate:
     return replace(
         chosen,
         association=chosen.association.widened(),
-        feeds=np.pad(chosen.feeds, ((0, 0), (0, 1))),
+        contribution_weights=np.pad(chosen.contribution_weights, ((0, 0), (0, 1))),
         origins=(*chosen.origins, chosen.origins[-1]),
     )
 
@@ -198,13 +200,15 @@ def exchanged(chosen: Candidate, first: Split, second: Split) -> Candidate:
     trained began at another model, and the mean of models trained apart is a bad one.
     """
     labels: dict[str, int] = {}
-    feeds = chosen.feeds.copy()
+    contribution_weights = chosen.contribution_weights.copy()
     for one, other in ((first, second), (second, first)):
         labels |= dict.fromkeys(one.leaving, other.cluster)
         leaving = [training.client in one.leaving for training in chosen.trainings]
-        feeds[leaving, one.cluster] = 0.0
+        contribution_weights[leaving, one.cluster] = 0.0
     association = chosen.association.updated(labels)
-    return replace(chosen, association=association, feeds=feeds, kind="swap")
+    return replace(
+        chosen, association=association, contribution_weights=contribution_weights, kind="swap"
+    )
 
 
 def united(chosen: Candidate, gone: int, kept: int) -> Candidate:
@@ -225,7 +229,7 @@ def without(chosen: Candidate, slot: int) -> Candidate:
     return replace(
         chosen,
         association=moved.without(slot),
-        feeds=np.delete(chosen.feeds, slot, axis=1),
+        contribution_weights=np.delete(chosen.contribution_weights, slot, axis=1),
         origins=tuple(o for index, o in enumerate(chosen.origins) if index != slot),
         kind="death",
     )

@@ -18,12 +18,12 @@ from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.trackers.moves import (
+    cluster_cost,
     exchanged,
     price_of_freeing,
     price_of_uniting,
     split_into,
     splits,
-    stake,
     united,
     widened,
     without,
@@ -58,9 +58,9 @@ class SplitAndFree:
         slots: how many slots to try for each.
         min_members: split only clusters with at least so many trained members.
         min_gain: split into empty slots only what gains at least so much by `Split.gain`, nats.
-        hope: free a slot only if that costs its members less than so many times what the split
-            cluster's members cost now. Losses are positive, so two models can spare these members
-            no more than once that; the rest allows for what else may change in a round.
+        max_cost_ratio: free a slot only if that costs its members less than so many times what the
+            split cluster's members cost now. Losses are positive, so two models can spare these
+            members no more than once that; the rest allows for what else may change in a round.
     """
 
     every: int = 2
@@ -68,12 +68,12 @@ class SplitAndFree:
     slots: int = 2
     min_members: int = 4
     min_gain: float = 3.0
-    hope: float = 2.0
+    max_cost_ratio: float = 2.0
 
     def __post_init__(self) -> None:
         check_least(self, every=1, splits=1, slots=1, min_members=2)
-        if not 0 < self.hope < inf:
-            raise ValueError(f"hope must be above 0 and finite, got {self.hope}")
+        if not 0 < self.max_cost_ratio < inf:
+            raise ValueError(f"hope must be above 0 and finite, got {self.max_cost_ratio}")
 
     def propose(
         self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
@@ -101,7 +101,7 @@ class SplitAndFree:
         self, chosen: Candidate, prices: Mapping[int, float]
     ) -> Mapping[int, Sequence[int]]:
         """Slots that may be freed for half of a cluster with some hope of gain, by cluster."""
-        worth = {cluster: self.hope * stake(chosen, cluster) for cluster in prices}
+        worth = {cluster: self.max_cost_ratio * cluster_cost(chosen, cluster) for cluster in prices}
         return {
             cluster: slots
             for cluster, most in worth.items()
@@ -234,7 +234,7 @@ class Swap:
         if len(found) < 2:
             return []
         first, second = sorted(found, key=lambda s: -s.explained)[:2]
-        return [exchanged(chosen, first, way) for way in (second, second.turned)]
+        return [exchanged(chosen, first, pull_share) for pull_share in (second, second.turned)]
 
 
 def every_proposal(

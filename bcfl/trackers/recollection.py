@@ -17,7 +17,7 @@ from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Costs, Policy, Ranking
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.requests import Steps
 
 KEY = "last_costs"
@@ -25,7 +25,7 @@ KEY = "last_costs"
 
 
 @dataclass(frozen=True, eq=False)
-class Recollection:
+class LastCosts:
     """Each client's last row of costs under a hypothesis.
 
     All that compete in a round are scored by the same clients, so what is remembered of a client
@@ -38,14 +38,14 @@ class Recollection:
     rows: Mapping[str, list[float]]
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], step: int) -> Recollection:
+    def of(cls, state: Mapping[str, Any], step: int) -> LastCosts:
         """What a state holds; nothing if it is of data of another time step."""
         held = state.get(KEY, {})
         return cls(held["rows"] if held.get("step") == step else {})
 
-    def without(self, clients: Collection[str]) -> Recollection:
+    def without(self, clients: Collection[str]) -> LastCosts:
         """The rows of all other clients."""
-        return Recollection({c: row for c, row in self.rows.items() if c not in clients})
+        return LastCosts({c: row for c, row in self.rows.items() if c not in clients})
 
     def log_weight(self, association: Association) -> float:
         """Summed log weight of the clients in the clusters that serve them, nats."""
@@ -53,10 +53,10 @@ class Recollection:
         costs = [self.rows[client][k] for client, k in served.items() if k != UNSEEN]
         return -float(sum(costs))
 
-    def updated(self, costs: Costs) -> Recollection:
+    def updated(self, costs: Costs) -> LastCosts:
         """With the rows of the clients that have taken part since."""
         rows = dict(zip(costs.clients, costs.competing.tolist(), strict=True))
-        return Recollection({**self.rows, **rows})
+        return LastCosts({**self.rows, **rows})
 
     def completed(self, costs: Costs) -> Costs:
         """The costs of a round with the rows of the clients that were absent."""
@@ -68,13 +68,13 @@ class Recollection:
         values = np.concatenate([costs.values, rows])
         return replace(costs, clients=(*costs.clients, *absent), values=values, judged=judged)
 
-    def following(self, sources: list[int]) -> Recollection:
+    def following(self, sources: list[int]) -> LastCosts:
         """For clusters that continue from others: what was said of those.
 
         Args:
             sources: for each new cluster, the old one.
         """
-        return Recollection({c: [row[k] for k in sources] for c, row in self.rows.items()})
+        return LastCosts({c: [row[k] for k in sources] for c, row in self.rows.items()})
 
     def state(self, step: int) -> Mapping[str, Any]:
         """As the state of a hypothesis holds it."""
@@ -82,7 +82,7 @@ class Recollection:
 
 
 @dataclass(frozen=True)
-class Remembering(Following):
+class WithAbsentClients(PolicyWrapper):
     """A policy whose rankings also count the clients that are absent, as they last spoke.
 
     An absent client stays with the cluster that serves it, and counts with what it last said of
@@ -100,7 +100,7 @@ class Remembering(Following):
     counts: bool = True
 
     @classmethod
-    def within(cls, policy: Policy, aggregation: Aggregation) -> Remembering:
+    def within(cls, policy: Policy, aggregation: Aggregation) -> WithAbsentClients:
         """For the memory of an aggregation."""
         return cls(policy, aggregation.carried_log_weight(1.0) == 0)
 
@@ -109,7 +109,7 @@ class Remembering(Following):
         ranking = yield from self.policy.associate(hypothesis, context)
         candidates = iter(ranking)
         best = next(candidates)
-        before = Recollection.of(hypothesis.state, context.step)
+        before = LastCosts.of(hypothesis.state, context.step)
         absent = before if best.costs is None else before.without(set(best.costs.clients))
         shift = absent.log_weight(hypothesis.association) if self.counts else 0.0
         state = {} if best.costs is None else before.updated(best.costs).state(context.step)
@@ -126,16 +126,16 @@ def recalled(candidate: Candidate, step: int) -> Candidate:
     """The candidate whose costs also tell what absent clients said last, for proposals."""
     if candidate.costs is None:
         return candidate
-    held = Recollection.of(candidate.state, step)
+    held = LastCosts.of(candidate.state, step)
     return replace(candidate, costs=held.completed(candidate.costs))
 
 
 def inherited(proposed: Candidate, parent: Hypothesis, step: int) -> Candidate:
     """The proposal whose state tells of each cluster what was said of the one it continues."""
-    held = Recollection.of(proposed.state, step)
+    held = LastCosts.of(proposed.state, step)
     keys = [posterior.key for posterior in parent.clusters]
     sources = [origin.posterior(parent).key for origin in proposed.origins]
-    known = held if set(sources) <= set(keys) else Recollection({})
+    known = held if set(sources) <= set(keys) else LastCosts({})
     moved = known.following([keys.index(k) for k in sources]) if known.rows else known
     return replace(proposed, state={**proposed.state, **moved.state(step)})
 

@@ -164,7 +164,7 @@ def train(
                 (successor.parent,),
                 lineage=(*parent.lineage, successor.parent),
                 state=chosen.state,
-                kept=chosen.kept,
+                carried_models=chosen.carried_models,
             )
         )
     facts = successors[0].facts if successors else {}

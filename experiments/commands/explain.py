@@ -13,7 +13,7 @@ import typer
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
-    from experiments.report.story import Chronicle, Companion, Matrix, Story
+    from experiments.report.story import Chronicle, ClientReport, Companion, Matrix
     from experiments.scores.gains import ModelScore
 
 MARGIN = 13
@@ -59,7 +59,7 @@ def explain(
         screen.print(line, soft_wrap=True, markup=False)
 
 
-def tell(story: Story, chronicle: Chronicle) -> Iterator[str]:
+def tell(story: ClientReport, chronicle: Chronicle) -> Iterator[str]:
     """A client's story in lines.
 
     Args:
@@ -80,7 +80,7 @@ def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"{'' if number else title:{MARGIN}}{line}"
 
 
-def _data(story: Story) -> list[str]:
+def _data(story: ClientReport) -> list[str]:
     sizes = " and ".join(f"{n} {view}" for view, n in story.num_samples.items())
     total = story.classes.sum()
     common = [c for c in story.classes.argsort()[::-1][:4] if story.classes[c] >= 0.05 * total]
@@ -90,7 +90,7 @@ def _data(story: Story) -> list[str]:
     return [f"{sizes} samples of {of} {shares}"]
 
 
-def _where(story: Story) -> str:
+def _where(story: ClientReport) -> str:
     parts, first = [], 1
     for cluster, run in groupby(story.clusters):
         last = first + len(list(run)) - 1
@@ -104,7 +104,7 @@ def _in_cluster(cluster: int) -> str:
     return "not seen" if cluster < 0 else f"in cluster {cluster}"
 
 
-def _how_sure(story: Story, remembers: bool) -> list[str]:
+def _how_sure(story: ClientReport, remembers: bool) -> list[str]:
     if story.cluster < 0:
         return ["it was never asked, so nothing is known of it"]
     order = story.probabilities.argsort()[::-1]
@@ -146,7 +146,7 @@ def _since(matrix: Matrix, cluster: int) -> str:
     return f"above {SURE:.0%} since round {last + 1}" if last else f"always above {SURE:.0%}"
 
 
-def _trains_with(story: Story) -> list[str]:
+def _trains_with(story: ClientReport) -> list[str]:
     others = [c for c in story.companions if c.now > 0.5]
     if not others:
         return ["nobody: no other client is more likely than not in its cluster"]
@@ -162,12 +162,12 @@ def _trains_with(story: Story) -> list[str]:
     return [head, *(f"  {c.client:{width}}  {_together(c, story)}" for c in top)]
 
 
-def _together(companion: Companion, story: Story) -> str:
+def _together(companion: Companion, story: ClientReport) -> str:
     group = "" if companion.group is None else f"   group {companion.group}"
     return f"{companion.now:4.0%} now, {companion.always:4.0%} over all rounds{group}"
 
 
-def _gains(story: Story, method: str) -> list[str]:
+def _gains(story: ClientReport, method: str) -> list[str]:
     if not story.scores:
         return ["unknown: it has no test samples"]
     served, *others = story.scores
@@ -184,7 +184,7 @@ def _gains(story: Story, method: str) -> list[str]:
     return [*lines, *_balance(story, method), *_unsure(story)]
 
 
-def _balance(story: Story, method: str) -> list[str]:
+def _balance(story: ClientReport, method: str) -> list[str]:
     served, base = story.scores[0], _baseline(story)
     if base is None:
         hint = "a run of fedavg beside it would show what clusters are worth to it"
@@ -199,7 +199,7 @@ def _balance(story: Story, method: str) -> list[str]:
     ]
 
 
-def _unsure(story: Story) -> list[str]:
+def _unsure(story: ClientReport) -> list[str]:
     if story.entropy < SHOWN:
         return []
     return [
@@ -208,7 +208,7 @@ def _unsure(story: Story) -> list[str]:
     ]
 
 
-def overview(stories: Sequence[Story]) -> Iterator[str]:
+def overview(stories: Sequence[ClientReport]) -> Iterator[str]:
     """All clients in a table, and how many of them gain.
 
     Args:
@@ -240,11 +240,11 @@ def overview(stories: Sequence[Story]) -> Iterator[str]:
     yield "one client's story: --client, with its name or number"
 
 
-def _baseline(story: Story) -> ModelScore | None:
+def _baseline(story: ClientReport) -> ModelScore | None:
     return next((s for s in story.scores[1:] if not s.model.startswith("cluster ")), None)
 
 
-def _stays(story: Story) -> int:
+def _stays(story: ClientReport) -> int:
     """The round since which it has been where it is."""
     clusters = story.clusters
     moves = [n for n, cluster in enumerate(clusters, start=1) if cluster != clusters[-1]]

@@ -47,7 +47,7 @@ def profile(
     from experiments.config.scenario import load
     from experiments.runs.files import Pair
     from experiments.runs.profiling import PHASES, matrix_peak, profiled
-    from experiments.runs.runner import Setup
+    from experiments.runs.runner import Experiment
 
     chosen = load(scenario)
     if methods is not None:
@@ -56,7 +56,7 @@ def profile(
         chosen = replace(chosen, data=replace(chosen.data, data_dir=str(data_dir.absolute())))
     chosen = replace(chosen, seeds=chosen.seeds[:1])
     place, engine = str(device_named(device)), engine_of(executor, memory, workers, arithmetic)
-    setup = Setup(chosen, place, engine, threads)
+    setup = Experiment(chosen, place, engine, threads)
     setup.check()
     peak, screen = matrix_peak(place, threads), console()
     table = Table(

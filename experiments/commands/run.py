@@ -28,7 +28,7 @@ from experiments.commands.shared import (
 if TYPE_CHECKING:
     from experiments.config.scenario import Scenario
     from experiments.runs.plan import Plan
-    from experiments.runs.runner import Setup
+    from experiments.runs.runner import Experiment
 
 
 @explained
@@ -106,12 +106,12 @@ def run(
     from bcfl.runtime.devices import device_named
     from experiments.config.executor_options import engine_of
     from experiments.launch import start
-    from experiments.runs.runner import Setup
+    from experiments.runs.runner import Experiment
 
     engine = engine_of(executor, memory, workers, arithmetic, jobs)
     command, where = _command(scenario, given), str(device_named(device))
     plan = Plan(chosen, where, threads, jobs, command, engine)
-    setup = Setup(plan.scenario, plan.device, engine, threads)
+    setup = Experiment(plan.scenario, plan.device, engine, threads)
     setup.check()
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)
@@ -159,7 +159,7 @@ def _command(scenario: str, given: dict[str, Any]) -> str:
     return shlex.join(["bcfl", "run", scenario, *options])
 
 
-def _headline(plan: Plan, setup: Setup) -> str:
+def _headline(plan: Plan, setup: Experiment) -> str:
     scenario = plan.scenario
     partition = setup.partition(scenario.seeds[0])
     groups = len(set((partition.groups or {}).values()))

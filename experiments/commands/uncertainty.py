@@ -13,7 +13,7 @@ from experiments.commands.shared import Debug, console, explained
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.report.study import Finding
+    from experiments.report.study import Result
 
 
 class Kind(StrEnum):
@@ -61,13 +61,13 @@ def uncertainty(
     """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
     del debug
     from bcfl.runtime.devices import limited_threads
-    from experiments.report.study import Question, as_json, named_predictive, study
+    from experiments.report.study import Query, as_json, named_predictive, study
     from experiments.report.uncertainty_page import render
     from experiments.runs.files import RunFiles, write_aside
     from experiments.runs.plan import read_plan
 
     kinds = [named_predictive(kind) for kind in predictive or (Kind.PLUG_IN, Kind.LINEARISED)]
-    question = Question(tuple(method or ()), kinds, by.value, tune)
+    question = Query(tuple(method or ()), kinds, by.value, tune)
     with limited_threads(1):
         findings = list(study(folder, question))
     files = RunFiles(folder)
@@ -79,7 +79,7 @@ def uncertainty(
     screen.print(f"page    {files.uncertainty_page}", soft_wrap=True, markup=False)
 
 
-def _show(screen: Console, findings: list[Finding]) -> None:
+def _show(screen: Console, findings: list[Result]) -> None:
     from experiments.report.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
 
     texts = {

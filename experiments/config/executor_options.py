@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import joblib
 
 if TYPE_CHECKING:
-    from bcfl.executors import Arithmetic, Choice, ExecutorName
+    from bcfl.executors import Arithmetic, ExecutorConfig, ExecutorName
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Who answers for the clients, and with what; `bcfl.executors.Choice` without its imports.
+    """`bcfl.executors.ExecutorConfig` without its imports.
 
     Attributes:
         executor: name of the executor.
@@ -29,11 +29,11 @@ class Engine:
     arithmetic: Arithmetic = "full"
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> ExecutorConfig:
         """The choice itself."""
-        from bcfl.executors import Choice
+        from bcfl.executors import ExecutorConfig
 
-        return Choice(self.executor, self.memory, self.workers, self.arithmetic)
+        return ExecutorConfig(self.executor, self.memory, self.workers, self.arithmetic)
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Engine:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.config.sections import read_section
-from experiments.config.tables import Choice, Data, Rules, Training
+from experiments.config.tables import Data, ExecutorConfig, Rules, Training
 from experiments.runs.files import Pair
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class Scenario:
 
     name: str
     data: Data
-    partition: Choice
-    model: Choice
+    partition: ExecutorConfig
+    model: ExecutorConfig
     methods: tuple[str, ...]
     description: str = ""
     training: Training = field(default_factory=Training)
@@ -177,10 +177,10 @@ def available() -> tuple[Scenario, ...]:
     )
 
 
-def _choice(table: object, what: str, key: str) -> Choice:
+def _choice(table: object, what: str, key: str) -> ExecutorConfig:
     if not isinstance(table, Mapping) or not isinstance(table.get(key), str):
         raise ValueError(f"[{what}] must be a table with {key} = a name in quotes, got {table!r}")
-    return Choice(table[key], {name: value for name, value in table.items() if name != key})
+    return ExecutorConfig(table[key], {name: value for name, value in table.items() if name != key})
 
 
 def _check_misplaced(section: str, table: object) -> None:

@@ -21,7 +21,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ExecutorConfig:
     """Something built by name: the partition, the model.
 
     Attributes:
@@ -53,7 +53,7 @@ class Rules:
         rounds: rounds of every method.
         num_clusters: K of the clustered methods, or `auto` where a method can find it.
         first_clusters: how many clusters `auto` begins with.
-        participation: share of the clients asked per round, in (0, 1].
+        client_fraction: share of the clients asked per round, in (0, 1].
         drop_out: probability that an asked client drops out of a round.
         score_samples: samples scored per client and model, or `all`.
         curvature: of methods with posteriors, see `bcfl.Objective`.
@@ -82,7 +82,7 @@ class Rules:
     rounds: int = 25
     num_clusters: int | Literal["auto"] = 4
     first_clusters: int = 8
-    participation: float = 1.0
+    client_fraction: float = 1.0
     drop_out: float = 0.0
     score_samples: int | Literal["all"] = "all"
     curvature: Literal["ggn", "mc_ggn", "empirical_fisher", "samples", "uniform"] = "ggn"
@@ -119,8 +119,8 @@ class Rules:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.warm_up_rounds < 0:
             raise ValueError(f"warm_up_rounds must be at least 0, got {self.warm_up_rounds}")
-        if not 0 < self.participation <= 1:
-            raise ValueError(f"participation must lie in (0, 1], got {self.participation}")
+        if not 0 < self.client_fraction <= 1:
+            raise ValueError(f"client_fraction must lie in (0, 1], got {self.client_fraction}")
         if not 0 <= self.drop_out <= 1:
             raise ValueError(f"drop_out must lie between 0 and 1, got {self.drop_out}")
 

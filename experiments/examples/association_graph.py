@@ -24,7 +24,7 @@ def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:
     drawn = partitions.rotated(datasets.load("optdigits"), clients=clients, seed=seed)
     method = methods.build("bcfl-mht-8", methods.Settings(4))
     model = models.mlp((1, 8, 8), 32, 10)
-    return Federation(drawn, model, method, seed, evaluates=False).run(rounds)
+    return Federation(drawn, model, method, seed, evaluate=False).run(rounds)
 
 
 def communities(graph: nx.Graph[str]) -> list[set[str]]:

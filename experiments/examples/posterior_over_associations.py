@@ -26,7 +26,7 @@ def posteriors(seed: int) -> dict[str, Run]:
 
     def federation(name: str) -> Federation:
         method = methods.build(name, settings)
-        return Federation(clients, models.mlp((1, 8, 8), 16, 10), method, seed, evaluates=False)
+        return Federation(clients, models.mlp((1, 8, 8), 16, 10), method, seed, evaluate=False)
 
     state = federation("bcfl-g").run(3).state
     names = ["bcfl-exact", *(f"bcfl-mh-{kept}" for kept in KEPT)]

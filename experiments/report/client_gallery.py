@@ -22,7 +22,7 @@ from experiments.runs.files import Pair
 from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
-from experiments.runs.runner import Setup
+from experiments.runs.runner import Experiment
 
 Groups = Mapping[str, int | None]
 MOST_CLUSTERS = 24
@@ -70,7 +70,7 @@ def _groups(run: RunFolder) -> Groups:
 def _partition(run: RunFolder) -> Picture | None:
     try:
         seed = int(run.description["seeds"][0])
-        clients = Setup(read_plan(run.path).scenario, "cpu").partition(seed)
+        clients = Experiment(read_plan(run.path).scenario, "cpu").partition(seed)
     except (DataError, FolderError, KeyError):
         return None
     groups = [data.group for data in clients]

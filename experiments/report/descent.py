@@ -74,7 +74,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Descent:
+class HypothesisLineage:
     """The hypotheses of one method with one seed.
 
     Attributes:
@@ -84,7 +84,7 @@ class Descent:
     nodes: Mapping[str, Node]
 
     @classmethod
-    def of(cls, tree: nx.DiGraph[str]) -> Descent:
+    def of(cls, tree: nx.DiGraph[str]) -> HypothesisLineage:
         """Take what `bcfl.analysis.graphs.hypothesis_tree` made."""
         of: dict[str, dict[str, Any]] = {name: tree.nodes[name] for name in tree}
         ordered = sorted(of, key=lambda name: (of[name]["round"], of[name]["rank"], name))
@@ -168,7 +168,7 @@ class Descent:
         return heirs
 
 
-def read_descent(run: RunFolder, method: str, seed: int) -> Descent | None:
+def read_descent(run: RunFolder, method: str, seed: int) -> HypothesisLineage | None:
     """The hypotheses of a method with a seed, None if the run hasn't come to write them.
 
     Raises:
@@ -178,7 +178,7 @@ def read_descent(run: RunFolder, method: str, seed: int) -> Descent | None:
     return read_tree(path) if path.is_file() else None
 
 
-def read_tree(path: Path) -> Descent:
+def read_tree(path: Path) -> HypothesisLineage:
     """Read a hypothesis tree.
 
     Raises:
@@ -187,12 +187,12 @@ def read_tree(path: Path) -> Descent:
     import networkx as nx
 
     try:
-        return Descent.of(nx.DiGraph(nx.read_graphml(path)))
+        return HypothesisLineage.of(nx.DiGraph(nx.read_graphml(path)))
     except (ElementTree.ParseError, KeyError, ValueError, nx.NetworkXException) as error:
         raise NoRunError(f"{str(path)!r} is not a GraphML file of hypotheses: {error}") from error
 
 
-def several(run: RunFolder) -> dict[str, Descent]:
+def several(run: RunFolder) -> dict[str, HypothesisLineage]:
     """By method, with its first seed, the hypotheses where there were ever alternatives.
 
     Methods that kept one hypothesis at a time, and never took a proposal instead, are left out.
@@ -215,6 +215,6 @@ def longest_first(lines: Sequence[Line], reached: Mapping[str, tuple[int, float]
 
     Args:
         lines: in the order in which they begin.
-        reached: what `Descent.lasting` says.
+        reached: what `HypothesisLineage.lasting` says.
     """
     return sorted(lines, key=lambda line: tuple(-part for part in reached[line.first.name]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.report.client_gallery import client_pictures
-from experiments.report.descent import Descent, several
+from experiments.report.descent import HypothesisLineage, several
 from experiments.report.family_gallery import family_pictures
 from experiments.report.pictures import (
     client_graph,
@@ -126,7 +126,7 @@ def _bounds(run: RunFolder) -> str:
     return f" Every cluster was given {least} to {most} clients."
 
 
-def _ribbons(descents: Mapping[str, Descent]) -> Picture | None:
+def _ribbons(descents: Mapping[str, HypothesisLineage]) -> Picture | None:
     if not descents:
         return None
     return Picture.of(
@@ -139,7 +139,7 @@ def _ribbons(descents: Mapping[str, Descent]) -> Picture | None:
     )
 
 
-def _tree(descents: Mapping[str, Descent]) -> Picture | None:
+def _tree(descents: Mapping[str, HypothesisLineage]) -> Picture | None:
     if not descents:
         return None
     layouts = {method: tree.Layout.of(one) for method, one in descents.items()}

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
-from bcfl.rounds.round import Setting, server_round
+from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.runtime.devices import limited_threads
 from experiments.config.options import chosen
 from experiments.report.pictures.likeness import cosines
 from experiments.runs.files import Pair, RunFiles, write_aside
 from experiments.runs.plan import read_plan
-from experiments.runs.runner import Setup
+from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
     from bcfl import FederationState, Model
@@ -127,14 +127,14 @@ def record_into(folder: Path, method: str) -> Path:
     chosen("method", method, dict.fromkeys(plan.scenario.methods))
     pair = Pair(method, plan.scenario.seeds[0])
     with limited_threads(plan.threads):
-        found = record(Setup(plan.scenario, plan.device, plan.engine, plan.threads), pair)
+        found = record(Experiment(plan.scenario, plan.device, plan.engine, plan.threads), pair)
     for other in plan.scenario.methods:
         path_of(folder, Pair(other, pair.seed)).unlink(missing_ok=True)
     found.write(path_of(folder, pair))
     return path_of(folder, pair)
 
 
-def record(setup: Setup, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
+def record(setup: Experiment, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
     """Do the first rounds of a pair again and keep how alike the clients' models were.
 
     Where a client trained from several models, that of the leading hypothesis counts.
@@ -145,7 +145,7 @@ def record(setup: Setup, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
         rounds: how many, at most those of the experiment.
     """
     federation = setup.federation(pair)
-    setting = Setting(pair.seed, federation.participation, evaluates=False)
+    setting = RoundConfig(pair.seed, federation.client_fraction, evaluate=False)
     state = federation.initial_state()
     found = []
     for _ in range(min(rounds, setup.scenario.federation.rounds)):

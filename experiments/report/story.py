@@ -50,7 +50,7 @@ class Companion:
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class ClientReport:
     """What is known of one client. Clusters are numbered as in today's leading hypothesis.
 
     Attributes:
@@ -129,7 +129,7 @@ class Chronicle:
         """Names of the clients."""
         return self.state.hypotheses.best.association.clients
 
-    def stories(self, clients: Sequence[str] | None = None) -> list[Story]:
+    def stories(self, clients: Sequence[str] | None = None) -> list[ClientReport]:
         """The stories of some clients, of all if none are named."""
         wanted = self.names if clients is None else clients
         judged = [data for data in self.clients if data.client in wanted]
@@ -147,7 +147,7 @@ class Chronicle:
         every = sparse.hstack(history) / np.sqrt(len(history))
         return history[-1], sparse.csr_array(every)
 
-    def _story(self, row: int, scores: Sequence[ModelScore]) -> Story:
+    def _story(self, row: int, scores: Sequence[ModelScore]) -> ClientReport:
         data = self.clients[row]
         now, always = ((factor @ factor[[row]].T).toarray()[:, 0] for factor in self._shared)
         companions = [
@@ -157,7 +157,7 @@ class Chronicle:
         ]
         companions.sort(key=lambda c: (-round(c.now, 6), -round(c.always, 6), c.client))
         labels = np.concatenate([view.targets.numpy() for view in data.views.values()])
-        return Story(
+        return ClientReport(
             data.client,
             data.group,
             data.num_samples,

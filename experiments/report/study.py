@@ -15,14 +15,14 @@ from experiments.config.options import chosen
 from experiments.runs.files import Pair
 from experiments.runs.plan import read_plan
 from experiments.runs.restore import newest_state, restore
-from experiments.runs.runner import Setup
-from experiments.scores.trial import By, Outcome, Trial, scores
+from experiments.runs.runner import Experiment
+from experiments.scores.trial import By, ClientPredictions, UncertaintyEvaluation, scores
 
 PLAIN = PredictionRule("plug-in")
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class Result:
     """Scores of one method with one seed and one rule.
 
     Attributes:
@@ -37,7 +37,7 @@ class Finding:
     rule: PredictionRule
     tuned: bool
     parts: Mapping[str, Mapping[str, float]]
-    outcome: Outcome
+    outcome: ClientPredictions
 
     @property
     def label(self) -> str:
@@ -46,7 +46,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """What is to be found out about a run.
 
     Attributes:
@@ -68,7 +68,7 @@ class Question:
         return every if self.tunes else [rule for rule in every if rule != PLAIN]
 
 
-def study(folder: Path, question: Question) -> Iterator[Finding]:
+def study(folder: Path, question: Query) -> Iterator[Result]:
     """Try the newest checkpoint of each method and seed.
 
     Rules that need curvature are left out for methods that have none.
@@ -84,12 +84,12 @@ def study(folder: Path, question: Question) -> Iterator[Finding]:
     for name in question.methods:
         chosen("method of this run", name, dict.fromkeys(scenario.methods))
     wanted = question.methods or scenario.methods
-    setup, found = Setup(scenario, "cpu"), False
+    setup, found = Experiment(scenario, "cpu"), False
     for pair in (pair for pair in scenario.pairs if pair.method in wanted):
         if newest_state(folder, pair) is None:
             continue
         restored = restore(folder, pair, setup)
-        trial = Trial(restored.run, restored.clients, pair.seed)
+        trial = UncertaintyEvaluation(restored.run, restored.clients, pair.seed)
         if not trial.divided:
             raise ValueError("no client has two test samples, one to tune with and one to score")
         found = True
@@ -98,7 +98,7 @@ def study(folder: Path, question: Question) -> Iterator[Finding]:
         raise ValueError(f"there is no checkpoint of {', '.join(wanted)} in {folder}")
 
 
-def _findings(trial: Trial, pair: Pair, question: Question) -> Iterator[Finding]:
+def _findings(trial: UncertaintyEvaluation, pair: Pair, question: Query) -> Iterator[Result]:
     yield _finding(trial, pair, PLAIN, question.by, tuned=False)
     curved = any(p.curved for hypothesis in trial.run.hypotheses for p in hypothesis.clusters)
     for rule in question.rules:
@@ -107,10 +107,12 @@ def _findings(trial: Trial, pair: Pair, question: Question) -> Iterator[Finding]
             yield _finding(trial, pair, best, question.by, tuned=question.tunes)
 
 
-def _finding(trial: Trial, pair: Pair, rule: PredictionRule, by: By, *, tuned: bool) -> Finding:
+def _finding(
+    trial: UncertaintyEvaluation, pair: Pair, rule: PredictionRule, by: By, *, tuned: bool
+) -> Result:
     outcomes = trial.outcomes(rule)
     parts = scores(outcomes, trial.parts(by))
-    return Finding(pair, rule, tuned, parts, Outcome.joined(list(outcomes.values())))
+    return Result(pair, rule, tuned, parts, ClientPredictions.joined(list(outcomes.values())))
 
 
 def named_predictive(name: str) -> PredictiveName:
@@ -122,7 +124,7 @@ def named_predictive(name: str) -> PredictiveName:
     return chosen("predictive", name, {known: known for known in get_args(PredictiveName)})
 
 
-def as_json(findings: Sequence[Finding]) -> str:
+def as_json(findings: Sequence[Result]) -> str:
     """All numbers for programs; null where a score is not known."""
     rows = [
         {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from experiments.report.compare import UNKNOWN
-from experiments.report.study import Finding
+from experiments.report.study import Result
 
 TEXTS = ("method", "prediction", "of")
 CALIBRATION: Mapping[str, tuple[str, str, float]] = {
@@ -38,7 +38,7 @@ DETECTION: Mapping[str, tuple[str, str, float]] = {
 
 
 def table(
-    findings: Sequence[Finding], columns: Mapping[str, tuple[str, str, float]]
+    findings: Sequence[Result], columns: Mapping[str, tuple[str, str, float]]
 ) -> list[list[str]]:
     """Cells of a table, headings first: a row per method, rule and part.
 
@@ -86,7 +86,7 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def chosen_values(findings: Sequence[Finding]) -> list[str]:
+def chosen_values(findings: Sequence[Result]) -> list[str]:
     """What was tuned, a line for each method and rule, all seeds in it."""
     lines: dict[str, list[str]] = {}
     for one in findings:

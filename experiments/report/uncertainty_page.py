@@ -8,9 +8,9 @@ from importlib.resources import files
 
 from experiments.report.pictures.drawing import inline_svg
 from experiments.report.pictures.trust import draw_entropies, draw_reliability, draw_risk
-from experiments.report.study import Finding
+from experiments.report.study import Result
 from experiments.report.study_table import CALIBRATION, DETECTION, TEXTS, chosen_values, table
-from experiments.scores.trial import Outcome
+from experiments.scores.trial import ClientPredictions
 
 NOTE = (
     "Where it says tuned, prior precision and temperature were chosen on training samples that the "
@@ -45,7 +45,7 @@ class Section:
         return sum(title in TEXTS for title in self.cells[0]) if self.cells else 0
 
 
-def render(name: str, findings: Sequence[Finding]) -> str:
+def render(name: str, findings: Sequence[Result]) -> str:
     """The page as HTML.
 
     Args:
@@ -65,7 +65,7 @@ def render(name: str, findings: Sequence[Finding]) -> str:
     )
 
 
-def _sections(findings: Sequence[Finding]) -> list[Section]:
+def _sections(findings: Sequence[Result]) -> list[Section]:
     shown = _of_first_seed(findings)
     look = "Confidence is the probability of the predicted class: on the diagonal it is right."
     less = "Below the thin line at 5 % the samples kept can be used; lower curves are better."
@@ -107,9 +107,9 @@ def _sections(findings: Sequence[Finding]) -> list[Section]:
     ]
 
 
-def _of_first_seed(findings: Sequence[Finding]) -> dict[str, dict[str, Outcome]]:
+def _of_first_seed(findings: Sequence[Result]) -> dict[str, dict[str, ClientPredictions]]:
     """Outcomes by method and kind of prediction."""
-    shown: dict[str, dict[str, Outcome]] = {}
+    shown: dict[str, dict[str, ClientPredictions]] = {}
     for one in findings:
         shown.setdefault(one.pair.method, {}).setdefault(one.label, one.outcome)
     return shown

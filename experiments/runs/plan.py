@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shlex
 from collections.abc import Mapping
@@ -17,11 +16,11 @@ import joblib
 import tomli_w
 
 from experiments.config.executor_options import Engine
-from experiments.runs.files import Pair, RunFiles, write_aside
 from experiments.config.scenario import Scenario, from_table
+from experiments.runs.files import Pair, RunFiles, write_aside
 
 if TYPE_CHECKING:
-    from experiments.runs.runner import Setup
+    from experiments.runs.runner import Experiment
 
 PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
 
@@ -90,7 +89,7 @@ def check_free(folder: Path) -> None:
         raise FolderError(f"{folder} holds other files; give a new or empty folder")
 
 
-def write_plan(plan: Plan, setup: Setup, files: RunFiles) -> None:
+def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
     """Write `run.json`, then the configuration of each method and seed.
 
     Args:

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from experiments.runs.files import Pair
 
 if TYPE_CHECKING:
-    from experiments.runs.rows import Row
     from experiments.config.scenario import Scenario
+    from experiments.runs.rows import Row
 
 BAR_WIDTH = 20
 LINES_PER_PAIR = 5

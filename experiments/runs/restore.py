@@ -10,7 +10,7 @@ from bcfl import Run
 from bcfl.rounds import checkpoint
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import read_plan
-from experiments.runs.runner import Setup
+from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
     from bcfl import ClientData, FederationState, Model
@@ -27,7 +27,7 @@ class Restored:
         clients: the clients' data, sorted by name, divided as the method divides them.
     """
 
-    setup: Setup
+    setup: Experiment
     model: Model
     state: FederationState
     clients: tuple[ClientData, ...]
@@ -39,7 +39,7 @@ class Restored:
         return Run(self.model, self.state, (), groups, self.clients)
 
 
-def restore(folder: Path, pair: Pair, setup: Setup | None = None) -> Restored:
+def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restored:
     """Read the newest checkpoint of a method and seed, and divide the data again.
 
     Args:
@@ -50,7 +50,7 @@ def restore(folder: Path, pair: Pair, setup: Setup | None = None) -> Restored:
     Raises:
         ValueError: a checkpoint is missing, damaged or of other clients, or the data are missing.
     """
-    setup = setup or Setup(read_plan(folder).scenario, "cpu")
+    setup = setup or Experiment(read_plan(folder).scenario, "cpu")
     state = newest_state(folder, pair)
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")

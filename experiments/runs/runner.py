@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run
+from bcfl.data.streams import Schedule
+from bcfl.methods import Settings, UnknownMethodError, build
 from bcfl.rounds import checkpoint
 from bcfl.runtime.devices import device_named
-from bcfl.methods import Settings, UnknownMethodError, build
-from bcfl.data.streams import Schedule
 from experiments import datasets, models, partitions
-from experiments.runs import rows
 from experiments.config.executor_options import Engine
+from experiments.runs import rows
 from experiments.runs.files import SUPPORT, Pair, PairFiles, locked, write_aside
 from experiments.scores.generalisation import HoldOut
 
 if TYPE_CHECKING:
+    from experiments.config.scenario import Scenario
     from experiments.datasets import Dataset
     from experiments.partitions import Partition
-    from experiments.config.scenario import Scenario
 
 
 class Interrupted(Exception):
@@ -48,7 +48,7 @@ class Watch:
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class Experiment:
     """A scenario with its data, read when first needed.
 
     Attributes:
@@ -106,7 +106,7 @@ class Setup:
             self.model,
             self.method(pair.method),
             seed=pair.seed,
-            participation=rules.participation,
+            client_fraction=rules.client_fraction,
             drop_out=rules.drop_out,
             device=self.device,
             executor=self.engine.choice,
@@ -154,7 +154,7 @@ class Log:
         since: when the round began.
     """
 
-    setup: Setup
+    setup: Experiment
     pair: Pair
     files: PairFiles
     watch: Watch
@@ -184,7 +184,7 @@ class Log:
             raise Interrupted
 
 
-def run_pair(setup: Setup, pair: Pair, files: PairFiles, watch: Watch) -> None:
+def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> None:
     """Run a method with a seed to its end, from its newest checkpoint if there is one.
 
     Args:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bcfl.rounds import checkpoint
+from experiments.config.options import chosen
 from experiments.runs import rows
 from experiments.runs.files import Pair, RunFiles
-from experiments.config.options import chosen
 from experiments.runs.plan import read_plan
 from experiments.runs.summary import of_seed
 

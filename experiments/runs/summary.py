@@ -9,9 +9,9 @@ from io import StringIO
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from experiments.scores import costs
 from experiments.runs import rows
 from experiments.runs.files import Pair, RunFiles, write_aside
+from experiments.scores import costs
 
 if TYPE_CHECKING:
     from experiments.runs.plan import Plan

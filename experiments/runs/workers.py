@@ -19,8 +19,8 @@ from experiments.config.executor_options import Engine
 from experiments.runs.files import Pair, RunFiles
 
 if TYPE_CHECKING:
-    from experiments.runs.runner import Watch
     from experiments.config.scenario import Scenario
+    from experiments.runs.runner import Watch
 
 GRACE = 5.0
 
@@ -140,9 +140,9 @@ def _work(orders: Orders, line: Connection, stop: Any) -> None:  # noqa: ANN401
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from bcfl.runtime.devices import limited_threads
-    from experiments.runs.runner import Interrupted, Setup, Watch, run_pair
+    from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
 
-    setup = Setup(orders.scenario, orders.device, orders.engine, orders.threads)
+    setup = Experiment(orders.scenario, orders.device, orders.engine, orders.threads)
     watch = Watch(
         begins=lambda pair, done: line.send(("begins", done)),
         did_round=lambda pair, row: line.send(("round", row)),

@@ -16,7 +16,7 @@ import torch
 
 from bcfl import Federation, HypothesisSet
 from bcfl.data.clients import TEST, TRAIN, ClientData, View
-from bcfl.executors import Choice, Executor
+from bcfl.executors import Executor, ExecutorConfig
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_sums import Pooling, PredictionSums
 from bcfl.protocol.requests import Score
@@ -58,7 +58,7 @@ class HoldOut:
         view = View(inputs, torch.as_tensor(dataset.targets[rows]).long())
         place = ClientData(NAME, {TRAIN: view, TEST: view})
         device = device_named(federation.device)
-        alone = Choice("loop", arithmetic=federation.choice.arithmetic)
+        alone = ExecutorConfig("loop", arithmetic=federation.choice.arithmetic)
         executor = alone.build([place], federation.model, 0, device, federation.dtype)
         return cls(executor, federation.recipe.pooling)
 

@@ -29,39 +29,39 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Doubt:
+class UncertaintyScores:
     """How uncertain predictions are, by three measures.
 
     Attributes:
         entropy: (samples,) of the prediction, nats.
         knowledge: (samples,) the part due to not knowing model and association, nats.
-        strangeness: (samples,) of the inputs to the client's clusters, nats.
+        ood_score: (samples,) of the inputs to the client's clusters, nats.
     """
 
     entropy: Array
     knowledge: Array
-    strangeness: Array
+    ood_score: Array
 
     @classmethod
-    def of(cls, prediction: Prediction, rows: slice) -> Doubt:
+    def of(cls, prediction: Prediction, rows: slice) -> UncertaintyScores:
         """Of some of the predicted samples."""
         knowledge = prediction.model_uncertainty + prediction.association_uncertainty
-        strangeness = prediction.strangeness
-        assert strangeness is not None
-        return cls(prediction.entropy[rows], knowledge[rows], strangeness[rows])
+        ood_score = prediction.ood_score
+        assert ood_score is not None
+        return cls(prediction.entropy[rows], knowledge[rows], ood_score[rows])
 
     @classmethod
-    def joined(cls, parts: Sequence[Doubt]) -> Doubt:
+    def joined(cls, parts: Sequence[UncertaintyScores]) -> UncertaintyScores:
         """Of all samples together."""
         return cls(
             np.concatenate([part.entropy for part in parts]),
             np.concatenate([part.knowledge for part in parts]),
-            np.concatenate([part.strangeness for part in parts]),
+            np.concatenate([part.ood_score for part in parts]),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ClientPredictions:
     """Predictions for samples of some clients, each with the mixture that serves the client.
 
     Attributes:
@@ -74,19 +74,19 @@ class Outcome:
 
     probabilities: Array
     targets: NDArray[np.int64]
-    own: Doubt
-    strange: Doubt
-    noise: Doubt
+    own: UncertaintyScores
+    strange: UncertaintyScores
+    noise: UncertaintyScores
 
     @classmethod
-    def joined(cls, parts: Sequence[Outcome]) -> Outcome:
+    def joined(cls, parts: Sequence[ClientPredictions]) -> ClientPredictions:
         """Of all clients together."""
         return cls(
             np.concatenate([part.probabilities for part in parts]),
             np.concatenate([part.targets for part in parts]),
-            Doubt.joined([part.own for part in parts]),
-            Doubt.joined([part.strange for part in parts]),
-            Doubt.joined([part.noise for part in parts]),
+            UncertaintyScores.joined([part.own for part in parts]),
+            UncertaintyScores.joined([part.strange for part in parts]),
+            UncertaintyScores.joined([part.noise for part in parts]),
         )
 
     def scores(self) -> dict[str, float]:
@@ -98,12 +98,12 @@ class Outcome:
                 name: uncertainty.detection(
                     np.concatenate([getattr(self.own, name), getattr(doubt, name)]), wanted
                 )
-                for name in ("strangeness", "entropy", "knowledge")
+                for name in ("ood_score", "entropy", "knowledge")
             }
             found |= {
-                f"{source}_auroc": by["strangeness"].auroc,
-                f"{source}_aupr": by["strangeness"].aupr,
-                f"{source}_fpr95": by["strangeness"].fpr95,
+                f"{source}_auroc": by["ood_score"].auroc,
+                f"{source}_aupr": by["ood_score"].aupr,
+                f"{source}_fpr95": by["ood_score"].fpr95,
                 f"{source}_auroc_entropy": by["entropy"].auroc,
                 f"{source}_auroc_knowledge": by["knowledge"].auroc,
             }
@@ -111,7 +111,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class UncertaintyEvaluation:
     """The clients of a run with their test samples, ready for any prediction rule.
 
     Attributes:
@@ -137,9 +137,9 @@ class Trial:
         """The rule with prior precision and temperature from the samples for tuning."""
         return self.run.tuned(self.divided, rule, view=TUNING)
 
-    def outcomes(self, rule: PredictionRule) -> dict[str, Outcome]:
+    def outcomes(self, rule: PredictionRule) -> dict[str, ClientPredictions]:
         """What a rule predicts, by client; clients that the same models serve share a pass."""
-        found: dict[str, Outcome] = {}
+        found: dict[str, ClientPredictions] = {}
         for served in self._served_alike:
             inputs = torch.cat([self._inputs[data.client] for data in served])
             prediction = self._informed.predict(served[0].client, inputs, rule)
@@ -219,29 +219,31 @@ class Trial:
 
 
 def scores(
-    outcomes: Mapping[str, Outcome], parts: Mapping[str, Sequence[str]]
+    outcomes: Mapping[str, ClientPredictions], parts: Mapping[str, Sequence[str]]
 ) -> dict[str, dict[str, float]]:
     """Scores of each part of the clients.
 
     Args:
         outcomes: by client.
-        parts: clients by part, see `Trial.parts`.
+        parts: clients by part, see `UncertaintyEvaluation.parts`.
     """
     return {
-        name: Outcome.joined([outcomes[client] for client in clients]).scores()
+        name: ClientPredictions.joined([outcomes[client] for client in clients]).scores()
         for name, clients in parts.items()
     }
 
 
-def _outcome(prediction: Prediction, targets: torch.Tensor, start: int, end: int) -> Outcome:
+def _outcome(
+    prediction: Prediction, targets: torch.Tensor, start: int, end: int
+) -> ClientPredictions:
     """Of the client whose samples are these rows of a prediction."""
     own, noise = start + len(targets), end - len(targets)
-    return Outcome(
+    return ClientPredictions(
         prediction.mean[start:own],
         targets.numpy(),
-        Doubt.of(prediction, slice(start, own)),
-        Doubt.of(prediction, slice(own, noise)),
-        Doubt.of(prediction, slice(noise, end)),
+        UncertaintyScores.of(prediction, slice(start, own)),
+        UncertaintyScores.of(prediction, slice(own, noise)),
+        UncertaintyScores.of(prediction, slice(noise, end)),
     )
 
 

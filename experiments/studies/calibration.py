@@ -25,8 +25,8 @@ from bcfl.analysis.predictions import PredictiveName
 from bcfl.runtime.devices import limited_threads
 from experiments.config import scenario as scenarios
 from experiments.runs.files import Pair
-from experiments.runs.runner import Setup
-from experiments.scores.trial import Trial, scores
+from experiments.runs.runner import Experiment
+from experiments.scores.trial import UncertaintyEvaluation, scores
 
 METHODS = ("wecfl", "bcfl-g-w", "bcfl-mh-3-w")
 SCENARIOS = ("digits-rotated", "digits-label-skew")
@@ -47,7 +47,7 @@ RIVALS = {"plain": "plug-in", "tuned": "plug-in, tuned"}
 Found = Mapping[tuple[int, str, str], Mapping[str, float]]
 
 
-def setup_of(name: str, asked: argparse.Namespace) -> Setup:
+def setup_of(name: str, asked: argparse.Namespace) -> Experiment:
     """A scenario in which clients set samples aside; images get a network without BatchNorm."""
     found = scenarios.load(name)
     rules = replace(found.federation, calibration=SHARE, posterior=asked.posterior)
@@ -55,11 +55,11 @@ def setup_of(name: str, asked: argparse.Namespace) -> Setup:
     if model.name == "fashion-cnn":
         model = replace(model, name="fashion-cnn-gn")
     data = replace(found.data, data_dir=asked.data_dir or found.data.data_dir)
-    return Setup(replace(found, federation=rules, model=model, data=data), asked.device)
+    return Experiment(replace(found, federation=rules, model=model, data=data), asked.device)
 
 
 def found(
-    setup: Setup,
+    setup: Experiment,
     seed: int,
     methods: Sequence[str],
     rounds: Sequence[int],
@@ -84,17 +84,19 @@ def found(
     }
 
 
-def trials(setup: Setup, pair: Pair, rounds: Sequence[int]) -> Iterator[Trial]:
+def trials(setup: Experiment, pair: Pair, rounds: Sequence[int]) -> Iterator[UncertaintyEvaluation]:
     """A federation after each number of rounds."""
-    federation = replace(setup.federation(pair), evaluates=False)
+    federation = replace(setup.federation(pair), evaluate=False)
     state = None
     for stop in rounds:
         run = federation.run(stop, planned_rounds=rounds[-1], state=state)
         state = run.state
-        yield Trial(run, federation.data, pair.seed)
+        yield UncertaintyEvaluation(run, federation.data, pair.seed)
 
 
-def rules(trial: Trial, kinds: Sequence[PredictiveName]) -> Iterator[tuple[str, PredictionRule]]:
+def rules(
+    trial: UncertaintyEvaluation, kinds: Sequence[PredictiveName]
+) -> Iterator[tuple[str, PredictionRule]]:
     """Each kind of prediction, as it is and tuned; the plain softmax comes first."""
     names: tuple[PredictiveName, ...] = ("plug-in", *kinds)
     for kind in names:

@@ -35,7 +35,7 @@ from bcfl.runtime.devices import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
 from experiments.scores import metrics
-from experiments.scores.trial import Trial, scores
+from experiments.scores.trial import UncertaintyEvaluation, scores
 from posteriors import Memory, diagonal_curvature
 
 METHOD = "bcfl-g-w"
@@ -60,11 +60,11 @@ def variants() -> Iterator[tuple[Memory, float, Method]]:
 
 def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[str, float]:
     """Scores after the last round."""
-    federation = Federation(clients, models.mlp((1, 8, 8), 32, 10), method, seed, evaluates=False)
+    federation = Federation(clients, models.mlp((1, 8, 8), 32, 10), method, seed, evaluate=False)
     run = federation.run(rounds)
     leading = run.hypotheses.best.association
     groups = [run.groups[client] or 0 for client in leading.clients]
-    trial = Trial(run, federation.data, seed)
+    trial = UncertaintyEvaluation(run, federation.data, seed)
     plain, linear = (
         scores(trial.outcomes(rule), trial.parts("all"))["all"]
         for rule in (run.rule, replace(run.rule, predictive="probit"))

@@ -55,7 +55,7 @@ class Known:
 def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> float:
     """Summed loss of the clients' validation samples after training with known clusters, nats."""
     method = Method(Known(labels, Objective()), common_start=True, validation=SHARE)
-    federation = Federation(clients, MODEL, method, seed=seed, evaluates=False)
+    federation = Federation(clients, MODEL, method, seed=seed, evaluate=False)
     clusters = federation.run(ROUNDS).hypotheses.best.clusters
     asked = [Score(c, (clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
     answers = federation.engine.answer(asked, {p.key: p for p in clusters}, ROUNDS)

@@ -25,7 +25,7 @@ from experiments.runs.files import RunFiles
 from experiments.runs.plan import Plan, read_plan
 from experiments.runs.progress import watching
 from experiments.runs.run_folder import RunFolder
-from experiments.runs.runner import Setup
+from experiments.runs.runner import Experiment
 
 UNKNOWN = "–"
 
@@ -82,7 +82,7 @@ def finished(name: str, sizes: Sizes, screen: Console) -> RunFolder:
         if started:
             resume(plan, folder, watch)
         else:
-            setup = Setup(plan.scenario, plan.device)
+            setup = Experiment(plan.scenario, plan.device)
             setup.check()
             start(plan, folder, setup, watch)
     return RunFolder.read(folder)

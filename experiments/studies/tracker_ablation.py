@@ -97,7 +97,7 @@ def trackers() -> Mapping[str, Tracker]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClientPredictions:
     """What one run ended with; K counts the clusters that have clients."""
 
     num_clusters: int
@@ -106,13 +106,13 @@ class Outcome:
     trainings: int
 
 
-def outcome(method: Method, clients: Partition, seed: int) -> Outcome:
+def outcome(method: Method, clients: Partition, seed: int) -> ClientPredictions:
     """Run a method; the score is that of the last round."""
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(ROUNDS)
     leading = run.hypotheses.best.association
     groups = [run.groups[client] or 0 for client in leading.clients]
-    return Outcome(
+    return ClientPredictions(
         int((leading.sizes > 0).sum()),
         metrics.ari(groups, leading.labels.tolist()),
         metrics.micro_accuracy(run.records[-1].evaluations),

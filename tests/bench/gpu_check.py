@@ -17,7 +17,7 @@ import torch
 from bcfl import ClientData, Objective
 from bcfl.executors import BatchedExecutor, LoopExecutor
 from bcfl.executors.cuda.graph import GraphDescent, eager, graph_executor
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Train
 from experiments.models import fashion_cnn, mlp
 from tests.bench.gpu_baseline import GroupedRound
@@ -50,7 +50,7 @@ def drawn(count, samples):
 
 def born(model, device, dtype):
     mean, buffers = model.initial(0)
-    return birth(model, "start", mean.to(device, dtype), buffers.to(device, dtype), 1.0)
+    return from_initial(model, "start", mean.to(device, dtype), buffers.to(device, dtype), 1.0)
 
 
 def rehearsed(clients, model, seed, device, dtype):

@@ -6,7 +6,7 @@ from bcfl.runtime.devices import limited_threads
 from experiments.config.scenario import load
 from experiments.datasets.dataset import DataError
 from experiments.runs.files import Pair
-from experiments.runs.runner import Setup
+from experiments.runs.runner import Experiment
 from experiments.scores import metrics
 
 METHODS = (
@@ -25,7 +25,7 @@ METHODS = (
 
 def table(device, rounds):
     """Lines of a table: seconds a round, and how far each method came."""
-    setup = Setup(load("fashion-label-skew"), device)
+    setup = Experiment(load("fashion-label-skew"), device)
     try:
         setup.partition(0)
     except DataError as error:

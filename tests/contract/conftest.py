@@ -65,7 +65,10 @@ def everything(state):
     numbers = []
     for h in state.hypotheses:
         numbers += [h.association.labels, np.float64(h.log_weight), h.association.serving]
-        for posterior in (*h.clusters, *(h.kept[name] for name in sorted(h.kept))):
+        for posterior in (
+            *h.clusters,
+            *(h.carried_models[name] for name in sorted(h.carried_models)),
+        ):
             for b in posterior.blocks:
                 for tensor in (b.gaussian.mean, b.gaussian.precision, b.prior.precision, b.buffers):
                     numbers.append(tensor.numpy())

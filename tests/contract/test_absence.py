@@ -9,7 +9,7 @@ FOLLOWED = ["fedavg", "fedavg-plus", "ifca", "wecfl", "fedgroup", "fedsoft", "bc
 
 def test_absent_clients_stay_together(name, federation, assert_lawful):
     """Clusters may be renamed, merged or divided; absent clients of one cluster are not parted."""
-    run = federation(name, sizes=MANY, participation=0.4, seed=5).run(5)
+    run = federation(name, sizes=MANY, client_fraction=0.4, seed=5).run(5)
     assert_lawful(run, [f"c{i}" for i in range(9)])
     seen = set()
     for before, record in zip((None, *run.records), run.records, strict=False):
@@ -33,7 +33,7 @@ def row(association, client):
 
 @pytest.mark.parametrize("method", FOLLOWED)
 def test_absent_clients_keep_their_serving(method, federation):
-    run = federation(method, sizes=MANY, participation=0.4, seed=5).run(4)
+    run = federation(method, sizes=MANY, client_fraction=0.4, seed=5).run(4)
     for before, record in zip(run.records, run.records[1:], strict=False):
         old, new = (r.snapshot.associations[0] for r in (before, record))
         for client in set(run.clients) - set(record.participants):
@@ -41,7 +41,7 @@ def test_absent_clients_keep_their_serving(method, federation):
 
 
 def test_hypotheses_keep_absent_clients_where_their_parents_had_them(federation):
-    run = federation("bcfl-mh-3", sizes=MANY, participation=0.4, seed=5).run(4)
+    run = federation("bcfl-mh-3", sizes=MANY, client_fraction=0.4, seed=5).run(4)
     for before, record in zip(run.records, run.records[1:], strict=False):
         snapshot = record.snapshot
         for association, (parent,) in zip(snapshot.associations, snapshot.parents, strict=True):

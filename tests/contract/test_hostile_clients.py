@@ -13,7 +13,7 @@ from bcfl.protocol.answers import ClientInfo, EvidenceSum, Failure, LossSum, Tra
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.prediction_sums import PredictionSums
 from bcfl.protocol.requests import Describe, Score, Train
-from bcfl.rounds.round import Setting, server_round
+from bcfl.rounds.round import RoundConfig, server_round
 
 LIAR = "c1"
 SOME = ["fedavg", "wecfl", "bcfl-mht-4"]
@@ -146,7 +146,7 @@ def rounds(federation, recipe):
         state, records = setup.initial_state(), []
         for _ in range(count):
             state, record = server_round(
-                setup.recipe, setup.model, executor, state, Setting(setup.seed)
+                setup.recipe, setup.model, executor, state, RoundConfig(setup.seed)
             )
             records.append(record)
         return state, records

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from bcfl import ClientData, Method, Objective
-from bcfl.policies import KMeansAssociation, LikelihoodAssociation, SingleCluster, WarmUp
+from bcfl.policies import FedAvg, KMeansAssociation, LikelihoodAssociation, WarmUp
 from bcfl.policies.baselines.ensemble import Ensemble
-from bcfl.policies.baselines.feddrift import DriftAssociation
-from bcfl.policies.baselines.fedsoft import SoftAssociation
+from bcfl.policies.baselines.feddrift import FedDrift
+from bcfl.policies.baselines.fedsoft import FedSoft
 from bcfl.policies.baselines.local import Alone
 from bcfl.policies.updates.bipartition import RecursiveBipartition
 from bcfl.policies.updates.clustering_temperature import AtRound
-from bcfl.policies.updates.fedgroup import ColdStartGroups
+from bcfl.policies.updates.fedgroup import FedGroup
 from bcfl.policies.updates.one_shot import OneShotClustering
 from bcfl.policies.updates.update_clustering import KMeansClustering
 from bcfl.policies.wrappers.frozen import Frozen
@@ -22,7 +22,7 @@ from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, Greedy, Mul
 POINT = Objective(local_steps=4, batch_size=4)
 LAPLACE = replace(POINT, curvature="ggn", prior_weight=1.0)
 POLICIES = {
-    "single": SingleCluster(LAPLACE),
+    "single": FedAvg(LAPLACE),
     "k-means by samples": KMeansAssociation(2, LAPLACE, "samples"),
     "k-means, equal": KMeansAssociation(2, POINT, "equal"),
     "few shots": Frozen(KMeansAssociation(2, POINT), 1),
@@ -35,11 +35,11 @@ POLICIES = {
     "warm-up": WarmUp(KMeansAssociation(2, LAPLACE), LikelihoodAssociation(2, LAPLACE, 2.0), 1),
     "one shot": OneShotClustering(POINT, KMeansClustering(2), AtRound(1)),
     "bipartition": RecursiveBipartition(POINT, 2.0, 0.0, "relative", when=0),
-    "cold start": ColdStartGroups(2, POINT, POINT),
+    "cold start": FedGroup(2, POINT, POINT),
     "alone": Alone(LAPLACE),
     "ensemble": Ensemble(2, LAPLACE),
-    "soft": SoftAssociation(2, POINT),
-    "drift": DriftAssociation(POINT),
+    "soft": FedSoft(2, POINT),
+    "drift": FedDrift(POINT),
 }
 TRACKERS = {
     "greedy": Greedy(),

@@ -35,7 +35,7 @@ local_steps = 20
 [federation]
 rounds = 6
 num_clusters = 2
-participation = 0.7
+client_fraction = 0.7
 drop_out = 0.1
 checkpoint_every = 2
 """

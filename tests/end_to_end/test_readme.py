@@ -26,7 +26,7 @@ def test_there_are_four_examples():
 
 
 def test_mirrored_images_are_strange(names):
-    foreign, own = names["foreign"].strangeness, names["prediction"].strangeness
+    foreign, own = names["foreign"].ood_score, names["prediction"].ood_score
     assert np.isfinite(own).all()
     assert foreign.mean() > own.mean() + 1
 

@@ -95,7 +95,7 @@ def test_schedules_follow_the_number_of_rounds(followed, name, rounds, least):
 
 def test_clients_that_come_late_find_their_group(followed):
     clients = split(OVERLAPPING, 4, 0)
-    seen = followed("ocfl-kmeans", clients, 14, participation=0.6)
+    seen = followed("ocfl-kmeans", clients, 14, client_fraction=0.6)
     assert seen[-1][0] == 1.0
     assert max(row[1] for row in seen) == 3
 
@@ -107,13 +107,13 @@ def test_a_run_that_is_continued_knows_who_was_late(tmp_path):
     for name in ("ocfl-kmeans", "fedgroup"):
         method = methods.build(name, settings)
         federation = Federation(
-            clients, models.mlp(64, 16, 10), method, device="cpu", participation=0.5
+            clients, models.mlp(64, 16, 10), method, device="cpu", client_fraction=0.5
         )
         half = federation.run(3)
-        assert half.hypotheses.best.kept
+        assert half.hypotheses.best.carried_models
         loaded = checkpoint.load(checkpoint.save(half.state, tmp_path / name))
         through, resumed = federation.run(7), federation.run(7, state=loaded)
-        assert not through.hypotheses.best.kept
+        assert not through.hypotheses.best.carried_models
         for one, other in zip(through.state.history, resumed.state.history, strict=True):
             assert (one.associations[0].labels == other.associations[0].labels).all()
         first, second = through.hypotheses.best.clusters, resumed.hypotheses.best.clusters

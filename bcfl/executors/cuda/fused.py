@@ -62,16 +62,16 @@ class Convolution(Function):
         return convolved(x, weight.permute(0, 3, 4, 2, 1).contiguous(), bias)
 
     @staticmethod
-    def backward(ctx, slope: Tensor):
+    def backward(ctx, grad_output: Tensor):
         x, weight = ctx.saved_tensors
-        slope = slope.contiguous()
+        grad_output = grad_output.contiguous()
         of_x = None
         if ctx.needs_input_grad[0]:
             high, wide = weight.shape[3:]
-            around = _padded(slope, (high - 1 - ctx.padding[0], wide - 1 - ctx.padding[1]))
+            around = _padded(grad_output, (high - 1 - ctx.padding[0], wide - 1 - ctx.padding[1]))
             turned = weight.flip((3, 4)).permute(0, 3, 4, 1, 2).contiguous()
             of_x = convolved(around, turned, None)
-        of_weight, of_bias = correlated(x, slope)
+        of_weight, of_bias = correlated(x, grad_output)
         return of_x, of_weight, of_bias if ctx.biased else None, None
 
 
@@ -116,24 +116,26 @@ def convolved(x: Tensor, matrix: Tensor, bias: Tensor | None, tiling: Tiling = F
     return y
 
 
-def correlated(x: Tensor, slope: Tensor, tiling: Tiling | None = None) -> tuple[Tensor, Tensor]:
+def correlated(
+    x: Tensor, grad_output: Tensor, tiling: Tiling | None = None
+) -> tuple[Tensor, Tensor]:
     """Gradients of weights (problems, out, in, height, width) and biases (problems, out).
 
     Args:
         x: (problems, images, height, width, channels) that was convolved, contiguous float32.
-        slope: gradient of what came out, (problems, images, height, width, out channels).
+        grad_output: gradient of what came out, (problems, images, height, width, out channels).
         tiling: what one program does; None takes what suits.
     """
     problems, images, height, width, channels = x.shape
-    outputs = slope.shape[4]
-    high, wide = height - slope.shape[2] + 1, width - slope.shape[3] + 1
-    size, places = high * wide * channels, images * slope.shape[2] * slope.shape[3]
+    outputs = grad_output.shape[4]
+    high, wide = height - grad_output.shape[2] + 1, width - grad_output.shape[3] + 1
+    size, places = high * wide * channels, images * grad_output.shape[2] * grad_output.shape[3]
     tiling = tiling or (GRADIENT if size > GRADIENT_OF_FEW.rows else GRADIENT_OF_FEW)
     spans = -(-places // tiling.span)
     found = x.new_empty(problems, spans, size + 1, outputs)
     tiles.correlate[(problems * spans * -(-size // tiling.rows),)](
         x,
-        slope,
+        grad_output,
         found,
         images,
         tiling.span,
@@ -173,14 +175,14 @@ class RectifiedPool(Function):
         return y
 
     @staticmethod
-    def backward(ctx, slope: Tensor):
+    def backward(ctx, grad_output: Tensor):
         (winner,) = ctx.saved_tensors
         height, width, channels = ctx.shape[-3:]
         covered = height % 2 == 0 and width % 2 == 0
-        x = (slope.new_empty if covered else slope.new_zeros)(ctx.shape)
+        x = (grad_output.new_empty if covered else grad_output.new_zeros)(ctx.shape)
         count = winner.numel()
-        tiles.spread[(-(-count // ELEMENTS),)](
-            slope.contiguous(),
+        tiles.relu_pool_backward[(-(-count // ELEMENTS),)](
+            grad_output.contiguous(),
             winner,
             x,
             count,

@@ -83,15 +83,19 @@ class FusedNetwork:
         return torch.cat(found).view(*inputs.shape[:2], -1)
 
     def gradients(
-        self, stacked: Stacked, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
+        self,
+        stacked: Stacked,
+        inputs: Tensor,
+        grad_output: Callable[[Tensor], Tensor],
+        into: Weights,
     ) -> None:
         """See `Network`."""
         if inputs.shape[1] > self._most_images:
-            self.plain.gradients(stacked, inputs, slope, into)
+            self.plain.gradients(stacked, inputs, grad_output, into)
             return
-        gradients_by_autograd(lambda live: self._outputs(live, inputs), stacked, slope, into)
+        gradients_by_autograd(lambda live: self._outputs(live, inputs), stacked, grad_output, into)
 
-    def squares(
+    def diag_ggn(
         self,
         stacked: Stacked,
         inputs: Tensor,
@@ -99,11 +103,11 @@ class FusedNetwork:
         into: Weights,
     ) -> None:
         """See `Network`."""
-        self.plain.squares(stacked, inputs, factors, into)
+        self.plain.diag_ggn(stacked, inputs, factors, into)
 
-    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
+    def peak_numel(self, stacked: Stacked, inputs: Tensor) -> int:
         """See `Network`."""
-        return self.plain.held_by_squares(stacked, inputs)
+        return self.plain.peak_numel(stacked, inputs)
 
     @property
     def _most_images(self) -> int:

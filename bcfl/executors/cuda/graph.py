@@ -20,7 +20,7 @@ from bcfl.data.clients import ClientData
 from bcfl.executors.cuda.fused_network import FusedNetwork
 from bcfl.executors.memory import budget
 from bcfl.executors.stacked.batched import BatchedExecutor
-from bcfl.executors.stacked.descent import Problems, Sgd
+from bcfl.executors.stacked.descent import Sgd, StackedTraining
 from bcfl.protocol.objective import Objective
 
 Work: TypeAlias = Callable[[], None]
@@ -87,7 +87,7 @@ class Recording:
     replay: Work
 
     @classmethod
-    def of(cls, problems: Problems, objective: Objective, recorder: Recorder) -> Recording:
+    def of(cls, problems: StackedTraining, objective: Objective, recorder: Recorder) -> Recording:
         """Record a step with problems of these shapes; it keeps copies of their tensors."""
         pull = None if problems.pull is None else problems.pull.clone()
         own = replace(
@@ -109,7 +109,7 @@ class Recording:
         now = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
         return sum(tensor.nbytes for tensor in (*start, *now) if tensor is not None)
 
-    def run(self, problems: Problems) -> tuple[Tensor, Tensor]:
+    def run(self, problems: StackedTraining) -> tuple[Tensor, Tensor]:
         """All steps of problems whose shapes are those recorded; see `Descent`."""
         own = self.sgd.problems
         own.parameters.copy_(problems.parameters)
@@ -140,7 +140,7 @@ class GraphDescent:
     memory: int | None = None
     recordings: OrderedDict[Key, Recording] = field(default_factory=OrderedDict)
 
-    def __call__(self, problems: Problems, objective: Objective) -> tuple[Tensor, Tensor]:
+    def __call__(self, problems: StackedTraining, objective: Objective) -> tuple[Tensor, Tensor]:
         """See `Descent`."""
         count = len(problems.parameters)
         full = _filled(problems, padded_count(count))
@@ -195,7 +195,7 @@ def graph_executor(
     )
 
 
-def _filled(problems: Problems, count: int) -> Problems:
+def _filled(problems: StackedTraining, count: int) -> StackedTraining:
     """The problems, with copies of the first beside them up to `count`."""
     missing = count - len(problems.parameters)
     if missing == 0:

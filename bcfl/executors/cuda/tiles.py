@@ -137,13 +137,13 @@ def correlate(
         place = m % AREA
         corner = ((m // AREA * HEIGHT + place // WIDE) * WIDTH + place % WIDE) * CIN
         patch = tl.load(x + corner[:, None] + step[None, :], mask=real[:, None], other=0.0)
-        slope = tl.load(
+        grad_output = tl.load(
             g + m[:, None] * COUT + n[None, :],
             mask=real[:, None] & (n < COUT)[None, :],
             other=0.0,
         )
-        slopes += slope
-        total = tl.dot(tl.trans(patch), slope, total, input_precision=PRECISION)
+        slopes += grad_output
+        total = tl.dot(tl.trans(patch), grad_output, total, input_precision=PRECISION)
     w += part.to(tl.int64) * (SIZE + 1) * COUT
     tl.store(
         w + k[:, None] * COUT + n[None, :], total, mask=(k < SIZE)[:, None] & (n < COUT)[None, :]
@@ -179,7 +179,7 @@ def rectify_and_pool(
 
 
 @triton.jit
-def spread(
+def relu_pool_backward(
     g,
     winner,
     x,
@@ -193,12 +193,12 @@ def spread(
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     real = place < count
     at = _first_corner(place, HEIGHT, WIDTH, C)
-    slope = tl.load(g + place, mask=real, other=0.0)
+    grad_output = tl.load(g + place, mask=real, other=0.0)
     which = tl.load(winner + place, mask=real, other=4)
     for corner in tl.static_range(0, 4):
         tl.store(
             x + at + ((corner // 2) * WIDTH + corner % 2) * C,
-            tl.where(which == corner, slope, 0.0),
+            tl.where(which == corner, grad_output, 0.0),
             mask=real,
         )
 

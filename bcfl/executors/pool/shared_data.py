@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bcfl.data.clients import ClientData, View
-from bcfl.executors.sequential.alignment import ALIGNMENT, settled
+from bcfl.executors.sequential.alignment import ALIGNMENT, aligned
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class SharedData:
             for data in clients:
                 places[data.client] = {
                     name: (
-                        _append(file, settled(view.inputs, cpu, dtype)),
-                        _append(file, settled(view.targets, cpu, dtype)),
+                        _append(file, aligned(view.inputs, cpu, dtype)),
+                        _append(file, aligned(view.targets, cpu, dtype)),
                     )
                     for name, view in data.views.items()
                 }

@@ -10,7 +10,7 @@ ALIGNMENT = 64
 elsewhere may be summed in another order."""
 
 
-def settled(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
+def aligned(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
     """The tensor on a device, contiguous, beginning at a multiple of `ALIGNMENT`.
 
     Args:

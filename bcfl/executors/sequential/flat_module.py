@@ -12,7 +12,7 @@ from posteriors.networks.channels import read_channels_last
 
 
 @dataclass(frozen=True)
-class Stretches:
+class FlatSlices:
     """Entries by where they begin and end; much faster to reach than by a mask.
 
     Attributes:
@@ -22,7 +22,7 @@ class Stretches:
     slices: tuple[slice, ...]
 
     @classmethod
-    def of(cls, chosen: Tensor) -> Stretches:
+    def of(cls, chosen: Tensor) -> FlatSlices:
         """The stretches of a mask.
 
         Args:

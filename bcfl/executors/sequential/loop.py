@@ -11,7 +11,7 @@ import torch
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TRAIN, ClientData, View
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.sequential.alignment import settled
+from bcfl.executors.sequential.alignment import aligned
 from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.executors.sequential.scoring import score_models
 from bcfl.executors.sequential.training import train_locally
@@ -53,7 +53,7 @@ class LoopExecutor:
                 data.client,
                 {
                     name: View(
-                        settled(view.inputs, device, dtype), settled(view.targets, device, dtype)
+                        aligned(view.inputs, device, dtype), aligned(view.targets, device, dtype)
                     )
                     for name, view in data.views.items()
                 },

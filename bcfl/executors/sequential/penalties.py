@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from bcfl.architecture.model import Model
-from bcfl.executors.sequential.flat_module import Stretches
+from bcfl.executors.sequential.flat_module import FlatSlices
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.regularizers import Term
+from bcfl.protocol.regularizers import Regularizer
 from bcfl.protocol.requests import Train
 
 
@@ -27,8 +27,8 @@ class ParameterTerm:
         references: (chosen,) of each referenced model.
     """
 
-    term: Term
-    chosen: Stretches
+    term: Regularizer
+    chosen: FlatSlices
     start: Tensor
     references: Sequence[Tensor]
 
@@ -52,7 +52,7 @@ class OutputTerm:
         references: named tensors of each referenced model.
     """
 
-    term: Term
+    term: Regularizer
     module: nn.Module
     start: Mapping[str, Tensor]
     references: Sequence[Mapping[str, Tensor]]
@@ -68,7 +68,7 @@ class OutputTerm:
 
 
 @dataclass(frozen=True, eq=False)
-class Addends:
+class Penalties:
     """All that one training adds to the likelihood's loss.
 
     Attributes:
@@ -88,7 +88,7 @@ class Addends:
     @classmethod
     def of(
         cls, request: Train, model: Model, models: Mapping[str, Posterior], num_samples: int
-    ) -> Addends:
+    ) -> Penalties:
         """What a request's objective asks for.
 
         Args:
@@ -99,11 +99,11 @@ class Addends:
         """
         objective, prior = request.objective, models[request.start]
         parameter, output = [], []
-        for term, keys in zip(request.objective.terms, request.references, strict=True):
+        for term, keys in zip(request.objective.regularizers, request.references, strict=True):
             posteriors = [models[key] for key in (request.start, *keys)]
             if term.sees == "parameters":
                 means = [posterior.mean(model) for posterior in posteriors]
-                chosen = Stretches.of(model.chosen(term.part))
+                chosen = FlatSlices.of(model.chosen(term.part))
                 start, *others = map(chosen.take, means)
                 parameter.append(ParameterTerm(term, chosen, start, others))
             else:

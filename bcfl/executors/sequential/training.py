@@ -13,8 +13,8 @@ from bcfl.architecture.model import Likelihood, Model
 from bcfl.data.clients import View
 from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset, training_batches
-from bcfl.executors.sequential.flat_module import FlatModule, Stretches
-from bcfl.executors.sequential.penalties import Addends
+from bcfl.executors.sequential.flat_module import FlatModule, FlatSlices
+from bcfl.executors.sequential.penalties import Penalties
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
@@ -119,7 +119,7 @@ def train_locally(
     ).to(view.inputs.device)
     training = batches.shape[1] > 1
     module = workspace.load(mean, buffers, training=training)
-    addends = Addends.of(request, model, models, len(view))
+    addends = Penalties.of(request, model, models, len(view))
     trained, statistics = mean, buffers
     for phase in objective.phases or ((),):
         losses = (
@@ -127,7 +127,7 @@ def train_locally(
             + addends.of_outputs(outputs, view.inputs[batch])
             for batch in batches
         )
-        frozen = Stretches.of(model.outside(phase)) if phase else None
+        frozen = FlatSlices.of(model.outside(phase)) if phase else None
         with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
             _descend(workspace, losses, objective, addends, frozen)
         if frozen is None:
@@ -175,8 +175,8 @@ def _descend(
     workspace: FlatModule,
     losses: Iterable[Tensor],
     objective: Objective,
-    addends: Addends,
-    frozen: Stretches | None,
+    addends: Penalties,
+    frozen: FlatSlices | None,
 ) -> None:
     """SGD with momentum; each loss is computed when it is asked for, at the parameters then."""
     parameters, gradients = workspace.parameters, workspace.gradients

@@ -67,7 +67,7 @@ class Curvatures:
 
     def _bytes_per_sample(self, means: Tensor, buffers: Tensor) -> int:
         one = Stacked.of(self.model.layout, means[:1], buffers[:1])
-        numbers = self.network.held_by_squares(one, self.samples.inputs[:1].unsqueeze(0))
+        numbers = self.network.peak_numel(one, self.samples.inputs[:1].unsqueeze(0))
         return numbers * self.samples.inputs.element_size()
 
     def _add(self, total: Tensor, stacked: Stacked, rows: Tensor, real: Tensor) -> None:
@@ -75,7 +75,7 @@ class Curvatures:
         device = self.samples.inputs.device
         rows, real = rows.to(device), real.to(device)
         part = torch.empty_like(total)
-        self.network.squares(
+        self.network.diag_ggn(
             stacked,
             self.samples.inputs[rows],
             self._factors(self.samples.targets[rows], real),

@@ -47,9 +47,13 @@ class DenseLayer:
             outputs = torch.baddbmm(weights[self.bias].unsqueeze(1), inputs, matrix)
         return outputs if self.activation is None else self.activation(outputs)
 
-    def through_activation(self, slope: Tensor, values: Tensor) -> Tensor:
+    def through_activation(self, grad_output: Tensor, values: Tensor) -> Tensor:
         """The gradient before the activation, from that after it."""
-        return slope if self.activation is None else slope * SLOPES[self.activation](values)
+        return (
+            grad_output
+            if self.activation is None
+            else grad_output * SLOPES[self.activation](values)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +99,16 @@ class DenseNetwork:
         return self._values(many, inputs)[-1]
 
     def gradients(
-        self, stacked: Stacked, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
+        self,
+        stacked: Stacked,
+        inputs: Tensor,
+        grad_output: Callable[[Tensor], Tensor],
+        into: Weights,
     ) -> None:
         """See `Network`."""
         weights = stacked.weights
         values = self._values(weights, inputs)
-        delta = slope(values[-1])
+        delta = grad_output(values[-1])
         for index, layer in reversed(list(enumerate(self.layers))):
             delta = layer.through_activation(delta, values[index + 1])
             into[layer.weight].copy_(torch.bmm(delta.transpose(1, 2), values[index]))
@@ -109,7 +117,7 @@ class DenseNetwork:
             if index:
                 delta = torch.bmm(delta, weights[layer.weight])
 
-    def squares(
+    def diag_ggn(
         self, stacked: Stacked, inputs: Tensor, factors: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
         """See `Network`.
@@ -129,7 +137,7 @@ class DenseNetwork:
             if index:
                 columns = torch.matmul(columns, weights[layer.weight])
 
-    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
+    def peak_numel(self, stacked: Stacked, inputs: Tensor) -> int:
         """See `Network`; all columns go back through a layer at one time."""
         widths = [stacked.weights[layer.weight].shape[1] for layer in self.layers]
         return inputs.numel() + 4 * widths[-1] * max(widths)

@@ -13,13 +13,13 @@ from bcfl.executors.stacked.network import Network, Stacked, Weights, weights_of
 from bcfl.executors.stacked.samples import Samples
 from bcfl.protocol.objective import Objective
 
-Descent = Callable[["Problems", Objective], tuple[Tensor, Tensor]]
+Descent = Callable[["StackedTraining", Objective], tuple[Tensor, Tensor]]
 """From problems to where they end: (problems, parameters), and running statistics (problems,
 buffers)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Problems:
+class StackedTraining:
     """Trainings of one objective with batches of one length.
 
     Attributes:
@@ -42,12 +42,12 @@ class Problems:
     rows: Tensor
     shares: Tensor
 
-    def slope(self, targets: Tensor) -> Callable[[Tensor], Tensor]:
+    def grad_output(self, targets: Tensor) -> Callable[[Tensor], Tensor]:
         """From outputs to the gradient of the mean loss of each problem."""
-        return lambda outputs: loss_slope(self.model.likelihood, outputs, targets, self.shares)
+        return lambda outputs: loss_grad(self.model.likelihood, outputs, targets, self.shares)
 
 
-def loss_slope(likelihood: Likelihood, outputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
+def loss_grad(likelihood: Likelihood, outputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
     """Gradient in the outputs of the weighted negative log-likelihood.
 
     Args:
@@ -58,8 +58,8 @@ def loss_slope(likelihood: Likelihood, outputs: Tensor, targets: Tensor, shares:
     """
     if likelihood == "gaussian":
         return (outputs - targets.reshape(outputs.shape)) * shares.unsqueeze(2)
-    slope = outputs.softmax(dim=2) * shares.unsqueeze(2)
-    return slope.scatter_add_(2, targets.unsqueeze(2), -shares.unsqueeze(2))
+    grad_output = outputs.softmax(dim=2) * shares.unsqueeze(2)
+    return grad_output.scatter_add_(2, targets.unsqueeze(2), -shares.unsqueeze(2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Sgd:
         slopes: views of gradients.
     """
 
-    problems: Problems
+    problems: StackedTraining
     objective: Objective
     parameters: Tensor
     buffers: Tensor
@@ -90,7 +90,7 @@ class Sgd:
     slopes: Weights
 
     @classmethod
-    def of(cls, problems: Problems, objective: Objective) -> Sgd:
+    def of(cls, problems: StackedTraining, objective: Objective) -> Sgd:
         """Ready for the first step."""
         parameters, buffers = problems.parameters.clone(), problems.buffers.clone()
         gradients = torch.empty_like(parameters)
@@ -115,8 +115,10 @@ class Sgd:
     def step(self, rows: Tensor) -> None:
         """Go one step, on samples (problems, batch)."""
         problems, objective, gradients = self.problems, self.objective, self.gradients
-        slope = problems.slope(problems.samples.targets[rows])
-        problems.network.gradients(self.stacked, problems.samples.inputs[rows], slope, self.slopes)
+        grad_output = problems.grad_output(problems.samples.targets[rows])
+        problems.network.gradients(
+            self.stacked, problems.samples.inputs[rows], grad_output, self.slopes
+        )
         if objective.weight_decay:
             gradients.add_(self.parameters, alpha=objective.weight_decay)
         if problems.pull is not None:
@@ -125,7 +127,7 @@ class Sgd:
         self.parameters.add_(self.velocity, alpha=-objective.learning_rate)
 
 
-def descend(problems: Problems, objective: Objective) -> tuple[Tensor, Tensor]:
+def descend(problems: StackedTraining, objective: Objective) -> tuple[Tensor, Tensor]:
     """All steps of SGD with momentum, one after the other; see `Descent`."""
     sgd = Sgd.of(problems, objective)
     for rows in problems.rows:

@@ -16,7 +16,7 @@ from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import chunks
 from bcfl.executors.sequential.scoring import CHUNK, losses_of
 from bcfl.executors.stacked.curvature import Curvatures
-from bcfl.executors.stacked.descent import loss_slope
+from bcfl.executors.stacked.descent import loss_grad
 from bcfl.executors.stacked.network import Network, Stacked, weights_of
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
 from bcfl.hypotheses.posterior import Posterior
@@ -85,12 +85,14 @@ class BatchedEvidence:
             work = Curvatures(self.network, self.model, self.samples, "ggn", self.memory)
             curvatures = work.of(means, buffers, [pair.rows for pair in pairs])
         evidences = []
-        for pair, loss, slope, curvature in zip(
+        for pair, loss, grad_output, curvature in zip(
             pairs, losses.tolist(), slopes, curvatures, strict=True
         ):
             full = self.samples.count[pair.request.client]
             scale = full / len(pair.rows)
-            evidences.append(EvidenceSum(-scale * loss, -scale * slope, scale * curvature, full))
+            evidences.append(
+                EvidenceSum(-scale * loss, -scale * grad_output, scale * curvature, full)
+            )
         return evidences
 
     def _sums(
@@ -107,16 +109,16 @@ class BatchedEvidence:
         for some in slices(length, CHUNK):
             targets, counted = self.samples.targets[rows[:, some]], real[:, some]
 
-            def slope(
+            def grad_output(
                 outputs: Tensor, targets: Tensor = targets, counted: Tensor = counted
             ) -> Tensor:
                 flat = losses_of(
                     self.model.likelihood, outputs.flatten(0, 1), targets.flatten(0, 1)
                 )
                 loss.add_(flat.view(counted.shape).where(counted, 0.0).sum(1))
-                return loss_slope(self.model.likelihood, outputs, targets, counted.to(outputs))
+                return loss_grad(self.model.likelihood, outputs, targets, counted.to(outputs))
 
             inputs = self.samples.inputs[rows[:, some]]
-            self.network.gradients(stacked, inputs, slope, weights_of(layout, part))
+            self.network.gradients(stacked, inputs, grad_output, weights_of(layout, part))
             total.add_(part)
         return loss, total

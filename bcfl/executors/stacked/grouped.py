@@ -95,13 +95,17 @@ class GroupedNetwork:
         return together.view(*inputs.shape[:2], -1)
 
     def gradients(
-        self, stacked: Stacked, inputs: Tensor, slope: Callable[[Tensor], Tensor], into: Weights
+        self,
+        stacked: Stacked,
+        inputs: Tensor,
+        grad_output: Callable[[Tensor], Tensor],
+        into: Weights,
     ) -> None:
         """See `Network`."""
         training = replace(stacked, training=inputs.shape[1] > 1)
-        gradients_by_autograd(lambda live: self.outputs(live, inputs), training, slope, into)
+        gradients_by_autograd(lambda live: self.outputs(live, inputs), training, grad_output, into)
 
-    def squares(
+    def diag_ggn(
         self, stacked: Stacked, inputs: Tensor, factors: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
         """See `Network`; one column goes back through the layers after the other."""
@@ -114,10 +118,10 @@ class GroupedNetwork:
         for index, column in enumerate(columns):
             last = index == len(columns) - 1
             slopes = torch.autograd.grad(outputs, edges, column, retain_graph=not last)
-            for call, slope in zip(calls, slopes, strict=True):
-                call.layer.add_squares(call.seen, slope, into)
+            for call, grad_output in zip(calls, slopes, strict=True):
+                call.layer.add_squares(call.seen, grad_output, into)
 
-    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
+    def peak_numel(self, stacked: Stacked, inputs: Tensor) -> int:
         """See `Network`.
 
         What lies between the layers thrice, what they have to know of it, the gradients of one

@@ -108,10 +108,10 @@ class Linear:
 
     def add_squares(self, seen: Tensor, slopes: Tensor, into: Weights) -> None:
         """See `Layer`; the square of a product is the product of squares."""
-        squares = slopes.square()
-        into[self.weight].add_(torch.bmm(squares.transpose(1, 2), seen))
+        diag_ggn = slopes.square()
+        into[self.weight].add_(torch.bmm(diag_ggn.transpose(1, 2), seen))
         if self.bias is not None:
-            into[self.bias].add_(squares.sum(1))
+            into[self.bias].add_(diag_ggn.sum(1))
 
 
 @dataclass(frozen=True, eq=False)

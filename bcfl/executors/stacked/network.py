@@ -111,7 +111,7 @@ class Network(Protocol):
         self,
         stacked: Stacked,
         inputs: Tensor,
-        slope: Callable[[Tensor], Tensor],
+        grad_output: Callable[[Tensor], Tensor],
         into: Weights,
     ) -> None:
         """Write the gradients of each problem's loss in its weights.
@@ -122,13 +122,13 @@ class Network(Protocol):
         Args:
             stacked: models; their running statistics move.
             inputs: (problems, batch, *shape).
-            slope: from outputs to the gradient of the loss in them, both
+            grad_output: from outputs to the gradient of the loss in them, both
                 (problems, batch, outputs).
             into: where the gradients go, shaped as the weights.
         """
         ...
 
-    def squares(
+    def diag_ggn(
         self,
         stacked: Stacked,
         inputs: Tensor,
@@ -147,8 +147,8 @@ class Network(Protocol):
         """
         ...
 
-    def held_by_squares(self, stacked: Stacked, inputs: Tensor) -> int:
-        """How many numbers `squares` holds for one sample of one model, at most.
+    def peak_numel(self, stacked: Stacked, inputs: Tensor) -> int:
+        """How many numbers `diag_ggn` holds for one sample of one model, at most.
 
         Args:
             stacked: one model.
@@ -160,7 +160,7 @@ class Network(Protocol):
 def gradients_by_autograd(
     outputs: Callable[[Stacked], Tensor],
     stacked: Stacked,
-    slope: Callable[[Tensor], Tensor],
+    grad_output: Callable[[Tensor], Tensor],
     into: Weights,
 ) -> None:
     """Write the gradients of each problem's loss, by going back through recorded operations.
@@ -168,13 +168,13 @@ def gradients_by_autograd(
     Args:
         outputs: from models to what they give.
         stacked: the models.
-        slope: from outputs to the gradient of the loss in them.
+        grad_output: from outputs to the gradient of the loss in them.
         into: where the gradients go, shaped as the weights.
     """
     with torch.enable_grad():
         live = stacked.live()
         given = outputs(live)
-        found = torch.autograd.grad(given, live.weights, slope(given.detach()))
+        found = torch.autograd.grad(given, live.weights, grad_output(given.detach()))
     for place, gradient in zip(into, found, strict=True):
         place.copy_(gradient)
 

@@ -14,7 +14,7 @@ from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import chunks
 from bcfl.executors.stacked.curvature import Curvatures
-from bcfl.executors.stacked.descent import Descent, Problems, descend
+from bcfl.executors.stacked.descent import Descent, StackedTraining, descend
 from bcfl.executors.stacked.network import Network
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
 from bcfl.hypotheses.posterior import Posterior
@@ -90,7 +90,7 @@ class BatchedTraining:
         objective: Objective,
         length: int,
         when: tuple[int, int],
-    ) -> Problems:
+    ) -> StackedTraining:
         device = self.samples.inputs.device
         counts = [self.samples.count[request.client] for request in requests]
         sizes = torch.tensor([min(objective.batch_size, count) for count in counts])
@@ -110,7 +110,7 @@ class BatchedTraining:
             precisions = torch.stack([start.prior_precision(self.model) for start in starts])
             pull = scales.to(precisions).unsqueeze(1) * precisions
         real = torch.arange(length) < sizes.unsqueeze(1)
-        return Problems(
+        return StackedTraining(
             self.network,
             self.model,
             self.samples,

@@ -21,7 +21,7 @@ MODEL, MASKS = "model", "squared masks"
 
 
 @dataclass(frozen=True)
-class DecomposedClients:
+class APD:
     """Every client has its own cluster; what clusters share is the global block of the network.
 
     With each new time step, masks and adaptive parameters start anew, and the weights of earlier
@@ -54,7 +54,7 @@ class DecomposedClients:
         earlier = range(context.step)
         held = tuple(self._held(training, begun, earlier) for training in chosen.trainings)
         named = {key for training in held for key in training.models}
-        models = (*chosen.models, *begun.clusters, *begun.kept.values())
+        models = (*chosen.models, *begun.clusters, *begun.carried_models.values())
         return Ranking.only(
             replace(
                 chosen,
@@ -70,13 +70,15 @@ class DecomposedClients:
             (_name(MODEL, step, training.client), _name(MASKS, step, training.client))
             for step in earlier
         ]
-        kept = hypothesis.kept
+        kept = hypothesis.carried_models
         pairs = [(kept[model].key, kept[masks].key) for model, masks in named if model in kept]
         hold = Consolidation(self.retention, Part(SHARED))
         objective = training.objective
         return replace(
             training,
-            objective=replace(objective, terms=(*objective.terms, *(hold for _ in pairs))),
+            objective=replace(
+                objective, regularizers=(*objective.regularizers, *(hold for _ in pairs))
+            ),
             references=(*training.references, *pairs),
         )
 
@@ -88,7 +90,7 @@ def _name(what: str, step: int, client: str) -> str:
 def _begun(hypothesis: Hypothesis, context: RoundContext) -> Hypothesis:
     """The hypothesis at the start of a time step; clients never seen have nothing to keep."""
     model, association = context.model, hypothesis.association
-    clusters, kept = list(hypothesis.clusters), dict(hypothesis.kept)
+    clusters, kept = list(hypothesis.clusters), dict(hypothesis.carried_models)
     for client, label in zip(association.clients, association.labels, strict=True):
         if label == UNSEEN:
             continue
@@ -96,12 +98,12 @@ def _begun(hypothesis: Hypothesis, context: RoundContext) -> Hypothesis:
         mean, buffers = before.mean(model), before.buffers(model)
         kept[_name(MODEL, context.step - 1, client)] = before
         key = lineage_key(MASKS, before.key)
-        squared = before.moved(model, key, squared_masks(model, mean), buffers)
-        kept[_name(MASKS, context.step - 1, client)] = before.exchanged({SHARED: squared})
+        squared = before.with_parameters(model, key, squared_masks(model, mean), buffers)
+        kept[_name(MASKS, context.step - 1, client)] = before.with_blocks({SHARED: squared})
         seed = derive_seed(context.seed, context.round, client, "masks")
         key = lineage_key("restarted", before.key, seed)
-        fresh = before.moved(model, key, restarted(model, mean, seed), buffers)
+        fresh = before.with_parameters(model, key, restarted(model, mean, seed), buffers)
         common = (spec.name for spec in model.blocks if spec.scope == "global")
-        clusters[label] = fresh.exchanged(dict.fromkeys(common, before))
+        clusters[label] = fresh.with_blocks(dict.fromkeys(common, before))
     state = {**hypothesis.state, "step": context.step}
-    return replace(hypothesis, clusters=tuple(clusters), kept=kept, state=state)
+    return replace(hypothesis, clusters=tuple(clusters), carried_models=kept, state=state)

@@ -55,7 +55,9 @@ class Ensemble:
             tuple(Continue(index) for index in range(self.num_clusters)),
             models=tuple(model for one in work for model in one.models),
         )
-        return Ranking.only(replace(made, state=hypothesis.state, kept=hypothesis.kept))
+        return Ranking.only(
+            replace(made, state=hypothesis.state, carried_models=hypothesis.carried_models)
+        )
 
 
 def _served_by_all(association: Association, clients: tuple[str, ...]) -> Association:

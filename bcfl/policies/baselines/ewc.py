@@ -19,7 +19,7 @@ ANCHOR, FISHER = "anchor of ", "Fisher information of "
 
 
 @dataclass(frozen=True)
-class ElasticCluster:
+class EWC:
     """One cluster whose clients remember what mattered to them in the time steps before.
 
     When a client first takes part in a new time step, it reports the diagonal of the Fisher
@@ -51,7 +51,7 @@ class ElasticCluster:
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Remember the time step before, then train with what is remembered."""
         new = yield from self._remembered(hypothesis, context)
-        kept = {**hypothesis.kept, **new}
+        kept = {**hypothesis.carried_models, **new}
         labels = dict.fromkeys(context.participants, 0)
         chosen = candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
         steps = {c: context.step for c in context.participants if ANCHOR + c in new}
@@ -61,7 +61,7 @@ class ElasticCluster:
                 chosen,
                 trainings=tuple(self._held(training, kept) for training in chosen.trainings),
                 models=(*chosen.models, *kept.values()),
-                kept=kept,
+                carried_models=kept,
                 state={**hypothesis.state, **(state if steps else {})},
             )
         )
@@ -71,8 +71,8 @@ class ElasticCluster:
         if ANCHOR + training.client not in kept:
             return training
         keys = tuple(kept[name + training.client].key for name in (ANCHOR, FISHER))
-        terms = (*training.objective.terms, Consolidation(self.weight))
-        objective = replace(training.objective, terms=terms)
+        regularizers = (*training.objective.regularizers, Consolidation(self.weight))
+        objective = replace(training.objective, regularizers=regularizers)
         return replace(training, objective=objective, references=(*training.references, keys))
 
     def _remembered(
@@ -94,13 +94,13 @@ class ElasticCluster:
                 continue
             evidence: EvidenceSum = replies[score][cluster.key]
             fisher = evidence.curvature / evidence.num_samples
-            before = hypothesis.kept.get(FISHER + score.client)
+            before = hypothesis.carried_models.get(FISHER + score.client)
             if before is not None:
                 fisher = fisher + self.decay * before.mean(context.model)
             past = "" if before is None else before.key
             name = lineage_key("fisher", score.client, cluster.key, past, context.round, self)
             kept[ANCHOR + score.client] = cluster
-            kept[FISHER + score.client] = cluster.moved(
+            kept[FISHER + score.client] = cluster.with_parameters(
                 context.model, name, fisher, cluster.buffers(context.model)
             )
         return kept

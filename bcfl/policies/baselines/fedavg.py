@@ -12,7 +12,7 @@ from bcfl.protocol.requests import Steps
 
 
 @dataclass(frozen=True)
-class SingleCluster:
+class FedAvg:
     """Every client belongs to the one cluster there is.
 
     Attributes:

@@ -68,7 +68,7 @@ class Losses:
 
 
 @dataclass(frozen=True)
-class DriftAssociation:
+class FedDrift:
     """Associate by lowest loss at the start of each time step; in between, clusters only train.
 
     At the start of a time step a client whose lowest loss has risen by more than `delta` since the

@@ -28,7 +28,7 @@ Importances = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
-class SoftAssociation:
+class FedSoft:
     """Each client trains one model of its own, which feeds all clusters by their importance.
 
     The importance of a cluster for a client is the share of its samples on which the cluster's
@@ -65,7 +65,9 @@ class SoftAssociation:
         known = yield from self._importances(hypothesis, context)
         present = {c: known[c] for c in context.participants if c in known}
         own = {
-            client: hypothesis.kept.get(OWN + client, hypothesis.clusters[int(np.argmax(row))])
+            client: hypothesis.carried_models.get(
+                OWN + client, hypothesis.clusters[int(np.argmax(row))]
+            )
             for client, row in present.items()
         }
         work = self._work(hypothesis, own, present, context)
@@ -73,21 +75,23 @@ class SoftAssociation:
         replies = (yield Exchange.of(work.requests, models)) if work.requests else {}
         answers = answered(work.requests, replies)
         trained = {
-            OWN + t.client: own[t.client].moved(
+            OWN + t.client: own[t.client].with_parameters(
                 context.model, _key(t, context.round), reply.mean, reply.buffers
             )
             for t, reply in answers.items()
         }
         count = len(hypothesis.clusters)
-        feeds = np.array([present[t.client] for t in answers]).reshape(len(answers), count)
+        contribution_weights = np.array([present[t.client] for t in answers]).reshape(
+            len(answers), count
+        )
         made = Candidate(
             softly_served(hypothesis.association, present),
             tuple(answers),
-            feeds,
+            contribution_weights,
             tuple(Continue(index) for index in range(count)),
             answers=answers,
             state={**hypothesis.state, "importances": {c: list(row) for c, row in known.items()}},
-            kept={**hypothesis.kept, **trained},
+            carried_models={**hypothesis.carried_models, **trained},
         )
         return Ranking.only(made)
 
@@ -128,7 +132,7 @@ class SoftAssociation:
 
     def _pulled(self, row: Sequence[float]) -> Objective:
         pull = Attraction(self.attraction, tuple(row))
-        return replace(self.objective, terms=(*self.objective.terms, pull))
+        return replace(self.objective, regularizers=(*self.objective.regularizers, pull))
 
 
 def importances(counts: BestCounts, smoothing: float) -> NDArray[np.float64]:

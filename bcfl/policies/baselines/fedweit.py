@@ -9,16 +9,16 @@ from bcfl.architecture.fedweit import KNOWLEDGE, knowledge_of, num_slots, withou
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.policies.baselines.apd import DecomposedClients
+from bcfl.policies.baselines.apd import APD
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Ranking
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.requests import Steps
 from bcfl.runtime.seeds import generator, lineage_key
 
 
 @dataclass(frozen=True)
-class TransferringClients(Following):
+class FedWeIT(PolicyWrapper):
     """Decomposed clients whose weights also hold, by attention, other clients' adaptive parts.
 
     With each new time step the knowledge becomes the adaptive parts that clients had at the end of
@@ -32,7 +32,7 @@ class TransferringClients(Following):
         least: entries of adaptive parts up to this size are left out.
     """
 
-    policy: DecomposedClients
+    policy: APD
     least: float = 1e-3
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class TransferringClients(Following):
         parts = [source.mean(model) for source in sources]
         known = knowledge_of(model, parts, buffers, self.least)
         keys = [source.key for source in sources]
-        whole = clusters[0].moved(
+        whole = clusters[0].with_parameters(
             model, lineage_key(KNOWLEDGE, *keys), clusters[0].mean(model), known
         )
         return tuple(_renewed(cluster, whole, context) for cluster in clusters)
@@ -69,5 +69,7 @@ def _renewed(cluster: Posterior, known: Posterior, context: RoundContext) -> Pos
     """A cluster with the knowledge of another model, and without attention."""
     model, mean = context.model, cluster.mean(context.model)
     key = lineage_key("without attention", cluster.key)
-    fresh = cluster.moved(model, key, without_attention(model, mean), cluster.buffers(model))
-    return cluster.exchanged({KNOWLEDGE: known, OWN: fresh})
+    fresh = cluster.with_parameters(
+        model, key, without_attention(model, mean), cluster.buffers(model)
+    )
+    return cluster.with_blocks({KNOWLEDGE: known, OWN: fresh})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.baselines.fedavg import SingleCluster
+from bcfl.policies.baselines.fedavg import FedAvg
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Ranking
 from bcfl.protocol.objective import Objective
@@ -18,7 +18,7 @@ from bcfl.protocol.requests import Steps
 
 
 @dataclass(frozen=True)
-class StableCluster:
+class StableSGD:
     """One cluster whose clients train at the rate max(initial decay^t, least), t from 1.
 
     t counts time steps; static data are one.
@@ -47,7 +47,7 @@ class StableCluster:
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate without asking anything."""
         objective = replace(self.objective, learning_rate=self.rate(context.step))
-        return (yield from SingleCluster(objective).associate(hypothesis, context))
+        return (yield from FedAvg(objective).associate(hypothesis, context))
 
     def rate(self, step: int) -> float:
         """The learning rate of a time step.

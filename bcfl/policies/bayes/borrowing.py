@@ -20,7 +20,7 @@ from bcfl.policies.bayes.joint import Expansions
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, Ranking
 from bcfl.policies.trainings import trainings
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
@@ -78,7 +78,7 @@ POWERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
-class BorrowingClusters(Following):
+class AsymmetricBCFL(PolicyWrapper):
     """Follow another policy; clients also feed clusters of others, by a fractional weight.
 
     In each association of the policy the weight of client j in cluster i that it does not belong
@@ -162,7 +162,7 @@ class Lending:
         found: dict[tuple[str, int], float] = {}
         keys = [origin.posterior(self._parent).key for origin in candidate.origins]
         for index, key in enumerate(keys):
-            pairs = zip(candidate.trainings, candidate.feeds[:, index], strict=True)
+            pairs = zip(candidate.trainings, candidate.contribution_weights[:, index], strict=True)
             fed = {training.client for training, feed in pairs if feed > 0}
             members = tuple(sorted(fed & set(self._expansions)))
             for client, gains in self._gains(key, members).items():
@@ -234,7 +234,7 @@ def with_borrowed(
     """
     rows: dict[Train, NDArray[np.float64]] = {
         training: feed.copy()
-        for training, feed in zip(candidate.trainings, candidate.feeds, strict=True)
+        for training, feed in zip(candidate.trainings, candidate.contribution_weights, strict=True)
     }
     models = list(candidate.models)
     for index, origin in enumerate(candidate.origins):
@@ -248,7 +248,9 @@ def with_borrowed(
     return replace(
         candidate,
         trainings=tuple(rows),
-        feeds=np.array(list(rows.values())).reshape(len(rows), len(candidate.origins)),
+        contribution_weights=np.array(list(rows.values())).reshape(
+            len(rows), len(candidate.origins)
+        ),
         models=tuple(models),
         state={
             **candidate.state,

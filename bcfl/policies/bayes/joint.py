@@ -81,7 +81,7 @@ class JointEvidence:
             members = tuple(
                 training.client
                 for training, feed in zip(
-                    candidate.trainings, candidate.feeds[:, index], strict=True
+                    candidate.trainings, candidate.contribution_weights[:, index], strict=True
                 )
                 if feed > 0
             )

@@ -14,17 +14,17 @@ from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.faacl.concept_search import ConceptMemory, ConceptSearch
-from bcfl.policies.faacl.faacl import INITIAL, SupportedClusters, support_facts
+from bcfl.policies.faacl.faacl import FAACL, INITIAL, support_facts
 from bcfl.policies.faacl.mutual_merge import Clustering, places_after_merging
 from bcfl.policies.faacl.support import Findings
 from bcfl.policies.policy import Candidate, Given, Ranking, answered
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.requests import Exchange, Steps, Train
 from bcfl.runtime.seeds import lineage_key
 
 
 @dataclass(frozen=True)
-class ContinualClusters(Following):
+class ContinualFAACL(PolicyWrapper):
     """Clusters as in FAACL; in later time steps each device first looks for a cluster that knows.
 
     The first time step, and so all of static data, is FAACL. When a device first takes part in a
@@ -50,7 +50,7 @@ class ContinualClusters(Following):
             cluster was opened.
     """
 
-    policy: SupportedClusters
+    policy: FAACL
     memory_samples: int = 50
     own_rounds: int = 5
     own_start: Literal["initial", "cluster"] = "cluster"
@@ -66,7 +66,7 @@ class ContinualClusters(Following):
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Cluster as FAACL does, or search for concepts, then plan the trainings."""
-        initial = hypothesis.kept.get(INITIAL, hypothesis.clusters[0])
+        initial = hypothesis.carried_models.get(INITIAL, hypothesis.clusters[0])
         memory = ConceptMemory.of(hypothesis.state)
         if context.step == 0:
             rounds = context.rounds_in_step or context.num_rounds
@@ -79,7 +79,7 @@ class ContinualClusters(Following):
             chosen, memory, facts = yield from self._later(hypothesis, memory, initial, context)
         chosen = replace(
             chosen,
-            kept={**chosen.kept, INITIAL: initial},
+            carried_models={**chosen.carried_models, INITIAL: initial},
             state={**chosen.state, **memory.state},
         )
         return replace(Ranking.only(chosen), facts=facts)
@@ -132,11 +132,11 @@ class ContinualClusters(Following):
             starts[device] = hypothesis.clusters[labels[device]] if known else initial
         objective = self.policy.objective
         longer = replace(objective, local_steps=self.own_rounds * objective.local_steps)
-        plain = replace(longer, terms=(), curvature="samples")
+        plain = replace(longer, regularizers=(), curvature="samples")
         asked = [Train(device, start.key, plain) for device, start in starts.items()]
         replies = (yield Exchange.of(asked, starts.values())) if asked else {}
         return {
-            train.client: starts[train.client].moved(
+            train.client: starts[train.client].with_parameters(
                 context.model,
                 lineage_key("own", train.client, train.start, context.round),
                 reply.mean,

@@ -82,7 +82,7 @@ INITIAL = "initial"
 
 
 @dataclass(frozen=True)
-class SupportedClusters:
+class FAACL:
     """Each device starts as a cluster; clusters that support each other merge.
 
     Rounds of local training come first (algorithm 1). Then each round tests support, merges mutual
@@ -200,7 +200,7 @@ class SupportedClusters:
         """Members and supporters train from a cluster's model; members are served by it."""
         if not clustering.members:
             return candidate(hypothesis, {}, self.objective)
-        initial = hypothesis.kept.get(INITIAL, hypothesis.clusters[0])
+        initial = hypothesis.carried_models.get(INITIAL, hypothesis.clusters[0])
         origins: list[Origin] = [
             Continue(source) if source >= 0 else Given(initial) for source in clustering.sources
         ]
@@ -214,23 +214,23 @@ class SupportedClusters:
             models += work.models
             for request in work.requests:
                 rows.setdefault(request, {})[index] = 1.0
-        feeds = np.zeros((len(rows), len(starts)))
+        contribution_weights = np.zeros((len(rows), len(starts)))
         for row, columns in enumerate(rows.values()):
-            feeds[row, list(columns)] = 1.0
+            contribution_weights[row, list(columns)] = 1.0
         clients = hypothesis.association.clients
         labels = np.array([clustering.labels.get(client, -1) for client in clients])
         everybody = bool((labels >= 0).all())
         return Candidate(
             Association(clients, labels, len(starts)),
             tuple(rows),
-            feeds,
+            contribution_weights,
             tuple(origins),
             state={
                 "partitions": list(clustering.partitions),
                 Support.KEY: clustering.support.state,
             },
             models=tuple(models),
-            kept={} if everybody else {INITIAL: initial},
+            carried_models={} if everybody else {INITIAL: initial},
         )
 
 

@@ -62,7 +62,7 @@ class Divisions:
         """Those that a hypothesis remembers; the parts of the last round's are now known."""
         state = hypothesis.state
         made = tuple(Division(one, tuple(parts)) for one, parts in state.get("divisions", []))
-        models = dict(hypothesis.kept)
+        models = dict(hypothesis.carried_models)
         for position, division in enumerate(made):
             for part in division.parts:
                 models.setdefault(f"{position} part {part}", hypothesis.clusters[part])
@@ -77,10 +77,10 @@ class Divisions:
         """
         everybody_seen = bool((chosen.association.labels != UNSEEN).all())
         if everybody_seen and not self.waiting:
-            return replace(chosen, state=dict(state), kept={})
+            return replace(chosen, state=dict(state), carried_models={})
         made = [[division.cluster, list(division.parts)] for division in self.made]
         carried = {"divisions": made, "waiting": dict(self.waiting)} if made else {}
-        return replace(chosen, state={**state, **carried}, kept=self.models)
+        return replace(chosen, state={**state, **carried}, carried_models=self.models)
 
     def extended(
         self, hypothesis: Hypothesis, made: Sequence[Division], present: Mapping[str, int]
@@ -203,13 +203,13 @@ def regrouped(chosen: Candidate, labels: Mapping[str, int], made: Sequence[Divis
     association = chosen.association
     for _ in parents:
         association = association.widened()
-    feeds = np.zeros((len(chosen.trainings), association.num_clusters))
+    contribution_weights = np.zeros((len(chosen.trainings), association.num_clusters))
     for row, training in enumerate(chosen.trainings):
-        feeds[row, labels[training.client]] = 1.0
+        contribution_weights[row, labels[training.client]] = 1.0
     return replace(
         chosen,
         association=association.updated(labels),
-        feeds=feeds,
+        contribution_weights=contribution_weights,
         origins=(*chosen.origins, *(Continue(parents[part]) for part in sorted(parents))),
     )
 

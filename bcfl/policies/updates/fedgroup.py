@@ -25,7 +25,7 @@ from bcfl.runtime.seeds import derive_seed, generator
 
 
 @dataclass(frozen=True)
-class ColdStartGroups:
+class FedGroup:
     """Cluster the updates of the first round, then train each group on its own.
 
     The first round is the cold start: some clients, the founders, train from one model; they are
@@ -121,7 +121,7 @@ def group(
     Args:
         products: (updates, updates) inner products.
         groups: number of groups.
-        dissimilarity: `edc` or `madc`, see `ColdStartGroups`.
+        dissimilarity: `edc` or `madc`, see `FedGroup`.
         seed: decides the starts of K-means.
     """
     if len(products) == 1 or not products.any():

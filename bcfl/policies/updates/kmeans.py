@@ -59,7 +59,7 @@ class KMeansAssociation:
             raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
 
     def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Check that the bounds fit the clients; see `Demanding`."""
+        """Check that the bounds fit the clients; see `Validates`."""
         del num_asked
         self.cluster_size.check(num_clusters, num_clients)
 

@@ -8,12 +8,12 @@ from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy, Ranking, candidate
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.requests import Steps
 
 
 @dataclass(frozen=True)
-class Frozen(Following):
+class Frozen(PolicyWrapper):
     """Few-shot clustering: after some rounds the clients stay where they are.
 
     The WeCFL thesis clusters in the first 10 rounds (chapters 4 to 6). Clients that were never

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, Ranking
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.requests import Steps
 
 
 @dataclass(frozen=True)
-class Partial(Following):
+class Partial(PolicyWrapper):
     """Associate by a policy; each cluster moves by its share of all samples.
 
     Equation 6 of the CAM paper (Ma et al. 2023) adds to a cluster's model the updates of its

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bcfl.policies.policy import Demanding, Policy
+from bcfl.policies.policy import Policy, Validates
 from bcfl.protocol.objective import Objective
 
 
-class Following:
+class PolicyWrapper:
     """A policy around another one, with as many clusters, the same objective and the same demands.
 
     Attributes:
@@ -26,6 +26,6 @@ class Following:
         return self.policy.objective
 
     def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse what the policy refuses; see `Demanding`."""
-        if isinstance(self.policy, Demanding):
+        """Refuse what the policy refuses; see `Validates`."""
+        if isinstance(self.policy, Validates):
             self.policy.check(num_clusters, num_clients, num_asked)

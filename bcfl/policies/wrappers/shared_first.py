@@ -42,7 +42,7 @@ class SharedFirst:
         yield from ()
         start = silenced(hypothesis.clusters[0], self.silent)
         labels = dict.fromkeys(context.participants, 0)
-        plain = replace(self.objective, terms=())
+        plain = replace(self.objective, regularizers=())
         starts = dict.fromkeys(context.participants, start.key)
         made = candidate(hypothesis, labels, plain, starts=starts)
         return Ranking.only(replace(made, models=(start,)))
@@ -58,4 +58,4 @@ def silenced(posterior: Posterior, name: str) -> Posterior:
 def _silent(block: Block) -> Block:
     point = DiagonalGaussian(torch.zeros_like(block.gaussian.mean), block.gaussian.precision)
     key = lineage_key("silent", block.key)
-    return Block(key, block.name, point, block.base, point, block.buffers, silent=True)
+    return Block(key, block.name, point, block.base, point, block.buffers, is_zero=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext
-from bcfl.policies.policy import Demanding, Policy, Ranking
+from bcfl.policies.policy import Policy, Ranking, Validates
 from bcfl.policies.schedule import round_number
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
@@ -62,7 +62,7 @@ class WarmUp:
             ValueError: one of them does.
         """
         for policy in (self.first, self.then):
-            if isinstance(policy, Demanding):
+            if isinstance(policy, Validates):
                 policy.check(num_clusters, num_clients, num_asked)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:

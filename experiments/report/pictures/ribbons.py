@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.descent import Descent, Line, lineages, longest_first
+from experiments.report.descent import HypothesisLineage, Line, lineages, longest_first
 from experiments.report.pictures.drawing import COLOURS, FAINT, INK, spread, whole_numbers
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LINEAGE_COLOURS = (*COLOURS[1:4], COLOURS[5], COLOURS[6], COLOURS[4])
 LABELLED = 0.05
 
 
-def draw_ribbons(methods: Mapping[str, Descent]) -> Figure:
+def draw_ribbons(methods: Mapping[str, HypothesisLineage]) -> Figure:
     """One panel per method; in each round the ribbons fill the height.
 
     Args:
@@ -44,7 +44,7 @@ def weights(lines: Sequence[Line], rounds: int) -> NDArray[np.float64]:
     return table
 
 
-def colours(descent: Descent) -> dict[str, str]:
+def colours(descent: HypothesisLineage) -> dict[str, str]:
     """A colour for each lineage: grey for what descends from the start alone.
 
     Several starts have colours of their own.
@@ -58,7 +58,7 @@ def colours(descent: Descent) -> dict[str, str]:
     return found
 
 
-def lineage_name(descent: Descent, lineage: str) -> str:
+def lineage_name(descent: HypothesisLineage, lineage: str) -> str:
     """What a lineage is called: its proposal and round, or its start."""
     node = descent.nodes[lineage]
     if node.is_proposal:
@@ -88,7 +88,7 @@ def stacked_panels(heights: Sequence[float], label: str) -> tuple[Figure, list[A
     return figure, axes
 
 
-def _draw_panel(axes: Axes, method: str, descent: Descent) -> None:
+def _draw_panel(axes: Axes, method: str, descent: HypothesisLineage) -> None:
     shades, lines = colours(descent), longest_first(descent.lines(), descent.lasting())
     order = lineages(descent.lines())
     lines.sort(key=lambda line: order.index(line.lineage))
@@ -118,7 +118,7 @@ def _draw_panel(axes: Axes, method: str, descent: Descent) -> None:
 
 
 def _label_ends(
-    axes: Axes, descent: Descent, lines: Sequence[Line], last: NDArray[np.float64]
+    axes: Axes, descent: HypothesisLineage, lines: Sequence[Line], last: NDArray[np.float64]
 ) -> None:
     """The weight of each lineage after the last round, and how many hypotheses share it."""
     bottom, texts, middles = 0.0, [], []

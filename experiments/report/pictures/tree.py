@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
-from experiments.report.descent import Descent, Line, Node, longest_first
+from experiments.report.descent import HypothesisLineage, Line, Node, longest_first
 from experiments.report.pictures.drawing import FAINT, INK, whole_numbers
 from experiments.report.pictures.ribbons import LABELLED, colours, stacked_panels
 
@@ -34,14 +34,14 @@ class Layout:
         left_out: number of lines that are not drawn.
     """
 
-    descent: Descent
+    descent: HypothesisLineage
     lines: Sequence[Line]
     rows: Sequence[int]
     dead: Sequence[tuple[Node, int]]
     left_out: int
 
     @classmethod
-    def of(cls, descent: Descent) -> Layout:
+    def of(cls, descent: HypothesisLineage) -> Layout:
         """Longest lines at the top; short ones share rows."""
         lines = longest_first(descent.lines(), descent.lasting())
         kept = lines[:MOST_LINES]

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.report.pictures.drawing import COLOURS, FAINT, line_style, panels
 from experiments.scores import uncertainty
-from experiments.scores.trial import Outcome
+from experiments.scores.trial import ClientPredictions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BINS = 10
 COLUMNS, WIDTH, HEIGHT = 3, 3.4, 3.0
 
-Outcomes = Mapping[str, Mapping[str, Outcome]]
+Outcomes = Mapping[str, Mapping[str, ClientPredictions]]
 """By method, then by kind of prediction."""
 
 

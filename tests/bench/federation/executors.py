@@ -9,7 +9,7 @@ from torch import nn
 
 from bcfl import ClientData, Model, Objective
 from bcfl.executors import BatchedExecutor, LoopExecutor
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
 from bcfl.runtime.devices import limited_threads
 from experiments.models import mlp
@@ -55,7 +55,7 @@ def seconds(executor, requests, models):
 
 def compared(name, model, clients, objective):
     """Training and scoring of a round by both executors."""
-    births = (birth(model, f"k{i}", *model.initial(i), 1.0) for i in range(MODELS))
+    births = (from_initial(model, f"k{i}", *model.initial(i), 1.0) for i in range(MODELS))
     models = {one.key: one for one in births}
     keys = tuple(models)
     loop = LoopExecutor.on(clients, model, 0, CPU, torch.float32)

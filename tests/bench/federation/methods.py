@@ -18,7 +18,7 @@ ROUNDS, SETTLED, REPEATS = 25, 10, 3
 
 def seconds(name, partition, model):
     """Seconds of 25 rounds, seconds of the last 10, and the trainings done."""
-    federation = Federation(partition, model, methods.build(name), evaluates=False)
+    federation = Federation(partition, model, methods.build(name), evaluate=False)
     marks = [perf_counter()]
     run = federation.run(ROUNDS, on_round=lambda *_: marks.append(perf_counter()))
     done = sum(record.ledger.trainings_done for record in run.records)

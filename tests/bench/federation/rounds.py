@@ -9,8 +9,8 @@ import torch
 
 from bcfl import ClientData, Federation, Model, Objective, methods
 from bcfl.data.clients import TRAIN
-from bcfl.executors import Choice
-from bcfl.hypotheses.posterior import birth
+from bcfl.executors import ExecutorConfig
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
 from bcfl.runtime.devices import limited_threads
 from experiments import datasets, models, partitions
@@ -59,10 +59,10 @@ def against_lean(name, model, clients, objective, limit):
         model.module, plain, objective.local_steps, objective.batch_size, objective.learning_rate
     )
     tensors = [[p.detach() for p in model.module(i).parameters()] for i in range(MODELS)]
-    born = [birth(model, f"k{i}", *model.initial(i), 1.0) for i in range(MODELS)]
+    born = [from_initial(model, f"k{i}", *model.initial(i), 1.0) for i in range(MODELS)]
     known = {posterior.key: posterior for posterior in born}
-    kind, _ = Choice().resolved(model, CPU)
-    executor = Choice().build(clients, model, 0, CPU, torch.float32)
+    kind, _ = ExecutorConfig().resolved(model, CPU)
+    executor = ExecutorConfig().build(clients, model, 0, CPU, torch.float32)
     trains = [Train(data.client, born[0].key, objective) for data in clients]
     scores = [Score(data.client, tuple(known)) for data in clients]
     return [
@@ -86,7 +86,7 @@ class Rounds:
 
     def __init__(self, name, clients, model, threads, **settings):
         method = methods.build(name, methods.Settings(objective=STEP, **settings))
-        self.federation = Federation(clients, model, method, evaluates=False, threads=threads)
+        self.federation = Federation(clients, model, method, evaluate=False, threads=threads)
         self.state = self.federation.initial_state()
         self.trainings = 0
 

@@ -13,12 +13,12 @@ import torch
 import bcfl
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import LikelihoodAssociation
 from bcfl.protocol.answers import ClientInfo, EvidenceSum, LossSum, Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Describe, Score, Train
-from bcfl.rounds.round import Setting, server_round
+from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.rounds.state import FederationState
 from experiments.datasets import load
 from experiments.models import linear
@@ -111,7 +111,7 @@ class LinearWorld:
         """One hypothesis with the prior of each cluster; `order` relabels the clusters."""
         order = range(self.num_clusters) if order is None else order
         clusters = tuple(
-            birth(
+            from_initial(
                 self.model,
                 f"prior {index}",
                 torch.from_numpy(self.prior_means[index]),
@@ -133,7 +133,7 @@ class LinearWorld:
         state = self.start() if state is None else state
         states = []
         for _ in range(rounds):
-            state, _ = server_round(method, self.model, self, state, Setting(0, evaluates=False))
+            state, _ = server_round(method, self.model, self, state, RoundConfig(0, evaluate=False))
             states.append(state)
         return states
 

@@ -4,7 +4,7 @@ import pytest
 
 import bcfl
 from bcfl.methods import Settings, build
-from bcfl.rounds.round import Setting, server_round
+from bcfl.rounds.round import RoundConfig, server_round
 from experiments.models import linear
 from experiments.report import compare
 from experiments.runs import rows, summary
@@ -25,11 +25,11 @@ def rounds():
         ]
         model = linear(4, 3)
         method = build(name, Settings(CLUSTERS, objective, **settings))
-        one = bcfl.Federation(clients, model, method, device="cpu", evaluates=False)
+        one = bcfl.Federation(clients, model, method, device="cpu", evaluate=False)
         state, seen = one.initial_state(), []
         for _ in range(ROUNDS):
             state, record = server_round(
-                one.recipe, one.model, one.engine, state, Setting(0, evaluates=False)
+                one.recipe, one.model, one.engine, state, RoundConfig(0, evaluate=False)
             )
             seen.append((state, record))
         return seen, model

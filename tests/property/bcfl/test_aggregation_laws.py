@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from bcfl import Aggregation, Association, Hypothesis, Model, Objective
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import Candidate, Continue
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
@@ -24,7 +24,7 @@ def rounds(draw):
     count = draw(st.integers(1, 6))
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
-    feeds = random.choice([0.0, 0.3, 1.0], size=(count, 2))
+    contribution_weights = random.choice([0.0, 0.3, 1.0], size=(count, 2))
     replies = [
         Trained(
             torch.tensor(random.normal(size=3), dtype=torch.float64),
@@ -34,16 +34,16 @@ def rounds(draw):
         )
         for _ in range(count)
     ]
-    return feeds, replies, random.permutation(count)
+    return contribution_weights, replies, random.permutation(count)
 
 
-def combined(fusion, names, feeds, replies, order):
+def combined(fusion, names, contribution_weights, replies, order):
     mean, buffers = MODEL.initial(0)
-    born = birth(MODEL, "k", mean.double(), buffers, 1.0)
+    born = from_initial(MODEL, "k", mean.double(), buffers, 1.0)
     parent = Hypothesis((born, born), Association.unseen(tuple(sorted(names)), 2))
     trainings = tuple(Train(names[i], born.key, Objective()) for i in order)
     chosen = Candidate(
-        parent.association, trainings, feeds[list(order)], (Continue(0), Continue(1))
+        parent.association, trainings, contribution_weights[list(order)], (Continue(0), Continue(1))
     )
     answers = dict(zip(trainings, (replies[i] for i in order), strict=True))
     clusters, _ = Aggregation(fusion).combine(MODEL, parent, chosen, answers, {}, 0)
@@ -53,10 +53,10 @@ def combined(fusion, names, feeds, replies, order):
 @settings(deadline=None, max_examples=60)
 @given(rounds(), RULES)
 def test_the_order_of_trainings_changes_no_bit_and_no_key(problem, fusion):
-    feeds, replies, order = problem
+    contribution_weights, replies, order = problem
     names = [f"c{i}" for i in range(len(replies))]
-    straight = combined(fusion, names, feeds, replies, range(len(replies)))
-    shuffled = combined(fusion, names, feeds, replies, order)
+    straight = combined(fusion, names, contribution_weights, replies, range(len(replies)))
+    shuffled = combined(fusion, names, contribution_weights, replies, order)
     for one, other in zip(straight, shuffled, strict=True):
         assert one.key == other.key
         assert torch.equal(one.mean(MODEL), other.mean(MODEL))
@@ -66,11 +66,11 @@ def test_the_order_of_trainings_changes_no_bit_and_no_key(problem, fusion):
 @settings(deadline=None, max_examples=60)
 @given(rounds(), RULES)
 def test_renaming_clients_changes_models_by_rounding_alone(problem, fusion):
-    feeds, replies, order = problem
+    contribution_weights, replies, order = problem
     names = [f"c{i}" for i in range(len(replies))]
     renamed = [f"c{i}" for i in order]
-    straight = combined(fusion, names, feeds, replies, range(len(replies)))
-    other = combined(fusion, renamed, feeds, replies, range(len(replies)))
+    straight = combined(fusion, names, contribution_weights, replies, range(len(replies)))
+    other = combined(fusion, renamed, contribution_weights, replies, range(len(replies)))
     for one, two in zip(straight, other, strict=True):
         torch.testing.assert_close(one.mean(MODEL), two.mean(MODEL), rtol=1e-9, atol=1e-11)
         torch.testing.assert_close(one.precision(MODEL), two.precision(MODEL))
@@ -79,11 +79,17 @@ def test_renaming_clients_changes_models_by_rounding_alone(problem, fusion):
 @settings(deadline=None, max_examples=60)
 @given(rounds())
 def test_a_weighted_mean_stays_within_what_was_averaged(problem):
-    feeds, replies, _ = problem
+    contribution_weights, replies, _ = problem
     names = [f"c{i}" for i in range(len(replies))]
-    clusters = combined("precision_weighted", names, feeds, replies, range(len(replies)))
+    clusters = combined(
+        "precision_weighted", names, contribution_weights, replies, range(len(replies))
+    )
     for index, cluster in enumerate(clusters):
-        means = [r.mean for r, feed in zip(replies, feeds[:, index], strict=True) if feed > 0]
+        means = [
+            r.mean
+            for r, feed in zip(replies, contribution_weights[:, index], strict=True)
+            if feed > 0
+        ]
         if means:
             stacked, mean = torch.stack(means), cluster.mean(MODEL)
             assert (mean >= stacked.min(0).values - 1e-9).all()

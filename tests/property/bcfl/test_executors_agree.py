@@ -9,7 +9,7 @@ from torch import nn
 
 from bcfl import ClientData, Model, Objective
 from bcfl.executors import BatchedExecutor, LoopExecutor
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
 
 CPU = torch.device("cpu")
@@ -81,7 +81,7 @@ def born(model, count=3):
     """Models of distinct parameters and running statistics."""
     initial = [[part.double() for part in model.initial(index)] for index in range(count)]
     posteriors = [
-        birth(model, f"k{index}", mean, buffers + 0.2 * index, 2.0)
+        from_initial(model, f"k{index}", mean, buffers + 0.2 * index, 2.0)
         for index, (mean, buffers) in enumerate(initial)
     ]
     return {posterior.key: posterior for posterior in posteriors}

@@ -13,7 +13,7 @@ from torch import nn
 from bcfl import ClientData, Model, Objective
 from bcfl.executors import LoopExecutor, ProcessesExecutor
 from bcfl.executors.pool.workers import Workers
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Describe, Score, Train
 from bcfl.runtime.devices import limited_threads
 
@@ -65,7 +65,7 @@ def clients_of(counts, model):
 
 
 def born(model):
-    posteriors = [birth(model, f"k{i}", *model.initial(i), 2.0) for i in range(3)]
+    posteriors = [from_initial(model, f"k{i}", *model.initial(i), 2.0) for i in range(3)]
     return {posterior.key: posterior for posterior in posteriors}
 
 

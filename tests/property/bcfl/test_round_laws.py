@@ -50,7 +50,7 @@ def federations(draw):
         MODEL,
         build(draw(NAMES), shared),
         seed=draw(st.integers(0, 99)),
-        participation=draw(st.sampled_from([0.3, 0.6, 1.0])),
+        client_fraction=draw(st.sampled_from([0.3, 0.6, 1.0])),
         drop_out=draw(st.sampled_from([0.0, 0.4, 1.0])),
         device="cpu",
     )

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from bcfl import BlockSpec, ClientData, Model
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import RoundContext
 
 torch.set_num_threads(1)  # the problems are too small for more
@@ -74,7 +74,7 @@ def newborn():
 
     def of(model, seed=0, precision=1.0):
         mean, buffers = model.initial(seed)
-        return birth(model, f"birth-{seed}", mean, buffers, precision)
+        return from_initial(model, f"birth-{seed}", mean, buffers, precision)
 
     return of
 

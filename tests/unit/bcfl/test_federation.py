@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from bcfl import ClientData, Federation, Method, Model, Objective, methods
-from bcfl.policies import KMeansAssociation, SingleCluster, WarmUp
+from bcfl.policies import FedAvg, KMeansAssociation, WarmUp
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 
-ONE = SingleCluster(Objective(1, 4))
+ONE = FedAvg(Objective(1, 4))
 
 
 def data(inputs, targets, name="a"):
@@ -18,9 +18,9 @@ def data(inputs, targets, name="a"):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"participation": 0.0}, r"participation must lie in \(0, 1\], got 0\.0"),
-        ({"participation": 1.5}, r"participation must lie in \(0, 1\], got 1\.5"),
-        ({"participation": float("nan")}, "participation must lie .*, got nan"),
+        ({"client_fraction": 0.0}, r"client_fraction must lie in \(0, 1\], got 0\.0"),
+        ({"client_fraction": 1.5}, r"client_fraction must lie in \(0, 1\], got 1\.5"),
+        ({"client_fraction": float("nan")}, "client_fraction must lie .*, got nan"),
         ({"drop_out": -0.1}, r"drop_out must lie between 0 and 1, got -0\.1"),
         ({"drop_out": float("nan")}, "drop_out must lie .*, got nan"),
         ({"device": "tpu"}, "device must be 'auto', .*, got 'tpu'"),
@@ -181,21 +181,21 @@ def test_the_exact_tracker_refuses_more_than_its_limit(linear, clients):
     method = Method(LikelihoodAssociation(2, Objective(1, 4)), Exact(limit=15))
     with pytest.raises(ValueError, match=r"16 hypotheses after round 0, limit is 15"):
         Federation(clients, linear, method)
-    two_asked = Federation(clients, linear, method, participation=0.5)
+    two_asked = Federation(clients, linear, method, client_fraction=0.5)
     assert len(two_asked.run(1).hypotheses) == 2**2
     with pytest.raises(ValueError, match=r"16 hypotheses after round 1, limit is 15"):
         two_asked.run(2)
 
 
 def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
-    class Picky(SingleCluster):
+    class Picky(FedAvg):
         def check(self, num_clusters, num_clients, num_asked):
             raise ValueError(f"not with {num_clusters}, {num_clients}, {num_asked}")
 
     policy = WarmUp(ONE, Picky(Objective()))
     for method in (policy, Picky(Objective()), Method(policy, Consensus(2))):
         with pytest.raises(ValueError, match="not with 1, 4, 2"):
-            Federation(clients, linear, method, participation=0.5)
+            Federation(clients, linear, method, client_fraction=0.5)
 
 
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):

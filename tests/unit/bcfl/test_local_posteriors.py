@@ -33,7 +33,7 @@ def federation(clients, model, name, memory="replace", **changes):
         aggregation=Aggregation(memory=memory),
         **changes,
     )
-    return Federation(clients, model, build("bcfl-g", settings), evaluates=False)
+    return Federation(clients, model, build("bcfl-g", settings), evaluate=False)
 
 
 @pytest.fixture

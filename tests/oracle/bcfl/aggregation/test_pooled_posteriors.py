@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import bcfl
-from bcfl.policies import LikelihoodAssociation, SingleCluster
+from bcfl.policies import FedAvg, LikelihoodAssociation
 from bcfl.protocol.objective import Objective
 from bcfl.trackers import Exact, Greedy, MultiHypothesis
 from experiments.models import linear
@@ -184,7 +184,7 @@ def test_a_single_model_with_several_outputs_and_an_offset():
     clients = [bcfl.ClientData.from_arrays(f"c{i}", (inputs, y)) for i, y in enumerate(targets)]
     model = linear(2, 3, likelihood="gaussian")
     method = bcfl.Method(
-        SingleCluster(CONVERGED), aggregation=bcfl.Aggregation("exact"), prior_precision=0.8
+        FedAvg(CONVERGED), aggregation=bcfl.Aggregation("exact"), prior_precision=0.8
     )
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
     start = one.initial_state().hypotheses.best.clusters[0].mean(model).numpy()
@@ -204,7 +204,7 @@ def test_fusing_unconverged_models_exactly_is_not_the_closed_form(linear_world, 
     """The condition matters: after one step the local models are no modes."""
     world = linear_world(21, clients=4, clusters=1, rounds=1)
     method = bcfl.Method(
-        SingleCluster(replace(CONVERGED, local_steps=1)), aggregation=bcfl.Aggregation("exact")
+        FedAvg(replace(CONVERGED, local_steps=1)), aggregation=bcfl.Aggregation("exact")
     )
     data = client_data(world, 0)
     one = bcfl.Federation(data, world.model, method, device="cpu", dtype=torch.float64)

@@ -13,7 +13,7 @@ from scipy.special import log_softmax, logsumexp
 import bcfl
 import bcfl.methods
 from bcfl.hypotheses.history import Snapshot
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from experiments.models import linear, mlp
 
 NAMES = ("a", "b", "c", "d")
@@ -26,7 +26,7 @@ def known_run(precision=1e6):
     hypotheses = []
     for index, labels in enumerate([[0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 0]]):
         models = [
-            birth(
+            from_initial(
                 MODEL,
                 f"{index} {i}",
                 torch.from_numpy(random.normal(size=9).astype(np.float32)),

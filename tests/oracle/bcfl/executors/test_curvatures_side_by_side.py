@@ -105,15 +105,15 @@ def by_jacobians(model, mean, buffers, inputs, targets, kind):
         jacobian = torch.cat([j.flatten(1) for j in jacrev(outputs)(parameters).values()], 1)
         values = outputs(parameters)
         if model.likelihood == "gaussian":
-            hessian, slope = torch.eye(len(values), dtype=values.dtype), values - target
+            hessian, grad_output = torch.eye(len(values), dtype=values.dtype), values - target
         else:
             p = values.softmax(0)
             hessian = p.diag() - p.outer(p)
-            slope = p - torch.eye(len(values), dtype=values.dtype)[target]
+            grad_output = p - torch.eye(len(values), dtype=values.dtype)[target]
         if kind == "ggn":
             total += torch.einsum("ip,ij,jp->p", jacobian, hessian, jacobian)
         else:
-            total += (slope @ jacobian).square()
+            total += (grad_output @ jacobian).square()
     return total
 
 

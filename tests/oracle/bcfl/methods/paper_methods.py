@@ -45,12 +45,12 @@ def slope_of_loss(weights, data, other=0.0):
     return backward(weights, inputs, excess / len(labels))
 
 
-def trained(start, data, terms=(), other=0.0):
+def trained(start, data, regularizers=(), other=0.0):
     """SGD with momentum; each term is a function of (weights, inputs) that gives a gradient."""
     weights, velocity = start.copy(), np.zeros_like(start)
     for _ in range(STEPS):
         slope = slope_of_loss(weights, data, other)
-        slope = slope + sum((term(weights, data[0]) for term in terms), np.zeros_like(start))
+        slope = slope + sum((term(weights, data[0]) for term in regularizers), np.zeros_like(start))
         velocity = MOMENTUM * velocity + slope
         weights = weights - RATE * velocity
     return weights

@@ -12,7 +12,7 @@ from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.executors.sequential.training import mean_loss, train_locally
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies.policy import candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
@@ -49,7 +49,7 @@ def test_orders_of_training_by_hand(phases, against, shared, own):
     model = additive(linear(1, 1, likelihood="gaussian", bias=False))
     data = bcfl.ClientData.from_arrays("c", (np.ones((1, 1)), np.full((1, 1), 5.0)))
     values = torch.tensor([1.0, 0.5], dtype=torch.float64)
-    start = birth(model, "start", values, torch.empty(0), 1.0)
+    start = from_initial(model, "start", values, torch.empty(0), 1.0)
     objective = Objective(3, 1, 0.1, 0.0, phases=phases, against=against)
     workspace = FlatModule(model, torch.device("cpu"), torch.float64)
     request = Train("c", start.key, objective)
@@ -77,7 +77,7 @@ def test_the_pull_to_the_centroid(share, expected):
 def test_a_partial_step(partial, expected):
     """Equation 6: 10 and 30 of 100 samples feed the first cluster."""
     model = linear(2, 1, likelihood="gaussian", bias=False)
-    clusters = [birth(model, f"k{k}", torch.ones(2), torch.empty(0), 1.0) for k in range(2)]
+    clusters = [from_initial(model, f"k{k}", torch.ones(2), torch.empty(0), 1.0) for k in range(2)]
     parent = Hypothesis(tuple(clusters), Association.unseen(("a", "b", "c"), 2))
     chosen = candidate(parent, {"a": 0, "b": 0, "c": 1}, Objective())
     answers = {"a": (10, (2.0, 0.0)), "b": (30, (4.0, 2.0)), "c": (60, (7.0, 7.0))}

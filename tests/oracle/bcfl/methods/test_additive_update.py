@@ -30,7 +30,7 @@ def residuals(update, rate, steps):
     settings = Settings(2, objective, additive_update=update, additive_warm_up=1)
     federation = Federation(
         alike, model, build("ifca-cam", settings), device="cpu", dtype=torch.float64,
-        evaluates=False,
+        evaluate=False,
     )  # fmt: skip
     left, state = [], None
     for stop in range(1, ROUNDS + 1):

@@ -157,10 +157,10 @@ def test_kmeans_methods(run, name, suffix):
 SIZE = paper.CLASSIFIER.stop
 
 
-def own_update(update, g, own, data, terms=()):
+def own_update(update, g, own, data, regularizers=()):
     """One client's networks after a round of CAM: shared, own."""
     inputs = data[0]
-    new = paper.trained(own, data, terms, paper.logits(g, inputs))
+    new = paper.trained(own, data, regularizers, paper.logits(g, inputs))
     against = own if update == "simultaneous" else new
     return paper.trained(g, data, (), paper.logits(against, inputs)), new
 

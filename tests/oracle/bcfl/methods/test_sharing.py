@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.regularizers import Sharing
 from experiments.models import linear
 
@@ -14,7 +14,7 @@ SHARES = np.array([0.2, 0.3, 0.5])
 
 def posteriors(model):
     return [
-        birth(model, f"k{i}", torch.from_numpy(mean.copy()), torch.empty(0), 1.0)
+        from_initial(model, f"k{i}", torch.from_numpy(mean.copy()), torch.empty(0), 1.0)
         for i, mean in enumerate(CLUSTERS)
     ]
 

@@ -26,7 +26,7 @@ NAMES = (
 )
 SIZES = (30, 44, 25, 36, 30, 51, 28)
 SETTINGS = methods.Settings(3, Objective(local_steps=4, batch_size=16, learning_rate=0.1))
-SCATTERED = {"participation": 0.8, "drop_out": 0.2}
+SCATTERED = {"client_fraction": 0.8, "drop_out": 0.2}
 WHOLE = replace(SETTINGS.objective, batch_size=1000)
 
 

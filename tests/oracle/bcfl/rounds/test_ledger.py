@@ -8,7 +8,7 @@ from bcfl import methods
 from bcfl.policies import LikelihoodAssociation
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Score, Train
-from bcfl.rounds.round import Setting, server_round
+from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.trackers import Exact
 from experiments.models import linear
 
@@ -130,7 +130,7 @@ def test_against_a_listener_between_server_and_clients(name):
     state = one.initial_state()
     for _ in range(3):
         heard.clear()
-        setting = Setting(0, evaluates=False)
+        setting = RoundConfig(0, evaluate=False)
         state, record = server_round(method, MODEL, Listener(), state, setting)
         scored = [(r.client, key) for r in heard if isinstance(r, Score) for key in r.models]
         trained = [(r.client, r.start) for r in heard if isinstance(r, Train)]

@@ -12,13 +12,13 @@ import bcfl
 from bcfl import methods
 from bcfl.analysis.graphs import client_cluster_graph
 from bcfl.hypotheses.association import UNSEEN
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.objective import Objective
 from experiments.models import linear, mlp
 
 SETTINGS = methods.Settings(3, Objective(local_steps=3, batch_size=16), temperature=40.0)
 SIZES = (30, 24, 25, 36, 30, 21, 28)
-SCATTERED = {"participation": 0.5, "drop_out": 0.3}
+SCATTERED = {"client_fraction": 0.5, "drop_out": 0.3}
 
 
 def run_of(clients, name, **options):
@@ -83,7 +83,10 @@ def hypothesis_set(random, num_clients, num_clusters, count, moved, shared_model
     names = tuple(f"c{i}" for i in range(num_clients))
     model = linear(2, 2)
     base = random.integers(num_clusters, size=num_clients)
-    pool = [birth(model, f"m{i}", torch.zeros(6), torch.empty(0), 1.0) for i in range(num_clusters)]
+    pool = [
+        from_initial(model, f"m{i}", torch.zeros(6), torch.empty(0), 1.0)
+        for i in range(num_clusters)
+    ]
     hypotheses = []
     for index in range(count):
         labels = base.copy()
@@ -92,7 +95,7 @@ def hypothesis_set(random, num_clients, num_clusters, count, moved, shared_model
         )
         order = random.permutation(num_clusters)
         own = [
-            birth(model, f"h{index} {i}", torch.zeros(6), torch.empty(0), 1.0)
+            from_initial(model, f"h{index} {i}", torch.zeros(6), torch.empty(0), 1.0)
             for i in range(num_clusters)
         ]
         clusters = pool if shared_models else own
@@ -166,7 +169,7 @@ def test_client_cluster_graph_shows_the_same_numbers(digits_clients):
 
 
 def test_clients_never_seen_have_no_probability(digits_clients):
-    run = run_of(digits_clients(SIZES), "bcfl-mh-4", participation=0.2)
+    run = run_of(digits_clients(SIZES), "bcfl-mh-4", client_fraction=0.2)
     rows = run.association_probabilities().sum(axis=1)
     labels = run.hypotheses.best.association.labels
     assert (labels == UNSEEN).any()

@@ -20,7 +20,7 @@ def agreement(method, seed, share):
     clients = partitions.two_stage_dirichlet(digits, clients=40, seed=seed)
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(
-        clients, model, method, seed=seed, participation=share, device="cpu", evaluates=False
+        clients, model, method, seed=seed, client_fraction=share, device="cpu", evaluate=False
     ).run(25)
     truth = [run.groups[client] for client in run.clients]
     return adjusted_rand_score(truth, run.hypotheses.best.association.labels)

@@ -31,7 +31,7 @@ def run_of(name, kind, seed, num_clusters=4, first=8):
     model = build_for(samples, "mlp", {"hidden": [32]})
     settings = Settings(num_clusters, Objective(local_steps=10), first_clusters=first)
     federation = Federation(
-        partition.clients, model, build(name, settings), seed=seed, device="cpu", evaluates=False
+        partition.clients, model, build(name, settings), seed=seed, device="cpu", evaluate=False
     )
     return federation.run(ROUNDS)
 
@@ -69,7 +69,7 @@ def test_without_proposals_it_would_be_stuck_too():
     model = build_for(samples, "mlp", {"hidden": [32]})
     method = build("bcfl-mht-8", Settings(4, Objective(local_steps=10, batch_size=32)))
     method = replace(method, tracker=replace(method.tracker, proposals=()))
-    run = Federation(partition.clients, model, method, seed=0, device="cpu", evaluates=False).run(
+    run = Federation(partition.clients, model, method, seed=0, device="cpu", evaluate=False).run(
         ROUNDS
     )
     assert agreement(run) < 0.9

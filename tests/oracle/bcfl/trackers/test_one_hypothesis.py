@@ -18,7 +18,7 @@ SETTINGS = methods.Settings(
     objective=Objective(local_steps=5, batch_size=16, learning_rate=0.1),
     aggregation=bcfl.Aggregation(memory="accumulate"),
 )
-UNRELIABLE = {"participation": 0.7, "drop_out": 0.3}
+UNRELIABLE = {"client_fraction": 0.7, "drop_out": 0.3}
 
 
 def federation(clients, method, **options):

@@ -4,7 +4,7 @@ from numpy import inf
 
 import assignment
 from assignment.counts import number_of_states
-from assignment.problem import pose
+from assignment.problem import make_problem
 
 COST = np.array([[0, 1], [0, 0], [2, 0]])
 
@@ -61,7 +61,7 @@ def test_one_cluster_is_certain():
 
 def test_the_state_budget_is_stated_and_kept():
     cost = np.zeros((10, 3))
-    bounds = pose(cost, upper=[4, 5, 6]).bounds
+    bounds = make_problem(cost, upper=[4, 5, 6]).bounds
     assert number_of_states(10, bounds) == 11 * 5 * 6
     with pytest.raises(assignment.StateBudgetError, match="330 states"):
         assignment.association_marginals(cost, upper=[4, 5, 6], max_states=329)

@@ -88,7 +88,7 @@ def test_the_tree_joins_hypotheses_to_those_they_came_from():
 def run(request, linear, clients):
     settings = Settings(2, Objective(2, 4), temperature=4.0)
     method = build(request.param, settings)
-    return Federation(clients, linear, method, participation=0.75).run(3)
+    return Federation(clients, linear, method, client_fraction=0.75).run(3)
 
 
 def test_graphs_of_a_run_have_a_node_for_everything(run):

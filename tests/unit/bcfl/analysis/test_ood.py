@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from bcfl import Federation, Objective
-from bcfl.analysis.ood import MOST_FEATURES, Familiarity
+from bcfl.analysis.ood import MOST_FEATURES, FeatureDensity
 from bcfl.data.clients import ClientData, View
 from bcfl.methods import Settings, build
 from experiments import models
@@ -29,7 +29,7 @@ def clients():
 @pytest.fixture(scope="module")
 def run(clients):
     method = build("bcfl-mh-2", Settings(2, Objective(5, 16), temperature=20.0))
-    return Federation(clients, models.linear(3, 2), method, evaluates=False).run(3)
+    return Federation(clients, models.linear(3, 2), method, evaluate=False).run(3)
 
 
 def test_strangeness_is_that_of_scipy(run, clients):
@@ -54,7 +54,7 @@ def test_strangeness_is_that_of_scipy(run, clients):
     broad = multivariate_normal(every.mean(0), 4 * spread).logpdf(x)
     own = logsumexp(logs, axis=0, b=rows[:1].T)
     other = np.logaddexp(logsumexp(logs, axis=0) - np.log(2), broad)
-    found = run.predict("a", x).strangeness
+    found = run.predict("a", x).ood_score
     np.testing.assert_allclose(found, other - own, rtol=1e-5)
 
 
@@ -62,7 +62,7 @@ def test_own_samples_are_familiar_others_and_noise_are_not(run):
     random = np.random.default_rng(2)
     own, other = (random.normal(m, 1, size=(40, 3)).astype(np.float32) for m in (4, -4))
     noise = random.uniform(-40, 40, size=(40, 3)).astype(np.float32)
-    found = [np.median(run.predict("a", x).strangeness) for x in (own, other, noise)]
+    found = [np.median(run.predict("a", x).ood_score) for x in (own, other, noise)]
     assert found[0] < found[1]
     assert found[0] < 1 < found[2]
 
@@ -70,23 +70,23 @@ def test_own_samples_are_familiar_others_and_noise_are_not(run):
 def test_a_newcomer_is_as_familiar_as_the_clusters_it_joins(run, clients):
     view = clients[0].views["train"]
     x = view.inputs[:5]
-    known = run.predict("a", x).strangeness
-    new = run.predict_new(x, (view.inputs.numpy(), view.targets.numpy())).strangeness
+    known = run.predict("a", x).ood_score
+    new = run.predict_new(x, (view.inputs.numpy(), view.targets.numpy())).ood_score
     np.testing.assert_allclose(new, known, atol=0.5)
 
 
 def test_without_data_there_is_no_strangeness(run):
-    assert replace(run, data=()).predict("a", torch.zeros(1, 3)).strangeness is None
+    assert replace(run, data=()).predict("a", torch.zeros(1, 3)).ood_score is None
 
 
 def test_many_features_are_projected_always_in_the_same_way(clients):
     model = models.mlp(3, 100, 2)
-    run = Federation(clients, model, build("wecfl", Settings(2)), evaluates=False).run(1)
-    first, again = (Familiarity.of(run.model, run.hypotheses, run.data) for _ in range(2))
+    run = Federation(clients, model, build("wecfl", Settings(2)), evaluate=False).run(1)
+    first, again = (FeatureDensity.of(run.model, run.hypotheses, run.data) for _ in range(2))
     assert first.anything.mean.shape == (MOST_FEATURES,)
     x = clients[0].views["train"].inputs
     rows = run.association_probabilities()
-    np.testing.assert_array_equal(first.strangeness(rows[0], x), again.strangeness(rows[0], x))
+    np.testing.assert_array_equal(first.ood_score(rows[0], x), again.ood_score(rows[0], x))
 
 
 def test_the_samples_of_the_last_time_step_count(run, clients):
@@ -95,7 +95,7 @@ def test_the_samples_of_the_last_time_step_count(run, clients):
         for d in clients
         for v in [d.views["train"]]
     ]
-    later = Familiarity.of(run.model, run.hypotheses, moved)
+    later = FeatureDensity.of(run.model, run.hypotheses, moved)
     np.testing.assert_allclose(later.anything.mean, run.familiarity.anything.mean + 50, rtol=1e-4)
 
 
@@ -105,13 +105,13 @@ def test_clients_of_one_sample_leave_proper_densities(seed):
     random = np.random.default_rng(seed)
     one = [ClientData.from_arrays(n, (random.normal(size=(1, 3)), [0])) for n in "abcd"]
     method = build("bcfl-mh-2", Settings(4, Objective(1, 1), temperature=20.0))
-    run = Federation(one, models.linear(3, 2), method, seed=seed, evaluates=False).run(1)
-    assert np.isfinite(run.predict("a", np.zeros((2, 3), np.float32)).strangeness).all()
+    run = Federation(one, models.linear(3, 2), method, seed=seed, evaluate=False).run(1)
+    assert np.isfinite(run.predict("a", np.zeros((2, 3), np.float32)).ood_score).all()
 
 
 def test_nothing_is_strange_where_no_client_ever_answered(clients):
     run = Federation(
-        clients, models.linear(3, 2), build("wecfl", Settings(2)), drop_out=1.0, evaluates=False
+        clients, models.linear(3, 2), build("wecfl", Settings(2)), drop_out=1.0, evaluate=False
     ).run(1)
     x = torch.zeros(2, 3)
-    np.testing.assert_array_equal(run.predict("a", x).strangeness, [0.0, 0.0])
+    np.testing.assert_array_equal(run.predict("a", x).ood_score, [0.0, 0.0])

@@ -4,7 +4,7 @@ from scipy.stats import entropy
 
 from bcfl import Federation, Objective
 from bcfl.methods import Settings, build
-from bcfl.policies import SingleCluster
+from bcfl.policies import FedAvg
 from bcfl.rounds.evaluation import served_mixture
 
 
@@ -15,7 +15,7 @@ def run(linear, clients):
 
 
 def test_every_object_says_what_it_is_in_one_line(run, linear, clients):
-    federation = Federation(clients, linear, SingleCluster(Objective()))
+    federation = Federation(clients, linear, FedAvg(Objective()))
     hypothesis = run.hypotheses.best
     for value in (
         federation,
@@ -50,7 +50,7 @@ def test_probabilities_and_entropies_are_over_the_hypotheses(run):
 
 def test_nothing_is_known_of_a_client_never_seen(linear, clients):
     settings = Settings(2, Objective(3, 4))
-    run = Federation(clients, linear, build("bcfl-g", settings), participation=0.25).run(1)
+    run = Federation(clients, linear, build("bcfl-g", settings), client_fraction=0.25).run(1)
     unseen = run.association_probabilities().sum(axis=1) == 0
     assert unseen.sum() == 3
     assert run.association_entropy()[unseen].tolist() == pytest.approx([np.log(2)] * 3)
@@ -81,7 +81,7 @@ def test_a_prediction_is_that_of_the_served_mixture(run, linear):
 
 
 def test_one_model_has_no_association_uncertainty(linear, clients):
-    run = Federation(clients, linear, SingleCluster(Objective(2, 4))).run(1)
+    run = Federation(clients, linear, FedAvg(Objective(2, 4))).run(1)
     prediction = run.predict("c0", np.ones((3, 3)))
     np.testing.assert_allclose(prediction.association_uncertainty, 0, atol=1e-12)
     np.testing.assert_allclose(prediction.entropy, prediction.data_uncertainty)
@@ -101,6 +101,6 @@ def test_regressions_have_no_class_probabilities(regression):
     from bcfl import ClientData
 
     data = ClientData.from_arrays("a", (np.ones((4, 3)), np.ones((4, 1))))
-    run = Federation([data], regression, SingleCluster(Objective(1, 4))).run(1)
+    run = Federation([data], regression, FedAvg(Objective(1, 4))).run(1)
     with pytest.raises(ValueError, match="predict needs a classifier"):
         run.predict("a", np.ones((1, 3)))

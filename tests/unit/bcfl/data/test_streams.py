@@ -6,7 +6,7 @@ import pytest
 from bcfl import ClientData, Federation, Objective
 from bcfl.data.clients import _view
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
-from bcfl.policies import SingleCluster
+from bcfl.policies import FedAvg
 
 
 def stream(name="a"):
@@ -62,8 +62,8 @@ def test_a_view_of_no_step_is_refused():
 
 
 def test_a_federation_trains_on_the_samples_of_the_round(linear):
-    one = Federation([stream("a"), stream("b")], linear, SingleCluster(Objective(1)), device="cpu")
+    one = Federation([stream("a"), stream("b")], linear, FedAvg(Objective(1)), device="cpu")
     run = one.run(3)
     tested = [record.evaluations["a"].num_samples for record in run.records]
     assert tested == [2, 3, 1]
-    assert run.state.directory["a"].num_samples["train"] == 5
+    assert run.state.client_info["a"].num_samples["train"] == 5

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective, methods
-from bcfl.executors import BatchedExecutor, Choice, LoopExecutor, ProcessesExecutor
+from bcfl.executors import BatchedExecutor, ExecutorConfig, LoopExecutor, ProcessesExecutor
 from bcfl.executors.arithmetic import Computing, computing
 from bcfl.executors.sequential import training
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
 
 CPU = torch.device("cpu")
@@ -42,7 +42,7 @@ def clients_of(model, counts=(1, 20, 40)):
 
 
 def born(model):
-    return birth(model, "k", *model.initial(0), 1.0)
+    return from_initial(model, "k", *model.initial(0), 1.0)
 
 
 def answers(choice, model, clients, asked):
@@ -57,8 +57,8 @@ def test_mixed_precision_moves_models_by_about_a_percent(name, model):
     """Seven bits are 0.4 %; casts of parameters that were kept would go stale in a training."""
     clients, key = clients_of(model), born(model).key
     asked = [Train(data.client, key, Objective(10, 8, 0.05)) for data in clients]
-    full = answers(Choice(name), model, clients, asked)
-    mixed = answers(Choice(name, arithmetic="bfloat16"), model, clients, asked)
+    full = answers(ExecutorConfig(name), model, clients, asked)
+    mixed = answers(ExecutorConfig(name, arithmetic="bfloat16"), model, clients, asked)
     for request in asked:
         moved = full[request].mean - model.initial(0)[0]
         error = (mixed[request].mean - full[request].mean).norm() / moved.norm()
@@ -72,8 +72,8 @@ def test_mixed_precision_leaves_curvature_and_evidence_alone(name):
     still = Objective(1, 8, learning_rate=0.0, curvature="ggn")
     asked = [Train("c2", start.key, still), Score("c2", (start.key,), "evidence")]
     asked += [Score("c2", (start.key,), "loss")]
-    full = answers(Choice(name), DENSE, clients, asked)
-    mixed = answers(Choice(name, arithmetic="bfloat16"), DENSE, clients, asked)
+    full = answers(ExecutorConfig(name), DENSE, clients, asked)
+    mixed = answers(ExecutorConfig(name, arithmetic="bfloat16"), DENSE, clients, asked)
     assert torch.equal(full[asked[0]].curvature, mixed[asked[0]].curvature)
     one, other = (found[asked[1]][start.key] for found in (full, mixed))
     assert one.log_likelihood == other.log_likelihood
@@ -94,7 +94,7 @@ def test_mixed_precision_leaves_local_posteriors_alone(monkeypatch):
     monkeypatch.setattr(training, "local_posterior_fit", lambda name, likelihood: Fit())
     clients, start = clients_of(DENSE), born(DENSE)
     asked = [Train("c2", start.key, Objective(1, 8, curvature="ggn", posterior="variational"))]
-    answers(Choice("loop", arithmetic="bfloat16"), DENSE, clients, asked)
+    answers(ExecutorConfig("loop", arithmetic="bfloat16"), DENSE, clients, asked)
     assert mixed == [False]
 
 
@@ -135,7 +135,8 @@ def test_tf32_changes_nothing_on_a_cpu():
     clients, start = clients_of(DENSE), born(DENSE)
     asked = [Train(data.client, start.key, Objective(3, 8)) for data in clients]
     one, other = (
-        answers(Choice("loop", arithmetic=kind), DENSE, clients, asked) for kind in ("full", "tf32")
+        answers(ExecutorConfig("loop", arithmetic=kind), DENSE, clients, asked)
+        for kind in ("full", "tf32")
     )
     assert all(torch.equal(one[request].mean, other[request].mean) for request in asked)
 
@@ -144,7 +145,9 @@ def test_what_is_built():
     clients = clients_of(DENSE)
 
     def built(name, arithmetic, device=CPU):
-        return Choice(name, arithmetic=arithmetic).build(clients, DENSE, 0, device, torch.float32)
+        return ExecutorConfig(name, arithmetic=arithmetic).build(
+            clients, DENSE, 0, device, torch.float32
+        )
 
     assert isinstance(built("loop", "full"), LoopExecutor)
     mixed = built("auto", "bfloat16")
@@ -152,11 +155,11 @@ def test_what_is_built():
     assert isinstance(mixed.executor, BatchedExecutor)
     assert isinstance(built("processes", "bfloat16"), ProcessesExecutor)
     with pytest.raises(ValueError, match=r"arithmetic must be one of full, tf32, .*'fp8'"):
-        Choice("loop", arithmetic="fp8")
+        ExecutorConfig("loop", arithmetic="fp8")
     cuda = torch.device("cuda")
-    assert Choice(arithmetic="bfloat16").resolved(DENSE, cuda)[0] == "batched"
+    assert ExecutorConfig(arithmetic="bfloat16").resolved(DENSE, cuda)[0] == "batched"
     with pytest.raises(ValueError, match="full or tf32 for executor 'graph', got 'bfloat16'"):
-        Choice("graph", arithmetic="bfloat16").resolved(DENSE, cuda)
+        ExecutorConfig("graph", arithmetic="bfloat16").resolved(DENSE, cuda)
 
 
 def test_a_run_in_mixed_precision_finds_the_same_clusters():
@@ -171,7 +174,7 @@ def test_a_run_in_mixed_precision_finds_the_same_clusters():
     runs = [
         Federation(
             clients, DENSE, methods.build("ifca", methods.Settings(num_clusters=2)),
-            executor=Choice(arithmetic=kind), evaluates=False,
+            executor=ExecutorConfig(arithmetic=kind), evaluate=False,
         ).run(4)
         for kind in ("full", "bfloat16")
     ]  # fmt: skip
@@ -183,7 +186,7 @@ def test_a_run_in_mixed_precision_finds_the_same_clusters():
 def test_workers_compute_as_they_are_told():
     clients, start = clients_of(DENSE), born(DENSE)
     asked = [Train(data.client, start.key, Objective(3, 8)) for data in clients]
-    loop = answers(Choice("loop", arithmetic="bfloat16"), DENSE, clients, asked)
-    others = Choice("processes", workers=1, arithmetic="bfloat16")
+    loop = answers(ExecutorConfig("loop", arithmetic="bfloat16"), DENSE, clients, asked)
+    others = ExecutorConfig("processes", workers=1, arithmetic="bfloat16")
     found = answers(others, DENSE, clients, asked)
     assert all(torch.equal(loop[request].mean, found[request].mean) for request in asked)

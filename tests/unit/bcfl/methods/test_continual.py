@@ -5,21 +5,21 @@ import torch
 
 from bcfl import Federation, Objective
 from bcfl.methods import Settings, build
-from bcfl.policies.baselines.apd import DecomposedClients
-from bcfl.policies.baselines.ewc import ElasticCluster
-from bcfl.policies.baselines.feddrift import DriftAssociation
-from bcfl.policies.baselines.fedsoft import SoftAssociation
-from bcfl.policies.baselines.fedweit import TransferringClients
-from bcfl.policies.baselines.stable_sgd import StableCluster
+from bcfl.policies.baselines.apd import APD
+from bcfl.policies.baselines.ewc import EWC
+from bcfl.policies.baselines.feddrift import FedDrift
+from bcfl.policies.baselines.fedsoft import FedSoft
+from bcfl.policies.baselines.fedweit import FedWeIT
+from bcfl.policies.baselines.stable_sgd import StableSGD
 from bcfl.rounds.checkpoint import load, save
 
 POLICIES = {
-    "fedsoft": SoftAssociation,
-    "feddrift": DriftAssociation,
-    "ewc": ElasticCluster,
-    "ssgd": StableCluster,
-    "apd": DecomposedClients,
-    "fedweit": TransferringClients,
+    "fedsoft": FedSoft,
+    "feddrift": FedDrift,
+    "ewc": EWC,
+    "ssgd": StableSGD,
+    "apd": APD,
+    "fedweit": FedWeIT,
 }
 
 
@@ -36,7 +36,7 @@ def federation(clients, shared_body):
 
 def means(state):
     (hypothesis,) = state.hypotheses
-    models = (*hypothesis.clusters, *hypothesis.kept.values())
+    models = (*hypothesis.clusters, *hypothesis.carried_models.values())
     return [block.gaussian.mean for posterior in models for block in posterior.blocks]
 
 

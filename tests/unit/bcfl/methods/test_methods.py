@@ -1,14 +1,14 @@
 import pytest
 
 from bcfl.methods import DESCRIPTIONS, Settings, UnknownMethodError, build
-from bcfl.policies import KMeansAssociation, LikelihoodAssociation, SingleCluster, WarmUp
+from bcfl.policies import FedAvg, KMeansAssociation, LikelihoodAssociation, WarmUp
 from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis
 
 
 @pytest.mark.parametrize(
     ("name", "policy", "tracker", "common_start"),
     [
-        ("fedavg", SingleCluster, Greedy(), True),
+        ("fedavg", FedAvg, Greedy(), True),
         ("ifca", LikelihoodAssociation, Greedy(), False),
         ("fesem", KMeansAssociation, Greedy(), True),
         ("wecfl", KMeansAssociation, Greedy(), True),

@@ -23,7 +23,7 @@ from bcfl.protocol.regularizers import Contrast, Proximal, Sharing
 
 
 def kinds(objective):
-    return [type(term) for term in objective.terms]
+    return [type(term) for term in objective.regularizers]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_every_suffix_is_described_and_has_what_it_excludes():
 
 
 @pytest.mark.parametrize(
-    ("suffix", "terms"),
+    ("suffix", "regularizers"),
     [
         ("con-para", [Contrast]),
         ("con-rep", [Contrast]),
@@ -94,15 +94,15 @@ def test_every_suffix_is_described_and_has_what_it_excludes():
         ("con-cks", [Sharing, Contrast]),
     ],
 )
-def test_terms_come_after_a_warm_up(suffix, terms):
+def test_terms_come_after_a_warm_up(suffix, regularizers):
     settings = Settings(3, contrast=0.7, contrast_temperature=2.0, sharing=0.4, contrast_warm_up=5)
     policy = build(f"ifca-{suffix}", settings).policy
-    assert kinds(policy.objective) == terms
+    assert kinds(policy.objective) == regularizers
     plain = policy.first
     while isinstance(plain, WarmUp):
         plain = plain.first
-    assert plain.objective.terms == ()
-    for term in policy.objective.terms:
+    assert plain.objective.regularizers == ()
+    for term in policy.objective.regularizers:
         if isinstance(term, Contrast):
             assert (term.weight, term.temperature) == (0.7, 2.0)
             assert term.sees == ("outputs" if suffix == "con-rep" else "parameters")
@@ -118,10 +118,10 @@ def test_cam_trains_a_shared_network_first_and_pulls_k_means_to_its_centroids():
     assert policy.rounds == 7
     assert policy.first.objective.phases == ((SHARED,),)
     assert isinstance(policy.then, KMeansAssociation)
-    (pull,) = policy.objective.terms
+    (pull,) = policy.objective.regularizers
     assert isinstance(pull, Proximal)
     assert (pull.weight, pull.part.block, policy.then.part.block) == (0.2, OWN, OWN)
-    assert build("ifca-cam").policy.objective.terms == ()
+    assert build("ifca-cam").policy.objective.regularizers == ()
 
 
 @pytest.mark.parametrize(
@@ -166,5 +166,5 @@ def test_few_shot_clustering_by_setting():
 def test_finetuning_is_plain_training():
     method = build("fedprox-finetune", Settings())
     assert kinds(method.policy.objective) == [Proximal]
-    assert method.finetuned.terms == ()
+    assert method.finetuned.regularizers == ()
     assert build("fedprox").finetuned is None

@@ -3,7 +3,7 @@ import pytest
 from bcfl.methods import DESCRIPTIONS, Settings, build
 from bcfl.policies.updates.bipartition import RecursiveBipartition
 from bcfl.policies.updates.clustering_temperature import AtRound, TemperatureRise
-from bcfl.policies.updates.fedgroup import ColdStartGroups
+from bcfl.policies.updates.fedgroup import FedGroup
 from bcfl.policies.updates.one_shot import OneShotClustering
 from bcfl.policies.updates.update_clustering import (
     AffinityClustering,
@@ -41,7 +41,7 @@ def test_bipartition_is_by_relative_lengths_and_the_exact_linkage():
 
 def test_the_cold_start_is_unweighted_and_the_rounds_are_not():
     policy = build("fedgroup", Settings(5)).policy
-    assert type(policy) is ColdStartGroups
+    assert type(policy) is FedGroup
     assert policy.groups == 5
     assert policy.objective.curvature == "samples"
     assert policy.cold_start.curvature == "uniform"

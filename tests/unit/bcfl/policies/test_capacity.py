@@ -149,7 +149,7 @@ def test_no_hypothesis_breaks_its_bounds(federation, name, clusters, sizes):
     limits = ClusterSize(sizes[0], None if clusters == "auto" else sizes[1])
     for seed in range(3):
         scattered = federation(
-            name, limits, clusters, seed=seed, participation=0.6, drop_out=0.2
+            name, limits, clusters, seed=seed, client_fraction=0.6, drop_out=0.2
         ).run(7)
         seen = [
             a

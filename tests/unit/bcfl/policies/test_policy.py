@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.policies import Continue, Ranking, SingleCluster, candidate
+from bcfl.policies import Continue, FedAvg, Ranking, candidate
 from bcfl.protocol.requests import Train
 
 
@@ -18,7 +18,7 @@ def test_a_candidate_trains_each_client_for_its_cluster(parent):
     chosen = candidate(parent, {"c": 0, "b": 1}, Objective(), log_weight=-2.0)
     assert chosen.association.labels.tolist() == [0, 1, 0]
     assert chosen.trainings == (Train("b", one, Objective()), Train("c", zero, Objective()))
-    assert chosen.feeds.tolist() == [[0, 1], [1, 0]]
+    assert chosen.contribution_weights.tolist() == [[0, 1], [1, 0]]
     assert chosen.origins == (Continue(0), Continue(1))
     assert chosen.origins[1].posterior(parent) is parent.clusters[1]
     assert (chosen.log_weight, chosen.state) == (-2.0, {"kept": 1})
@@ -38,7 +38,7 @@ def test_a_candidate_refuses_clients_that_are_not_there(parent):
 def test_a_single_cluster_takes_every_participant(linear, newborn, context):
     parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b", "c"), 1))
     with pytest.raises(StopIteration) as end:
-        next(SingleCluster(Objective()).associate(parent, context(("a", "c"))))
+        next(FedAvg(Objective()).associate(parent, context(("a", "c"))))
     (chosen,) = end.value.value
     assert chosen.association.labels.tolist() == [0, -1, 0]
 

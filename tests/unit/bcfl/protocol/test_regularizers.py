@@ -76,7 +76,7 @@ def test_what_each_is_about(shared_body):
 
 def test_a_training_names_the_models_of_its_terms(clusters):
     parent = Hypothesis(clusters, Association.unseen(("a", "b"), 3))
-    objective = Objective(terms=(Proximal(), Contrast(), Sharing(part=Part())))
+    objective = Objective(regularizers=(Proximal(), Contrast(), Sharing(part=Part())))
     work = trainings(parent, {"a": clusters[0].key, "b": clusters[2].key}, objective)
     keys = [posterior.key for posterior in clusters]
     first, second = (request.references for request in work.requests)

@@ -58,7 +58,7 @@ def assert_same(state, other):
     assert [p.key for h in state.hypotheses for p in h.clusters] == [
         p.key for h in other.hypotheses for p in h.clusters
     ]
-    assert dict(state.directory) == dict(other.directory)
+    assert dict(state.client_info) == dict(other.client_info)
     assert dict(state.scores) == dict(other.scores)
     assert state.cached == other.cached
     assert len(state.history) == len(other.history)
@@ -79,9 +79,9 @@ def test_a_state_comes_back_bit_for_bit(federation, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["wecfl", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4", "bcfl-g-w"])
 def test_going_on_from_a_checkpoint_gives_the_same_bits(federation, tmp_path, name):
-    whole = federation(name, participation=0.75).run(4).state
-    half = federation(name, participation=0.75).run(2).state
-    resumed = federation(name, participation=0.75).run(4, state=load(save(half, tmp_path))).state
+    whole = federation(name, client_fraction=0.75).run(4).state
+    half = federation(name, client_fraction=0.75).run(2).state
+    resumed = federation(name, client_fraction=0.75).run(4, state=load(save(half, tmp_path))).state
     assert_same(resumed, whole)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import candidate
 from bcfl.policies.policy import Costs
 from bcfl.protocol.answers import Trained
@@ -19,7 +19,7 @@ def cluster(model, key, centre, precision=1.0):
     """A posterior whose mean has `centre` in its first places and 0 elsewhere."""
     mean = torch.zeros(model.layout.num_parameters, dtype=torch.float64)
     mean[: len(np.atleast_1d(centre))] = torch.as_tensor(np.atleast_1d(centre))
-    return birth(model, key, mean, torch.empty(0), precision)
+    return from_initial(model, key, mean, torch.empty(0), precision)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import torch
 from bcfl import Aggregation, Federation, Objective
 from bcfl.analysis.graphs import hypothesis_tree
 from bcfl.policies import LikelihoodAssociation, ranking
-from bcfl.policies.wrappers.policy_wrapper import Following
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.rounds.checkpoint import load, save
 from bcfl.rounds.method import Method
 from bcfl.trackers import AdaptiveMultiHypothesis, Greedy, MultiHypothesis, adaptive
@@ -114,15 +114,15 @@ def test_a_proposal_has_the_weight_of_what_it_was_made_from(federation, memory):
 
 
 @dataclass(frozen=True)
-class Keeping(Following):
+class Keeping(PolicyWrapper):
     """A policy that carries a model with each association."""
 
     policy: LikelihoodAssociation
 
     def associate(self, hypothesis, context):
         ranking = yield from self.policy.associate(hypothesis, context)
-        kept = {"first": hypothesis.kept.get("first", hypothesis.clusters[0])}
-        return replace(ranking, candidates=(replace(one, kept=kept) for one in ranking))
+        kept = {"first": hypothesis.carried_models.get("first", hypothesis.clusters[0])}
+        return replace(ranking, candidates=(replace(one, carried_models=kept) for one in ranking))
 
 
 def test_proposals_keep_the_models_that_a_policy_carries(federation):
@@ -130,7 +130,7 @@ def test_proposals_keep_the_models_that_a_policy_carries(federation):
     method = replace(plain.method, policy=Keeping(plain.method.policy))
     competing = replace(plain, method=method).run(2).hypotheses.competing
     assert any(one.kind == "split" for one in competing)
-    assert len({one.kept["first"].key for one in competing}) == 1
+    assert len({one.carried_models["first"].key for one in competing}) == 1
 
 
 def test_proposals_compete_in_the_next_round(federation):
@@ -179,7 +179,7 @@ def test_proposals_are_in_the_snapshot_and_in_the_tree(federation):
 def test_going_on_from_a_checkpoint_with_proposals_pending(federation, tmp_path, judge, memory):
     def of():
         tracker = AdaptiveMultiHypothesis(4, **EVERYTHING)
-        return federation(tracker, judge=judge, memory=memory, starts=2, participation=0.75)
+        return federation(tracker, judge=judge, memory=memory, starts=2, client_fraction=0.75)
 
     whole = of().run(7).state
     half = of().run(2).state
@@ -193,7 +193,7 @@ def test_every_piece_together_is_lawful(federation):
     for seed in range(4):
         tracker = AdaptiveMultiHypothesis(4, **EVERYTHING)
         run = federation(
-            tracker, judge="held_out", starts=3, seed=seed, participation=0.75, drop_out=0.2
+            tracker, judge="held_out", starts=3, seed=seed, client_fraction=0.75, drop_out=0.2
         ).run(8)
         for snapshot in run.state.history:
             assert np.exp(snapshot.log_weights).sum() == pytest.approx(1)

@@ -137,7 +137,7 @@ def test_a_split_frees_a_slot_for_one_half(chosen, parent):
     made = split_into(chosen, Split(0, frozenset("cd"), 0.9, 4), 2)
     assert labels_of(made) == {"a": 0, "b": 0, "c": 2, "d": 2, "e": 1, "f": 1}
     assert made.origins == (Continue(0), Continue(1), Continue(0))
-    assert made.feeds.tolist() == [
+    assert made.contribution_weights.tolist() == [
         [1, 0, 0],
         [1, 0, 0],
         [0, 0, 1],
@@ -147,7 +147,7 @@ def test_a_split_frees_a_slot_for_one_half(chosen, parent):
     ]
     assert made.trainings == chosen.trainings
     assert made.kind == "split"
-    assert chosen.feeds[2].tolist() == [1, 0, 0]
+    assert chosen.contribution_weights[2].tolist() == [1, 0, 0]
     assert labels_of(chosen) == LABELS
 
 
@@ -155,7 +155,7 @@ def test_absent_members_stay_with_the_half_that_keeps_the_number(parent, chosen_
     chosen = chosen_with(parent, LABELS, COSTS, absent="d")
     made = split_into(chosen, Split(0, frozenset("c"), 0.9, 4), 1)
     assert labels_of(made) == {"a": 0, "b": 0, "c": 1, "d": 0, "e": 2, "f": 2}
-    assert len(made.trainings) == len(made.feeds) == 5
+    assert len(made.trainings) == len(made.contribution_weights) == 5
 
 
 def test_absent_members_of_a_freed_slot_go_to_the_largest_cluster(parent, chosen_with):
@@ -176,20 +176,22 @@ def test_clients_never_seen_stay_unseen(hypothesis_at, chosen_with):
 
 def test_one_more_cluster_is_empty_until_a_half_moves_in(chosen):
     wide = widened(chosen)
-    assert wide.feeds.tolist() == [[*row, 0] for row in chosen.feeds.tolist()]
+    assert wide.contribution_weights.tolist() == [
+        [*row, 0] for row in chosen.contribution_weights.tolist()
+    ]
     assert len(wide.origins) == wide.association.num_clusters == 4
     assert labels_of(wide) == LABELS
     made = split_into(wide, Split(0, frozenset("bd"), 0.9, 4), -1)
     assert labels_of(made) == {**LABELS, "b": 3, "d": 3}
     assert made.origins == (Continue(0), Continue(1), Continue(2), Continue(0))
-    assert made.feeds.sum(axis=0).tolist() == [2, 1, 1, 2]
+    assert made.contribution_weights.sum(axis=0).tolist() == [2, 1, 1, 2]
 
 
 def test_one_cluster_less_moves_its_members_and_numbers(chosen):
     made = without(chosen, 1)
     assert labels_of(made) == {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 1}
     assert made.origins == (Continue(0), Continue(2))
-    assert made.feeds.tolist() == [[1, 0]] * 4 + [[0, 0], [0, 1]]
+    assert made.contribution_weights.tolist() == [[1, 0]] * 4 + [[0, 0], [0, 1]]
     assert made.kind == "death"
     assert labels_of(without(chosen, 0)) == {**dict.fromkeys("abcd", 0), "e": 0, "f": 1}
 
@@ -241,7 +243,7 @@ def test_united_clusters_stay_together_and_go_on_from_one(chosen, gone, kept, la
     assert "".join(str(k) for k in made.association.labels) == labels
     assert made.origins == (Continue(kept), Continue(2))
     own = [1.0 if LABELS[c] == kept else 0.0 for c in "abcdef"]
-    assert made.feeds[:, 0].tolist() == own
+    assert made.contribution_weights[:, 0].tolist() == own
     assert made.kind == "merge"
     assert labels_of(chosen) == LABELS
 
@@ -260,11 +262,17 @@ def test_clusters_exchange_the_halves_that_leave(hypothesis_at, chosen_with):
     made = exchanged(chosen, first, second)
     assert labels_of(made) == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": 2}
     assert made.origins == chosen.origins
-    assert made.feeds.tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]]
+    assert made.contribution_weights.tolist() == [
+        [1, 0, 0],
+        [0, 0, 0],
+        [0, 1, 0],
+        [0, 0, 0],
+        [0, 0, 1],
+    ]
     assert made.kind == "swap"
     other = exchanged(chosen, first, second.turned)
     assert labels_of(other) == {"a": 0, "b": 0, "c": 1, "d": 0, "e": 1, "f": 2}
-    assert chosen.feeds.sum() == 5
+    assert chosen.contribution_weights.sum() == 5
 
 
 def test_blocks_that_all_clusters_share_divide_nobody(chosen, trained_at, here):

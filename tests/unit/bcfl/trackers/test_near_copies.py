@@ -7,7 +7,7 @@ import torch
 
 from bcfl import Aggregation, Association
 from bcfl.architecture.model import BlockSpec
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.trackers.near_copies import NearCopies, squared_distances
 
 FAR = [(0.0, 0.0), (10.0, 0.0)]
@@ -115,7 +115,7 @@ def test_blocks_that_all_clusters_share_do_not_keep_copies_apart(linear):
 def birth_at(model, key, weight, bias):
     mean = torch.zeros(8, dtype=torch.float64)
     mean[0], mean[7] = weight, bias
-    return birth(model, key, mean, torch.empty(0), 1.0)
+    return from_initial(model, key, mean, torch.empty(0), 1.0)
 
 
 def test_a_single_cluster_has_no_spread_and_merges_with_itself_alone(hypothesis_at, merged):

@@ -49,11 +49,16 @@ def assert_partition(made, chosen):
     seen = chosen.association.labels >= 0
     labels = made.association.labels
     assert ((labels >= 0) == seen).all()
-    assert labels.max() < made.association.num_clusters == len(made.origins) == made.feeds.shape[1]
-    assert set(np.unique(made.feeds)) <= {0.0, 1.0}
-    assert (made.feeds.sum(axis=1) <= 1).all()
+    assert (
+        labels.max()
+        < made.association.num_clusters
+        == len(made.origins)
+        == made.contribution_weights.shape[1]
+    )
+    assert set(np.unique(made.contribution_weights)) <= {0.0, 1.0}
+    assert (made.contribution_weights.sum(axis=1) <= 1).all()
     assert made.trainings == chosen.trainings
-    for training, row in zip(made.trainings, made.feeds, strict=True):
+    for training, row in zip(made.trainings, made.contribution_weights, strict=True):
         if row.any():
             assert made.association.label(training.client) == row.argmax()
 
@@ -107,7 +112,7 @@ def test_slots_are_freed_in_the_order_of_their_price(hypothesis_at, chosen_with,
 
 @pytest.mark.parametrize(("splits", "slots"), [(1, 1), (1, 3), (2, 1), (9, 9)])
 def test_as_many_as_asked_for(chosen, trained_at, due, splits, slots):
-    one = SplitAndFree(splits=splits, slots=slots, hope=10)
+    one = SplitAndFree(splits=splits, slots=slots, max_cost_ratio=10)
     made = one.propose(chosen, trained_at(chosen, PLACES), due)
     assert len(made) == min(splits, 2) * min(slots, 3)
     assert len({(tuple(m.association.labels), m.origins) for m in made}) == len(made)
@@ -129,16 +134,20 @@ def test_an_empty_slot_is_filled_only_by_halves_that_fall_apart(
 
 
 def test_a_slot_with_clients_is_freed_whatever_the_gain(parent, chosen, trained_at, due):
-    one = SplitAndFree(min_gain=1e9, slots=4, hope=10)
+    one = SplitAndFree(min_gain=1e9, slots=4, max_cost_ratio=10)
     made = one.propose(chosen, trained_at(chosen, PLACES), due)
     freed = [next(i for i, o in enumerate(m.origins) if o != Continue(i)) for m in made]
     assert freed == [1, 0]
 
 
-@pytest.mark.parametrize(("hope", "freed"), [(0.4, []), (1, [0]), (3.9, [0]), (4.1, [1, 0])])
-def test_what_cannot_be_won_back_is_not_proposed(parent, chosen, trained_at, due, hope, freed):
+@pytest.mark.parametrize(
+    ("max_cost_ratio", "freed"), [(0.4, []), (1, [0]), (3.9, [0]), (4.1, [1, 0])]
+)
+def test_what_cannot_be_won_back_is_not_proposed(
+    parent, chosen, trained_at, due, max_cost_ratio, freed
+):
     """The members of cluster 0 cost 4 and of cluster 1 8 nats; freeing them costs 4 and 16."""
-    one = SplitAndFree(min_gain=1e9, hope=hope)
+    one = SplitAndFree(min_gain=1e9, max_cost_ratio=max_cost_ratio)
     made = one.propose(chosen, trained_at(chosen, PLACES), due)
     slots = [next(i for i, o in enumerate(m.origins) if o != Continue(i)) for m in made]
     assert slots == freed
@@ -146,7 +155,7 @@ def test_what_cannot_be_won_back_is_not_proposed(parent, chosen, trained_at, due
 
 def test_a_hope_of_nothing_is_refused():
     with pytest.raises(ValueError, match="hope must be above 0 and finite, got 0"):
-        SplitAndFree(hope=0)
+        SplitAndFree(max_cost_ratio=0)
 
 
 @pytest.mark.parametrize("proposal", [SplitAndFree(), Birth(), Death(), Merge(), Swap()])
@@ -244,7 +253,7 @@ def test_both_ways_to_exchange_halves_are_tried(chosen, trained_at, due):
     assert found == {frozenset(map(frozenset, pair)) for pair in expected}
     for one in made:
         assert one.origins == chosen.origins
-        assert one.feeds.sum(axis=0).tolist() == [2, 2, 0, 0]
+        assert one.contribution_weights.sum(axis=0).tolist() == [2, 2, 0, 0]
         assert_partition(one, chosen)
 
 

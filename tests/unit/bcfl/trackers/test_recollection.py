@@ -8,7 +8,7 @@ from bcfl import Aggregation, Objective
 from bcfl.policies import Ranking
 from bcfl.policies.policy import Costs, Given
 from bcfl.trackers.moves import Split, next_best, price_of_freeing, split_into, without
-from bcfl.trackers.recollection import Recollection, Remembering, inherited, recalled
+from bcfl.trackers.recollection import LastCosts, WithAbsentClients, inherited, recalled
 
 LABELS = {"a": 0, "b": 0, "c": 1, "d": 2}
 COSTS = {"a": (1, 5, 9), "b": (2, 6, 8), "c": (7, 3, 4), "d": (8, 2.5, 2)}
@@ -18,7 +18,7 @@ LAST = {"c": [50.0, 10.0, 30.0], "d": [60.0, 25.0, 20.0], "a": [3.0, 4.0, 5.0]}
 @pytest.fixture
 def parent(hypothesis_at):
     """A hypothesis that remembers c, d and a; e was never seen."""
-    state = Recollection(LAST).state(0)
+    state = LastCosts(LAST).state(0)
     return hypothesis_at("x", [(0, 0), (10, 0), (20, 0)], [0, 0, 1, 2, -1], state=state)
 
 
@@ -37,7 +37,7 @@ class Hand:
 
 @pytest.fixture
 def ranked(parent, chosen_with, context):
-    def of(policy=Remembering, labels=LABELS, absent="cd", step=0, costs=True):
+    def of(policy=WithAbsentClients, labels=LABELS, absent="cd", step=0, costs=True):
         best = replace(chosen_with(parent, labels, COSTS, absent), log_weight=-3.0)
         best = best if costs else replace(best, costs=None)
         hand = Hand([best, replace(best, log_weight=-5.0)])
@@ -58,19 +58,19 @@ def test_absent_clients_count_with_what_they_last_said_of_their_cluster(ranked):
 
 def test_where_weights_are_carried_absent_clients_count_once(ranked):
     carried = [
-        Remembering.within(Hand([]), Aggregation(memory=memory)).counts
+        WithAbsentClients.within(Hand([]), Aggregation(memory=memory)).counts
         for memory in ("accumulate", "forget", "replace")
     ]
     assert carried == [False, False, True]
-    ranking = ranked(lambda hand: Remembering(hand, counts=False))
+    ranking = ranked(lambda hand: WithAbsentClients(hand, counts=False))
     best, other = ranking
     assert (best.log_weight, other.log_weight, ranking.log_total) == (-3, -5, -1)
-    assert Recollection.of(best.state, 0).rows["c"] == LAST["c"]
+    assert LastCosts.of(best.state, 0).rows["c"] == LAST["c"]
 
 
 def test_those_who_are_there_are_remembered_anew(ranked):
     for one in ranked():
-        rows = Recollection.of(one.state, 0).rows
+        rows = LastCosts.of(one.state, 0).rows
         assert rows == {"a": [1, 5, 9], "b": [2, 6, 8], "c": LAST["c"], "d": LAST["d"]}
 
 
@@ -78,7 +78,7 @@ def test_what_was_said_of_other_data_is_forgotten(ranked):
     ranking = ranked(step=1)
     best = next(iter(ranking))
     assert (best.log_weight, ranking.log_total) == (-3, -1)
-    assert set(Recollection.of(best.state, 1).rows) == {"a", "b"}
+    assert set(LastCosts.of(best.state, 1).rows) == {"a", "b"}
 
 
 def test_where_nobody_answers_everybody_counts_as_absent(ranked, parent):
@@ -98,7 +98,7 @@ def test_a_policy_that_never_has_costs_is_left_alone(ranked):
 def test_costs_that_judge_are_the_ones_remembered():
     judged = np.array([[0.5, 0.25]])
     costs = Costs(("z",), np.array([[1.0, 2.0]]), judged=judged)
-    held = Recollection({"y": [7.0, 8.0]}).updated(costs)
+    held = LastCosts({"y": [7.0, 8.0]}).updated(costs)
     assert held.rows == {"y": [7, 8], "z": [0.5, 0.25]}
     full = held.completed(costs)
     assert full.clients == ("z", "y")
@@ -120,18 +120,18 @@ def test_a_proposal_that_gives_up_absent_clients_is_charged_for_them(ranked, par
     best = next(iter(ranked()))
     known = recalled(best, 0)
     made = inherited(split_into(known, Split(0, frozenset("b"), 0.9, 4), 2), parent, 0)
-    rows = Recollection.of(made.state, 0).rows
+    rows = LastCosts.of(made.state, 0).rows
     assert rows["d"] == [60, 25, 60]
     assert rows["b"] == [2, 6, 2]
-    held = Recollection.of(made.state, 0).without("ab")
+    held = LastCosts.of(made.state, 0).without("ab")
     assert held.log_weight(made.association) == -(10 + 25)
-    assert Recollection.of(best.state, 0).without("ab").log_weight(best.association) == -30
+    assert LastCosts.of(best.state, 0).without("ab").log_weight(best.association) == -30
 
 
 def test_a_cluster_taken_away_takes_its_column(ranked, parent):
     best = next(iter(ranked()))
     made = inherited(without(recalled(best, 0), 1), parent, 0)
-    rows = Recollection.of(made.state, 0).rows
+    rows = LastCosts.of(made.state, 0).rows
     assert rows["c"] == [50, 30]
     assert made.association.label("c") == 1
 
@@ -139,7 +139,7 @@ def test_a_cluster_taken_away_takes_its_column(ranked, parent):
 def test_of_clusters_that_come_from_nowhere_nothing_is_known(ranked, parent, cluster_at):
     best = next(iter(ranked()))
     fresh = replace(best, origins=(*best.origins[:2], Given(cluster_at("new", (5, 5)))))
-    assert Recollection.of(inherited(fresh, parent, 0).state, 0).rows == {}
+    assert LastCosts.of(inherited(fresh, parent, 0).state, 0).rows == {}
 
 
 def test_what_is_remembered_can_be_saved(ranked):

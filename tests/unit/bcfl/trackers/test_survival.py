@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bcfl import Aggregation, Federation, Objective
-from bcfl.policies import LikelihoodAssociation, SingleCluster
+from bcfl.policies import FedAvg, LikelihoodAssociation
 from bcfl.rounds.method import Method
 from bcfl.trackers import AdaptiveMultiHypothesis
 from bcfl.trackers.near_copies import NearCopies
@@ -111,7 +111,7 @@ def test_common_starts_differ_between_hypotheses_alone(started):
 
 def test_less_than_one_start_is_refused():
     with pytest.raises(ValueError, match="starts must be at least 1, got 0"):
-        Method(SingleCluster(Objective()), starts=0)
+        Method(FedAvg(Objective()), starts=0)
 
 
 def test_lines_of_descent_say_who_competed_where(started):

@@ -1,17 +1,17 @@
 import joblib
 import pytest
 
-from bcfl.executors import Choice
+from bcfl.executors import ExecutorConfig
 from experiments.config.executor_options import Engine, engine_of
 from experiments.config.scenario import load
-from experiments.runs.runner import Setup
+from experiments.runs.runner import Experiment
 
 
 def test_options_become_a_choice():
     engine = engine_of("batched", "2GB", None, "bfloat16")
     assert engine == Engine("batched", 2 * 10**9, None, "bfloat16")
-    assert engine.choice == Choice("batched", 2 * 10**9, None, "bfloat16")
-    assert Engine().choice == Choice()
+    assert engine.choice == ExecutorConfig("batched", 2 * 10**9, None, "bfloat16")
+    assert Engine().choice == ExecutorConfig()
 
 
 @pytest.mark.parametrize(("jobs", "workers"), [(1, 8), (3, 2), (20, 1)])
@@ -41,6 +41,6 @@ def test_runs_of_before_had_the_loop():
 
 
 def test_a_setup_hands_on_engine_and_threads():
-    setup = Setup(load("demo"), "cpu", Engine("loop", arithmetic="tf32"), threads=2)
+    setup = Experiment(load("demo"), "cpu", Engine("loop", arithmetic="tf32"), threads=2)
     federation = setup.federation(setup.scenario.pairs[0])
-    assert (federation.choice, federation.threads) == (Choice("loop", arithmetic="tf32"), 2)
+    assert (federation.choice, federation.threads) == (ExecutorConfig("loop", arithmetic="tf32"), 2)

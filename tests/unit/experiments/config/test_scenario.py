@@ -12,7 +12,7 @@ from experiments import partitions
 from experiments.config import scenario
 from experiments.config.options import check_keys
 from experiments.config.sections import read_section
-from experiments.config.tables import Choice, Rules
+from experiments.config.tables import ExecutorConfig, Rules
 
 OWN = """
 methods = ["fedavg", "bcfl-mh-6"]
@@ -77,7 +77,7 @@ def test_a_file_of_ones_own_takes_its_name_and_its_paths_from_where_it_lies(tmp_
     assert own.name == "clinics"
     assert own.data.dataset == str(tmp_path / "clinics.npz")
     assert own.seeds == (0,)
-    assert own.partition == Choice("dirichlet", {"alpha": 0.3})
+    assert own.partition == ExecutorConfig("dirichlet", {"alpha": 0.3})
     assert own.federation == Rules()
 
 
@@ -162,8 +162,8 @@ def test_numbers_reach_the_settings_of_methods():
             "must be a number or 'default' or 'mean' or 'auto', got 'hot'",
         ),
         ({"federation": {"rounds": 0}}, "rounds must be at least 1, got 0"),
-        ({"federation": {"participation": 0}}, r"participation must lie in \(0, 1\], got 0"),
-        ({"federation": {"participation": float("nan")}}, r"participation must lie in"),
+        ({"federation": {"client_fraction": 0}}, r"client_fraction must lie in \(0, 1\], got 0"),
+        ({"federation": {"client_fraction": float("nan")}}, r"client_fraction must lie in"),
         ({"federation": {"drop_out": 1.5}}, "drop_out must lie between 0 and 1, got 1.5"),
         ({"federation": {"warm_up_rounds": -1}}, "warm_up_rounds must be at least 0"),
         ({"federation": {"checkpoint_every": 0}}, "checkpoint_every must be at least 1"),

@@ -12,7 +12,7 @@ from experiments.report.report import render, write_report
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
-from experiments.runs.runner import Setup
+from experiments.runs.runner import Experiment
 
 TABLE = {
     "name": "small",
@@ -49,7 +49,7 @@ def test_the_report_shows_what_clients_hold_and_how_they_moved(folder):
 
 
 def test_local_models_are_those_of_the_run(folder):
-    setup = Setup(from_table(TABLE), "cpu")
+    setup = Experiment(from_table(TABLE), "cpu")
     found = local_models.record(setup, Pair("wecfl", 0), rounds=2)
     assert found.rounds.tolist() == [1, 2]
     history = newest_state(folder, Pair("wecfl", 0)).history
@@ -63,7 +63,7 @@ def test_local_models_are_those_of_the_run(folder):
 def test_recorded_models_are_the_replies_of_one_training(folder):
     from bcfl.protocol.requests import Train
 
-    setup = Setup(from_table(TABLE), "cpu")
+    setup = Experiment(from_table(TABLE), "cpu")
     federation = setup.federation(Pair("fedavg", 0))
     state = federation.initial_state()
     start = state.hypotheses.best.clusters[0]
@@ -82,7 +82,7 @@ def test_recorded_models_are_the_replies_of_one_training(folder):
 
 
 def test_a_method_with_hypotheses_counts_its_leading_one(folder):
-    setup = Setup(from_table(TABLE), "cpu")
+    setup = Experiment(from_table(TABLE), "cpu")
     found = local_models.record(setup, Pair("bcfl-mht-4", 0))
     assert len(found.rounds) == 3
     assert (found.clusters >= 0).all()

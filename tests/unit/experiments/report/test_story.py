@@ -14,7 +14,7 @@ from experiments.launch import start
 from experiments.report.story import read_chronicle, renamed
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import Plan
-from experiments.runs.runner import Setup, Watch
+from experiments.runs.runner import Experiment, Watch
 from experiments.runs.selection import choose, find_client
 
 METHODS = ("fedavg", "bcfl-mh-3", "bcfl-mht-4")
@@ -26,7 +26,7 @@ TABLE = {
     "partition": {"kind": "rotated", "groups": 2, "clients": 8, "samples_per_client": 40},
     "model": {"name": "mlp", "hidden": [8]},
     "training": {"local_steps": 8},
-    "federation": {"rounds": 4, "num_clusters": 2, "participation": 0.5},
+    "federation": {"rounds": 4, "num_clusters": 2, "client_fraction": 0.5},
 }
 
 
@@ -34,7 +34,7 @@ TABLE = {
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "run"
     plan = Plan(from_table(TABLE), "cpu", 1, 1, "bcfl run tiny")
-    start(plan, path, Setup(plan.scenario, "cpu"), Watch())
+    start(plan, path, Experiment(plan.scenario, "cpu"), Watch())
     return path
 
 

@@ -5,18 +5,20 @@ import numpy as np
 import pytest
 
 from bcfl import PredictionRule
-from experiments.report.study import Finding, as_json
+from experiments.report.study import Result, as_json
 from experiments.report.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
 from experiments.runs.files import Pair
-from experiments.scores.trial import Doubt, Outcome
+from experiments.scores.trial import ClientPredictions, UncertaintyScores
 
-NOTHING = Doubt(np.zeros(0), np.zeros(0), np.zeros(0))
-OUTCOME = Outcome(np.zeros((0, 2)), np.zeros(0, dtype=np.int64), NOTHING, NOTHING, NOTHING)
+NOTHING = UncertaintyScores(np.zeros(0), np.zeros(0), np.zeros(0))
+OUTCOME = ClientPredictions(
+    np.zeros((0, 2)), np.zeros(0, dtype=np.int64), NOTHING, NOTHING, NOTHING
+)
 
 
 def finding(seed, value, part="all", rule=None):
     scores = {**dict.fromkeys(CALIBRATION, value), **dict.fromkeys(DETECTION, math.nan)}
-    return Finding(
+    return Result(
         Pair("ifca", seed), rule or PredictionRule(), rule is not None, {part: scores}, OUTCOME
     )
 

@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 
 from bcfl.rounds.checkpoint import CheckpointError
-from experiments.runs import files, plan, rows
-from experiments.runs.runner import Interrupted, Setup, Watch, run_pair
 from experiments.config.scenario import from_table
+from experiments.runs import files, plan, rows
+from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
 
 PAIR = files.Pair("bcfl-mh-3", 4)
 
@@ -31,7 +31,7 @@ def scenario(**changes):
 
 
 def setup(**changes):
-    return Setup(scenario(**changes), "cpu")
+    return Experiment(scenario(**changes), "cpu")
 
 
 def prepared(folder):
@@ -156,7 +156,7 @@ def test_what_is_refused_before_any_work(changes, message):
 
 def test_an_unknown_device_is_refused():
     with pytest.raises(ValueError, match="device must be"):
-        Setup(scenario(), "abacus").check()
+        Experiment(scenario(), "abacus").check()
 
 
 def test_a_folder_is_held_by_one_process(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from sklearn.metrics import f1_score
 
 from bcfl import Federation, methods
-from bcfl.executors import Choice
+from bcfl.executors import ExecutorConfig
 from experiments import models, partitions
 from experiments.datasets import Dataset
 from experiments.scores import metrics
@@ -56,7 +56,7 @@ def test_every_client_is_served_alike_there(source, name):
 def test_they_are_computed_as_the_clients_are(source):
     part = partitions.ocfl(source, clients=6, seed=0, min_samples=4)
     federation, run = run_of(source, part, "wecfl")
-    mixed = replace(federation, executor=Choice(arithmetic="bfloat16"))
+    mixed = replace(federation, executor=ExecutorConfig(arithmetic="bfloat16"))
     one, other = (
         HoldOut.of(source, part, which).predicted(run.hypotheses)[run.clients[0]].nll
         for which in (federation, mixed)

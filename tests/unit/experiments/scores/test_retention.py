@@ -4,7 +4,7 @@ import torch
 
 from bcfl import Association, ClientData, Hypothesis
 from bcfl.data.clients import View
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from experiments.models import linear
 from experiments.scores.retention import Retention
 
@@ -28,7 +28,8 @@ def client(name, *concepts):
 
 def hypothesis(labels, *means):
     models = [
-        birth(MODEL, f"{index}", mean, torch.zeros(0), 1.0) for index, mean in enumerate(means)
+        from_initial(MODEL, f"{index}", mean, torch.zeros(0), 1.0)
+        for index, mean in enumerate(means)
     ]
     names = tuple("ab"[: len(labels)])
     return Hypothesis(tuple(models), Association(names, np.array(labels), len(models)))

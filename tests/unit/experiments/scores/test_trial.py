@@ -10,10 +10,10 @@ from bcfl.data.clients import with_validation
 from bcfl.methods import Settings, build
 from experiments import datasets, models, partitions
 from experiments.scores import uncertainty
-from experiments.scores.trial import TUNING, Trial, scores
+from experiments.scores.trial import TUNING, UncertaintyEvaluation, scores
 
 KINDS = {
-    "strangeness": "auroc",
+    "ood_score": "auroc",
     "entropy": "auroc_entropy",
     "knowledge": "auroc_knowledge",
 }
@@ -25,8 +25,8 @@ def trial():
     clients = partitions.rotated(digits, groups=2, clients=6, samples_per_client=50, seed=1)
     settings = Settings(2, Objective(20, 16, learning_rate=0.1))
     method = build("bcfl-mh-3", settings)
-    federation = Federation(clients, models.mlp((1, 8, 8), 8, 10), method, evaluates=False)
-    return Trial(federation.run(4), federation.data, 1)
+    federation = Federation(clients, models.mlp((1, 8, 8), 8, 10), method, evaluate=False)
+    return UncertaintyEvaluation(federation.run(4), federation.data, 1)
 
 
 def rows(inputs):
@@ -44,7 +44,9 @@ def test_samples_for_tuning_are_a_third_and_not_scored(trial):
 
 def test_samples_that_were_set_aside_tune_and_all_test_samples_are_scored(trial):
     held_out = [with_validation(data, 0.3, 1) for data in trial.clients]
-    for before, after in zip(held_out, Trial(trial.run, held_out, 1).divided, strict=True):
+    for before, after in zip(
+        held_out, UncertaintyEvaluation(trial.run, held_out, 1).divided, strict=True
+    ):
         assert after.views[TUNING] is before.views["validation"]
         assert after.views["test"] is before.views["test"]
 
@@ -69,7 +71,7 @@ def test_strange_samples_are_of_other_groups(trial):
         strange = rows(trial._strange(data, 5))
         assert len(strange) == 5
         assert strange <= of_group[1 - data.group]
-    unknown = Trial(trial.run, [replace(d, group=None) for d in trial.clients], 1)
+    unknown = UncertaintyEvaluation(trial.run, [replace(d, group=None) for d in trial.clients], 1)
     clusters = trial.run.association_probabilities().argmax(1)
     for row, data in enumerate(unknown.divided):
         allowed = [

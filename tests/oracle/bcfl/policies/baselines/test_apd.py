@@ -9,7 +9,7 @@ import bcfl
 from bcfl.architecture.decomposition import SHARED, decomposed, layers, squared_masks
 from bcfl.architecture.layout import Part
 from bcfl.executors.batches import training_batches
-from bcfl.policies.baselines.apd import DecomposedClients
+from bcfl.policies.baselines.apd import APD
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Consolidation, Proximal, Sparsity
 from experiments.models import linear
@@ -87,14 +87,14 @@ def split(model, vector):
 def test_rounds_against_numpy(turned_clients, states_of, softmax):
     """Masks, adaptive weights and offsets stay with their clients; the rest is averaged."""
     pull, sparse, rate = 0.3, 0.01, 0.1
-    terms = (Proximal(pull, Part(SHARED)), Sparsity(sparse))
-    objective = Objective(4, 10, rate, 0.0, terms=terms)
+    regularizers = (Proximal(pull, Part(SHARED)), Sparsity(sparse))
+    objective = Objective(4, 10, rate, 0.0, regularizers=regularizers)
     clients = turned_clients(SIZES)
     one = bcfl.Federation(
         clients,
         linear(4, 3),
         bcfl.Method(
-            DecomposedClients(objective),
+            APD(objective),
             common_start=True,
             architecture=decomposed,
         ),

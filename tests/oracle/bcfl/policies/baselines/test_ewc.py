@@ -8,8 +8,8 @@ import bcfl
 from bcfl.data.streams import view_name
 from bcfl.executors import LoopExecutor
 from bcfl.executors.batches import training_batches
-from bcfl.hypotheses.posterior import birth
-from bcfl.policies.baselines.ewc import ElasticCluster
+from bcfl.hypotheses.posterior import from_initial
+from bcfl.policies.baselines.ewc import EWC
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Consolidation, Proximal
 from bcfl.protocol.requests import Score
@@ -26,7 +26,7 @@ PULL, WEIGHT, DECAY = 0.3, 5.0, 0.9
 def test_the_information_that_a_client_reports_is_exact():
     """Logits x W^T at W = (.5 -.5 / -.25 .25), samples (1, 0), (0, 2), (1, 1)."""
     model = linear(2, 2, bias=False)
-    start = birth(model, "anchor", ANCHOR, torch.empty(0, dtype=torch.float64), 1.0)
+    start = from_initial(model, "anchor", ANCHOR, torch.empty(0, dtype=torch.float64), 1.0)
     client = bcfl.ClientData.from_arrays(
         "a", (np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), [0, 1, 0])
     )
@@ -68,16 +68,16 @@ def stream(turned_clients, softmax):
 
 def test_rounds_against_numpy(turned_clients, states_of, softmax):
     """Six rounds in three time steps; some clients miss the start of a step."""
-    objective = Objective(4, 10, 0.1, 0.0, curvature_samples=None, terms=(Proximal(PULL),))
+    objective = Objective(4, 10, 0.1, 0.0, curvature_samples=None, regularizers=(Proximal(PULL),))
     clients, data = stream(turned_clients, softmax)
     one = bcfl.Federation(
         clients,
         linear(4, 3),
-        bcfl.Method(ElasticCluster(objective, WEIGHT, DECAY)),
+        bcfl.Method(EWC(objective, WEIGHT, DECAY)),
         seed=5,
         device="cpu",
         dtype=torch.float64,
-        participation=0.75,
+        client_fraction=0.75,
     )
     model = softmax.weights(one.initial_state().hypotheses.best.clusters[0].mean(one.model), 3)
     kept, known = {}, {}
@@ -107,6 +107,6 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
         (cluster,) = state.hypotheses.best.clusters
         ours = softmax.weights(cluster.mean(one.model), 3)
         np.testing.assert_allclose(ours, model, rtol=0, atol=1e-11)
-    assert set(state.hypotheses.best.kept) == {
+    assert set(state.hypotheses.best.carried_models) == {
         f"{what} of {client}" for client in kept for what in ("anchor", "Fisher information")
     }

@@ -11,11 +11,11 @@ import bcfl
 from bcfl import methods
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.executors.batches import training_batches
-from bcfl.policies import SingleCluster
+from bcfl.policies import FedAvg
 from bcfl.protocol.answers import ClientInfo, Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Describe
-from bcfl.rounds.round import Setting, server_round
+from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.rounds.state import initial_state
 from experiments.models import linear
 from posteriors import DiagonalGaussian, LocalPosterior, fuse
@@ -44,9 +44,9 @@ class Scripted:
 
 def aggregated(trained, fusion="precision_weighted", objective=OBJECTIVE):
     model = linear(2, 1, likelihood="gaussian", bias=False)
-    method = bcfl.Method(SingleCluster(objective), aggregation=Aggregation(fusion))
+    method = bcfl.Method(FedAvg(objective), aggregation=Aggregation(fusion))
     state = initial_state(method, model, sorted(trained), 0, torch.device("cpu"), torch.float64)
-    after, _ = server_round(method, model, Scripted(trained), state, Setting(0, evaluates=False))
+    after, _ = server_round(method, model, Scripted(trained), state, RoundConfig(0, evaluate=False))
     return after.hypotheses.best.clusters[0].mean(model).numpy()
 
 
@@ -94,20 +94,20 @@ def test_fusion_with_precision_n_is_numpys_average(seed):
     np.testing.assert_allclose(found, np.average(means, axis=0, weights=counts), atol=1e-13)
 
 
-@pytest.mark.parametrize("participation", [1.0, 0.5])
+@pytest.mark.parametrize("client_fraction", [1.0, 0.5])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_rounds_against_numpy(turned_clients, states_of, softmax, momentum, participation):
+def test_rounds_against_numpy(turned_clients, states_of, softmax, momentum, client_fraction):
     clients = turned_clients((20, 33, 12, 41, 5))
     objective = replace(OBJECTIVE, momentum=momentum)
     method = methods.build("fedavg", methods.Settings(objective=objective))
     one = bcfl.Federation(
-        clients, linear(4, 3), method, 9, participation, device="cpu", dtype=torch.float64
+        clients, linear(4, 3), method, 9, client_fraction, device="cpu", dtype=torch.float64
     )
     data = softmax.arrays(clients)
     start = one.initial_state().hypotheses.best.clusters[0].mean(one.model)
     weights = softmax.weights(start, 3)
     for round, (state, record) in enumerate(states_of(one, 5)):
-        assert len(record.participants) == (5 if participation == 1 else 3)
+        assert len(record.participants) == (5 if client_fraction == 1 else 3)
         total, count = np.zeros_like(weights), 0
         for client in record.participants:
             n = len(data[client][1])
@@ -204,7 +204,7 @@ def test_blocks_of_global_scope_are_averaged_over_all_clusters(turned_clients, s
 
     state = one.initial_state()
     for _ in range(3):
-        setting = Setting(0, evaluates=False)
+        setting = RoundConfig(0, evaluate=False)
         state, _ = server_round(one.recipe, model, Overheard(), state, setting)
         best = state.hypotheses.best
         counts = {c: float(t.num_samples) for c, t in sent.items()}

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import bcfl
-from bcfl.policies.baselines.feddrift import DriftAssociation, drifting
+from bcfl.policies.baselines.feddrift import FedDrift, drifting
 from bcfl.policies.baselines.linkage import cluster_distances, complete_linkage
 from bcfl.protocol.objective import Objective
 from experiments.models import linear
@@ -80,7 +80,7 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
     one = bcfl.Federation(
         clients,
         linear(4, 3),
-        bcfl.Method(DriftAssociation(objective, delta, every=3)),
+        bcfl.Method(FedDrift(objective, delta, every=3)),
         seed=5,
         device="cpu",
         dtype=torch.float64,

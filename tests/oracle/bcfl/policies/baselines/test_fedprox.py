@@ -7,7 +7,7 @@ import torch
 import bcfl
 from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.executors.sequential.training import train_locally
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Proximal
 from bcfl.protocol.requests import Train
@@ -20,9 +20,11 @@ def trained(start, target, objective):
     """Train on two samples whose mean loss is 1/2 ||x - target||^2."""
     model = linear(2, 1, likelihood="gaussian", bias=False)
     data = bcfl.ClientData.from_arrays("c", (ROOT * np.eye(2), ROOT * np.array(target)[:, None]))
-    first = birth(model, "start", torch.tensor(start, dtype=torch.float64), torch.empty(0), 1.0)
+    first = from_initial(
+        model, "start", torch.tensor(start, dtype=torch.float64), torch.empty(0), 1.0
+    )
     workspace = FlatModule(model, torch.device("cpu"), torch.float64)
-    request = Train("c", first.key, objective, ((),) * len(objective.terms))
+    request = Train("c", first.key, objective, ((),) * len(objective.regularizers))
     reply = train_locally(
         workspace, model, {first.key: first}, data.views["train"], request, (0, 0)
     )
@@ -33,8 +35,8 @@ def trained(start, target, objective):
     ("rho", "expected"), [(0.0, (2.028, 0.458)), (0.95, (1.942405, 0.5863925))]
 )
 def test_three_steps_by_hand(rho, expected):
-    terms = (Proximal(rho),) if rho else ()
-    objective = Objective(3, 10, 0.1, 0.9, terms=terms)
+    regularizers = (Proximal(rho),) if rho else ()
+    objective = Objective(3, 10, 0.1, 0.9, regularizers=regularizers)
     assert trained([1.0, 2.0], [3.0, -1.0], objective) == pytest.approx(expected, abs=1e-12)
 
 

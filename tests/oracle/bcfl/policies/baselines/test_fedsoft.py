@@ -6,7 +6,7 @@ import torch
 
 import bcfl
 from bcfl.executors.batches import training_batches
-from bcfl.policies.baselines.fedsoft import SoftAssociation, importances
+from bcfl.policies.baselines.fedsoft import FedSoft, importances
 from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Attraction
@@ -71,10 +71,10 @@ def fedsoft_round(softmax, centres, own, last, data, batches, estimate):
     return [sum(mass[c][k] * own[c] for c in data) / total[k] for k in range(len(centres))]
 
 
-@pytest.mark.parametrize(("participation", "every"), [(1.0, 1), (0.6, 1), (0.6, 2)])
-def test_rounds_against_numpy(turned_clients, states_of, softmax, participation, every):
+@pytest.mark.parametrize(("client_fraction", "every"), [(1.0, 1), (0.6, 1), (0.6, 2)])
+def test_rounds_against_numpy(turned_clients, states_of, softmax, client_fraction, every):
     clients = turned_clients(SIZES)
-    method = bcfl.Method(SoftAssociation(3, OBJECTIVE, PULL, SMOOTHING, every))
+    method = bcfl.Method(FedSoft(3, OBJECTIVE, PULL, SMOOTHING, every))
     one = bcfl.Federation(
         clients,
         linear(4, 3),
@@ -82,7 +82,7 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax, participation,
         seed=5,
         device="cpu",
         dtype=torch.float64,
-        participation=participation,
+        client_fraction=client_fraction,
     )
     start = one.initial_state().hypotheses.best.clusters
     centres = [softmax.weights(c.mean(one.model), 3) for c in start]
@@ -102,4 +102,4 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax, participation,
             )
         for client, row in last.items():
             np.testing.assert_allclose(best.served_by(client), row / row.sum(), atol=1e-12)
-        assert set(best.kept) == {f"own model of {client}" for client in own}
+        assert set(best.carried_models) == {f"own model of {client}" for client in own}

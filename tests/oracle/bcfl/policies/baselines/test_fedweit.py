@@ -13,9 +13,9 @@ from bcfl.aggregation.partial_upload import seen_means
 from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED, layers
 from bcfl.architecture.fedweit import KNOWLEDGE, MaskedUpload, knowledge_of, num_slots, transferring
 from bcfl.executors.batches import training_batches
-from bcfl.hypotheses.posterior import birth
-from bcfl.policies.baselines.apd import DecomposedClients
-from bcfl.policies.baselines.fedweit import TransferringClients
+from bcfl.hypotheses.posterior import from_initial
+from bcfl.policies.baselines.apd import APD
+from bcfl.policies.baselines.fedweit import FedWeIT
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Sparsity
@@ -92,7 +92,7 @@ def test_the_shared_weights_are_the_mean_over_those_that_send_them(model, before
         replies.append((Trained(mean, buffers, torch.tensor(1.0), 9, sent), 1.0))
     origin = np.zeros((2, 4))
     origin[:, 1] = before
-    start = birth(model, "start", flat(model, origin, MASKS[0]), replies[0][0].buffers, 1.0)
+    start = from_initial(model, "start", flat(model, origin, MASKS[0]), replies[0][0].buffers, 1.0)
     seen = seen_means(model, start.blocks[0], replies)
     expected = np.array(AVERAGED)
     expected[:, 1] = left
@@ -133,7 +133,7 @@ def test_the_ledger_counts_what_is_sent(model):
         up += ledger.bytes_up
     assert up == 4 * 8 + 2 * (1 + 8 + 2 * 4 * 3)
     ledger = Ledger.of(model)
-    start = birth(model, "start", mean, torch.zeros(model.layout.num_buffers), 1.0)
+    start = from_initial(model, "start", mean, torch.zeros(model.layout.num_buffers), 1.0)
     ledger.send(Train("a", start.key, objective), {start.key: start})
     assert ledger.bytes_down == 4 * (8 + 1)  # the shared weights, and the gain of no knowledge
 
@@ -213,7 +213,7 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
         rate,
         0.0,
         curvature="uniform",
-        terms=(Sparsity(sparse),),
+        regularizers=(Sparsity(sparse),),
         phases=((SHARED, ADAPTIVE, OWN),),
         upload=upload,
     )
@@ -226,7 +226,7 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
         clients,
         linear(4, 3),
         bcfl.Method(
-            TransferringClients(DecomposedClients(objective, retention)),
+            FedWeIT(APD(objective, retention)),
             common_start=True,
             architecture=lambda model: transferring(model, 4),
         ),
@@ -264,7 +264,7 @@ def test_bad_numbers():
     with pytest.raises(ValueError, match="least must be finite and at least 0, got -1"):
         MaskedUpload(least=-1)
     with pytest.raises(ValueError, match="least must be finite and at least 0, got -1"):
-        TransferringClients(DecomposedClients(Objective()), -1)
+        FedWeIT(APD(Objective()), -1)
     with pytest.raises(ValueError, match="slots must be at least 1, got 0"):
         transferring(linear(2, 2), 0)
     with pytest.raises(ValueError, match="model must be undivided to be decomposed"):

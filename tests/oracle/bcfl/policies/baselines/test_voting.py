@@ -6,7 +6,7 @@ import torch
 
 import bcfl
 from bcfl.executors import LoopExecutor
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score
 from experiments.models import linear
 
@@ -19,7 +19,7 @@ def predicted(pooling, target):
     one = (np.ones((1, 1), np.float32), np.array([target]))
     data = bcfl.ClientData.from_arrays("c", one, one)
     models = [
-        birth(model, f"m{i}", torch.tensor(row), torch.empty(0), 1.0)
+        from_initial(model, f"m{i}", torch.tensor(row), torch.empty(0), 1.0)
         for i, row in enumerate(LOGITS)
     ]
     keys = tuple(posterior.key for posterior in models)

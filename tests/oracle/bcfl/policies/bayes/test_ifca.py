@@ -15,7 +15,7 @@ import bcfl
 from bcfl import methods
 from bcfl.executors import LoopExecutor
 from bcfl.executors.batches import training_batches
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import LikelihoodAssociation
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Score, Train
@@ -51,10 +51,10 @@ def ifca(num_clusters, objective=OBJECTIVE):
 
 
 @pytest.mark.parametrize("num_clusters", [2, 3, 5])
-@pytest.mark.parametrize("participation", [1.0, 0.6])
-def test_ifca_against_numpy(turned_clients, states_of, softmax, num_clusters, participation):
+@pytest.mark.parametrize("client_fraction", [1.0, 0.6])
+def test_ifca_against_numpy(turned_clients, states_of, softmax, num_clusters, client_fraction):
     clients = turned_clients(SIZES)
-    one = federation(clients, ifca(num_clusters), participation=participation)
+    one = federation(clients, ifca(num_clusters), client_fraction=client_fraction)
     start = one.initial_state().hypotheses.best.clusters
     models = [softmax.weights(c.mean(one.model), 3) for c in start]
     data, empty = softmax.arrays(clients), 0
@@ -84,7 +84,7 @@ def test_ifca_is_greedy_with_flat_posteriors(turned_clients, states_of, temperat
     clients = turned_clients(SIZES)
     policy = LikelihoodAssociation(3, replace(OBJECTIVE, curvature="samples"), temperature)
     flat = bcfl.Method(policy, Greedy(), bcfl.Aggregation("precision_weighted", memory))
-    for options in ({}, {"participation": 0.6, "drop_out": 0.3}):
+    for options in ({}, {"client_fraction": 0.6, "drop_out": 0.3}):
         pairs = zip(
             states_of(federation(clients, ifca(3), **options), ROUNDS),
             states_of(federation(clients, flat, **options), ROUNDS),
@@ -149,7 +149,7 @@ CANDIDATES = {"first": FIRST, "half turned": -FIRST / 2, "zero": FIRST * 0}
 def scored_by_hand(labels):
     model = linear(2, 2, bias=False)
     posteriors = {
-        name: birth(model, name, torch.from_numpy(w.ravel()), torch.empty(0), 1.0)
+        name: from_initial(model, name, torch.from_numpy(w.ravel()), torch.empty(0), 1.0)
         for name, w in CANDIDATES.items()
     }
     by_key = {p.key: p for p in posteriors.values()}

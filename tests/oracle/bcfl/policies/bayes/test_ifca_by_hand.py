@@ -6,7 +6,7 @@ import torch
 
 import bcfl
 from bcfl.executors import LoopExecutor
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Score, Train
 from experiments.models import linear
@@ -18,7 +18,7 @@ W0 = torch.tensor([1.0, -1.0, -1.0, 1.0], dtype=torch.float64)
 def asked(labels, request_of):
     model = linear(2, 2, bias=False)
     models = [
-        birth(model, f"k{i}", mean, torch.empty(0), 1.0)
+        from_initial(model, f"k{i}", mean, torch.empty(0), 1.0)
         for i, mean in enumerate((W0, -W0 / 2, 0 * W0))
     ]
     data = bcfl.ClientData.from_arrays("c", (INPUTS, np.array(labels)))

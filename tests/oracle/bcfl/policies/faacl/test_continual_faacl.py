@@ -15,11 +15,11 @@ from torch import nn
 from bcfl import Association, ClientData, Federation, Hypothesis, Model, Objective
 from bcfl.data.clients import View
 from bcfl.data.streams import view_name
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.methods import Settings, build
 from bcfl.policies import RoundContext
-from bcfl.policies.faacl.continual import ContinualClusters
-from bcfl.policies.faacl.faacl import SupportedClusters
+from bcfl.policies.faacl.continual import ContinualFAACL
+from bcfl.policies.faacl.faacl import FAACL
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.comparison import SampleFit, SupportTest
 from bcfl.protocol.requests import Train
@@ -143,7 +143,7 @@ class Driver:
 
     def __init__(self, world, policy):
         self.world, self.policy, self.numbers, self.unable = world, policy, {"start": 0.0}, set()
-        start = birth(MODEL, "start", torch.zeros(1), torch.zeros(0), 1.0)
+        start = from_initial(MODEL, "start", torch.zeros(1), torch.zeros(0), 1.0)
         self.hypothesis = Hypothesis((start,), Association.unseen(DEVICES, 1))
         self.restated = None
 
@@ -200,11 +200,16 @@ class Driver:
 
     def finish(self, candidate, names):
         made = tuple(
-            birth(MODEL, f"{name} {id(candidate)}", torch.tensor([self.number(name)]), e, 1.0)
+            from_initial(
+                MODEL, f"{name} {id(candidate)}", torch.tensor([self.number(name)]), e, 1.0
+            )
             for name, e in zip(names, [torch.zeros(0)] * len(names), strict=True)
         )
         self.hypothesis = Hypothesis(
-            made, candidate.association, state=candidate.state, kept=candidate.kept
+            made,
+            candidate.association,
+            state=candidate.state,
+            carried_models=candidate.carried_models,
         )
 
 
@@ -212,8 +217,8 @@ class Driver:
 def test_searches_new_concepts_and_merges(seed):
     """Five time steps of three rounds; in each round a device or two are absent."""
     world = World(seed)
-    first = SupportedClusters(Objective(local_steps=4), cold_start=1, hierarchical=True)
-    driver = Driver(world, ContinualClusters(first, own_rounds=6, merging_rounds=2))
+    first = FAACL(Objective(local_steps=4), cold_start=1, hierarchical=True)
+    driver = Driver(world, ContinualFAACL(first, own_rounds=6, merging_rounds=2))
     random = np.random.default_rng(seed + 100)
     for round in range(5 * ROUNDS_PER_STEP):
         step = round // ROUNDS_PER_STEP
@@ -350,8 +355,8 @@ def test_a_newcomer_that_cannot_be_tested_starts_alone_at_the_initial_model():
     """It comes with the second time step: in no test, with no supporter, fed by itself alone."""
     world = World(0)
     world.plan = dict.fromkeys(DEVICES, [0] * 5)
-    first = SupportedClusters(Objective(local_steps=4), cold_start=1, hierarchical=True)
-    driver = Driver(world, ContinualClusters(first, merging_rounds=2))
+    first = FAACL(Objective(local_steps=4), cold_start=1, hierarchical=True)
+    driver = Driver(world, ContinualFAACL(first, merging_rounds=2))
     driver.concept = lambda name, step: 0  # everybody supports everybody
     for round in range(ROUNDS_PER_STEP):
         candidate = driver.associate(round, DEVICES[:5])
@@ -363,7 +368,7 @@ def test_a_newcomer_that_cannot_be_tested_starts_alone_at_the_initial_model():
     assert candidate.association.labels.tolist() == [0] * 5 + [1]
     assert driver.named(candidate.origins[1].posterior(driver.hypothesis)) == "start"
     assert candidate.state["supports"] == []
-    fed = candidate.feeds[:, 1] > 0
+    fed = candidate.contribution_weights[:, 1] > 0
     assert [t.client for t, one in zip(candidate.trainings, fed, strict=True) if one] == ["f"]
     assert candidate.state["passes_left"] == 2
 
@@ -379,7 +384,7 @@ def test_one_time_step_is_hierarchical_faacl():
 
 
 def test_settings_of_the_search_are_checked():
-    policy = SupportedClusters(Objective())
+    policy = FAACL(Objective())
     for changes, message in (
         ({"memory_samples": 0}, "memory_samples must be at least 1, got 0"),
         ({"own_rounds": 0}, "own_rounds must be at least 1, got 0"),
@@ -387,4 +392,4 @@ def test_settings_of_the_search_are_checked():
         ({"own_start": "zero"}, "own_start must be 'initial' or 'cluster', got 'zero'"),
     ):
         with pytest.raises(ValueError, match=message):
-            replace(ContinualClusters(policy), **changes)
+            replace(ContinualFAACL(policy), **changes)

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from bcfl import Aggregation, Association, ClientData, Federation, Hypothesis, Model, Objective
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.methods import Settings, build
 from bcfl.policies import RoundContext
-from bcfl.policies.faacl.faacl import SupportedClusters
+from bcfl.policies.faacl.faacl import FAACL
 from bcfl.policies.faacl.support import SupportTesting
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.comparison import SupportTest
@@ -94,7 +94,7 @@ class Driver:
 
     def __init__(self, policy, p_value, rounds):
         self.policy, self.p_value, self.rounds = policy, p_value, rounds
-        start = birth(MODEL, "start", torch.zeros(1), torch.zeros(0), 1.0)
+        start = from_initial(MODEL, "start", torch.zeros(1), torch.zeros(0), 1.0)
         self.hypothesis = Hypothesis((start,), Association.unseen(DEVICES, 1))
 
     def sets(self, hypothesis):
@@ -118,11 +118,14 @@ class Driver:
         except StopIteration as end:
             (candidate,) = end.value
         made = tuple(
-            birth(MODEL, f"{round} {i}", torch.full((1,), 1.0 + i), torch.zeros(0), 1.0)
+            from_initial(MODEL, f"{round} {i}", torch.full((1,), 1.0 + i), torch.zeros(0), 1.0)
             for i in range(candidate.association.num_clusters)
         )
         self.hypothesis = Hypothesis(
-            made, candidate.association, state=candidate.state, kept=candidate.kept
+            made,
+            candidate.association,
+            state=candidate.state,
+            carried_models=candidate.carried_models,
         )
         return candidate, at, asked
 
@@ -137,7 +140,7 @@ def compare(driver, restated, candidate, at):
     after = driver.sets(driver.hypothesis)
     assert after == restated.clusters
     for index, cluster in enumerate(after):
-        feeding = candidate.feeds[:, index]
+        feeding = candidate.contribution_weights[:, index]
         trainings = [t for t, feed in zip(candidate.trainings, feeding, strict=True) if feed > 0]
         assert {t.client for t in trainings} == restated.trained_by(cluster)
         starts = {t.start for t in trainings}
@@ -150,7 +153,7 @@ def compare(driver, restated, candidate, at):
 @pytest.mark.parametrize("forget", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_flat(seed, forget, withdraws):
-    policy = SupportedClusters(
+    policy = FAACL(
         Objective(),
         SupportTesting(withdraws=withdraws),
         cold_start=2,
@@ -178,9 +181,7 @@ def test_flat(seed, forget, withdraws):
 @pytest.mark.parametrize("seed", range(4))
 def test_hierarchical(seed):
     """Eight devices have four levels, each with two passes here."""
-    policy = SupportedClusters(
-        Objective(), hierarchical=True, cold_start=1, clustering=40, repeats=2
-    )
+    policy = FAACL(Objective(), hierarchical=True, cold_start=1, clustering=40, repeats=2)
     p_value = p_values_of(seed)
     driver, restated = Driver(policy, p_value, 50), Restated(DEVICES)
     for round in range(12):
@@ -198,14 +199,15 @@ def test_supporters_train_by_their_samples():
     """Members with 40 and 60 samples, a supporter with 100: (1.1, 2.6); without it (2.2, 0.2)."""
     model = Model("two", lambda: nn.Linear(2, 1, bias=False), (2,), 1, likelihood="gaussian")
     start = [
-        birth(model, f"m{i}", torch.full((2,), float(i)), torch.zeros(0), 1.0) for i in range(2)
+        from_initial(model, f"m{i}", torch.full((2,), float(i)), torch.zeros(0), 1.0)
+        for i in range(2)
     ]
     association = Association(("a", "b", "c"), np.array([0, 0, 1]), 2)
     found = {}
     for name, supports in (("with", [[0, 1, 0.01]]), ("without", [])):
         state = {"partitions": [0, 0], "supports": supports, "settled": True}
         hypothesis = Hypothesis(tuple(start), association, state=state)
-        policy = SupportedClusters(Objective())
+        policy = FAACL(Objective())
         counts = {"a": 40, "b": 60, "c": 100}
         context = RoundContext(90, ("a", "b", "c"), counts, 0, model)
         with pytest.raises(StopIteration) as end:
@@ -274,7 +276,7 @@ def test_few_validation_samples_are_reported():
 
 def test_newcomers_open_clusters_that_can_still_merge():
     fed = federation("faacl", [0] * 6)
-    run = Federation(fed.clients, fed.model, fed.method, participation=0.5).run(16)
+    run = Federation(fed.clients, fed.model, fed.method, client_fraction=0.5).run(16)
     association = run.hypotheses.best.association
     assert (association.labels >= 0).all()
     assert association.num_clusters < 6

@@ -96,7 +96,7 @@ def federation(clients, name, model, num_clusters=3, **options):
 
 
 @pytest.mark.parametrize("size", [32, 27])
-@pytest.mark.parametrize("options", [{}, {"participation": 0.8, "drop_out": 0.2}])
+@pytest.mark.parametrize("options", [{}, {"client_fraction": 0.8, "drop_out": 0.2}])
 def test_wecfl_with_equal_sizes_is_fesem(
     digits_clients, states_of, assert_same_bits, size, options
 ):

@@ -113,10 +113,10 @@ def test_a_convolution_and_its_gradients(channels, outputs, height, width, kerne
             for i in range(problems)
         ]
     )
-    slope = number(*exact.shape).detach()
+    grad_output = number(*exact.shape).detach()
     assert (found - exact).norm() <= 1e-6 * exact.norm()
-    ours = torch.autograd.grad(found, (x, weight, bias), slope)
-    theirs = torch.autograd.grad(exact, (x, weight, bias), slope.double())
+    ours = torch.autograd.grad(found, (x, weight, bias), grad_output)
+    theirs = torch.autograd.grad(exact, (x, weight, bias), grad_output.double())
     for one, other in zip(ours, theirs, strict=True):
         assert (one - other).norm() <= 1e-6 * other.norm()
 
@@ -131,10 +131,10 @@ def test_relu_with_pooling_and_its_gradient(shape):
     found = RectifiedPool.apply(x)
     images = x.flatten(0, 1).permute(0, 3, 1, 2)
     exact = functional.max_pool2d(images.relu(), 2).permute(0, 2, 3, 1).reshape(found.shape)
-    slope = torch.randn(exact.shape, generator=random).to(PLACE)
+    grad_output = torch.randn(exact.shape, generator=random).to(PLACE)
     assert torch.equal(found, exact)
-    (ours,) = torch.autograd.grad(found, x, slope)
-    assert torch.equal(ours, torch.autograd.grad(exact, x, slope)[0])
+    (ours,) = torch.autograd.grad(found, x, grad_output)
+    assert torch.equal(ours, torch.autograd.grad(exact, x, grad_output)[0])
 
 
 @needs_triton

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bcfl import Objective
-from bcfl.executors import Choice
+from bcfl.executors import ExecutorConfig
 from bcfl.executors.cuda.graph import (
     MOST_RECORDINGS,
     GraphDescent,
@@ -15,7 +15,7 @@ from bcfl.executors.cuda.graph import (
     padded_count,
 )
 from bcfl.executors.stacked.batched import network_of
-from bcfl.executors.stacked.descent import Problems, descend
+from bcfl.executors.stacked.descent import StackedTraining, descend
 from bcfl.executors.stacked.samples import Samples
 from experiments.models import fashion_cnn, mlp
 
@@ -29,7 +29,7 @@ def drawn(model, count, seed=0, pull=False):
     targets = torch.randint(0, model.num_outputs, (20,), generator=random)
     starts = [model.initial(seed + index) for index in range(count)]
     parameters = torch.stack([mean for mean, _ in starts])
-    return Problems(
+    return StackedTraining(
         network_of(model),
         model,
         Samples(inputs, targets, {}, {}),
@@ -121,11 +121,11 @@ def test_few_problems_are_added(count):
 def test_a_graph_needs_a_gpu(clients, linear):
     for build in (
         lambda: graph_executor(clients, linear, 0, CPU, torch.float32),
-        lambda: Choice("graph").resolved(linear, CPU),
+        lambda: ExecutorConfig("graph").resolved(linear, CPU),
     ):
         with pytest.raises(ValueError, match="'graph' needs a CUDA device, got 'cpu'"):
             build()
 
 
 def test_a_gpu_is_given_recorded_steps(linear):
-    assert Choice().resolved(linear, torch.device("cuda", 0))[0] == "graph"
+    assert ExecutorConfig().resolved(linear, torch.device("cuda", 0))[0] == "graph"

@@ -16,10 +16,10 @@ from torch import nn
 
 from bcfl import Model, Objective
 from bcfl.architecture.layout import ALL, Part
-from bcfl.executors import Choice, LoopExecutor, ProcessesExecutor
+from bcfl.executors import ExecutorConfig, LoopExecutor, ProcessesExecutor
 from bcfl.executors.pool.shared_data import SharedData
 from bcfl.executors.pool.workers import Workers, packed, unpacked
-from bcfl.executors.sequential.alignment import ALIGNMENT, settled
+from bcfl.executors.sequential.alignment import ALIGNMENT, aligned
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Describe, Train
 
@@ -72,7 +72,8 @@ def test_an_error_is_that_of_the_loop(workers, linear, clients, newborn):
     start = newborn(linear)
     models = {start.key: start}
     asked = [
-        Train(data.client, start.key, Objective(2, 4, terms=(Faulty(),)), ((),)) for data in clients
+        Train(data.client, start.key, Objective(2, 4, regularizers=(Faulty(),)), ((),))
+        for data in clients
     ]
     loop = LoopExecutor.on(clients, linear, 0, CPU, torch.float32)
     executor = ProcessesExecutor.on(clients, linear, 0, CPU, torch.float32, workers=workers)
@@ -142,11 +143,11 @@ def test_samples_are_found_where_they_were_written(tmp_path, make_client):
 @pytest.mark.parametrize("offset", range(4))
 def test_where_numbers_came_from_does_not_matter(offset):
     somewhere = torch.arange(24.0)[offset : offset + 20].view(5, 4)
-    placed = settled(somewhere.T, CPU, torch.float32)
+    placed = aligned(somewhere.T, CPU, torch.float32)
     assert placed.data_ptr() % ALIGNMENT == 0
     assert placed.is_contiguous()
     assert torch.equal(placed, somewhere.T)
-    assert settled(torch.tensor([1, 2]), CPU, torch.float64).dtype == torch.int64
+    assert aligned(torch.tensor([1, 2]), CPU, torch.float64).dtype == torch.int64
 
 
 def test_a_view_travels_without_what_is_around_it():
@@ -159,7 +160,7 @@ def test_a_view_travels_without_what_is_around_it():
 
 
 def test_the_choice_has_its_limits(linear, clients):
-    choice = Choice("processes", workers=1)
+    choice = ExecutorConfig("processes", workers=1)
     executor = choice.build(clients, linear, 0, CPU, torch.float32)
     assert isinstance(executor, ProcessesExecutor)
     assert executor.workers.count == 1
@@ -167,12 +168,12 @@ def test_the_choice_has_its_limits(linear, clients):
         choice.resolved(linear, torch.device("cuda"))
     for bad in (0, -1, 1.5):
         with pytest.raises(ValueError, match="workers must be a whole number of at least 1"):
-            Choice("processes", workers=bad)
+            ExecutorConfig("processes", workers=bad)
     with pytest.raises(ValueError, match=r"workers is for .*'processes' alone, .* 2 with .*'auto'"):
-        Choice(workers=2)
+        ExecutorConfig(workers=2)
     for name in ("loop", "processes"):
         with pytest.raises(ValueError, match=rf"memory is for .* side by side, .* 5 .*'{name}'"):
-            Choice(name, memory=5)
+            ExecutorConfig(name, memory=5)
 
 
 def test_a_pool_that_broke_in_any_way_is_given_up():

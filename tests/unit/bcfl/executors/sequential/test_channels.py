@@ -11,7 +11,7 @@ from bcfl.executors import LoopExecutor
 from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.executors.sequential.scoring import CHUNK, rows_at_once
 from bcfl.executors.sequential.training import train_locally
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Train
 from posteriors import diagonal_curvature
 from posteriors.networks.channels import as_convolutions_like_it, channels_last, read_channels_last
@@ -83,7 +83,7 @@ class Viewing(nn.Module):
 def test_a_network_of_ones_own_may_count_on_the_usual_layout():
     model = Model("viewing", Viewing, (1, 8, 8), 3)
     executor = LoopExecutor.on([data_of(1)], model, 0, CPU, torch.float32)
-    born = birth(model, "k0", *model.initial(0), 1.0)
+    born = from_initial(model, "k0", *model.initial(0), 1.0)
     request = Train("a", "k0", Objective(curvature="ggn", local_steps=2, batch_size=8))
     (answer,) = executor.answer([request], {"k0": born}, 0).values()
     assert answer.curvature.isfinite().all()
@@ -117,7 +117,7 @@ def data_of(channels):
 def test_a_client_trains_to_the_same_model_with_either(channels):
     model = Model("cnn", lambda: network(channels), (channels, 8, 8), 3)
     view = data_of(channels).views[TRAIN]
-    born = birth(model, "k0", *model.initial(0), 1.0)
+    born = from_initial(model, "k0", *model.initial(0), 1.0)
     request = Train("a", "k0", Objective(curvature="ggn", local_steps=4, batch_size=8))
     by_pixels, plain = (
         train_locally(
@@ -141,7 +141,7 @@ def test_local_posteriors_of_images_of_two_channels(posterior):
         nn.Conv2d(2, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
     ), (2, 8, 8), 3)  # fmt: skip
     executor = LoopExecutor.on([data_of(2)], model, 0, CPU, torch.float32)
-    born = birth(model, "k0", *model.initial(0), 1.0)
+    born = from_initial(model, "k0", *model.initial(0), 1.0)
     objective = Objective(curvature="ggn", local_steps=2, batch_size=8, posterior=posterior)
     (answer,) = executor.answer([Train("a", "k0", objective)], {"k0": born}, 0).values()
     assert answer.curvature.isfinite().all()

@@ -7,7 +7,7 @@ from torch.func import functional_call
 
 from bcfl import Objective
 from bcfl.architecture.layout import BODY, CLASSIFIER
-from bcfl.executors.sequential.penalties import Addends
+from bcfl.executors.sequential.penalties import Penalties
 from bcfl.protocol.regularizers import Contrast, Proximal, Sharing
 from bcfl.protocol.requests import Train
 
@@ -22,7 +22,7 @@ def models(batch_norm, newborn):
 def addends(model, models, objective, references):
     start, *_ = models
     request = Train("c", start, objective, references)
-    return Addends.of(request, model, models, SAMPLES)
+    return Penalties.of(request, model, models, SAMPLES)
 
 
 def live(model):
@@ -40,8 +40,8 @@ def test_nothing_asked_is_nothing_added(batch_norm, models):
 def test_gradients_are_those_of_the_summed_penalties(batch_norm, models):
     """Of a proximal term, a contrast of classifiers, sharing of the body, decay and the prior."""
     _, one, two = models
-    terms = (Proximal(0.5), Contrast(0.7, 0.3), Sharing(0.2))
-    objective = Objective(weight_decay=0.1, prior_weight=1.5, terms=terms)
+    regularizers = (Proximal(0.5), Contrast(0.7, 0.3), Sharing(0.2))
+    objective = Objective(weight_decay=0.1, prior_weight=1.5, regularizers=regularizers)
     made = addends(batch_norm, models, objective, ((), (one, two), (two,)))
     parameters = live(batch_norm)
     gradients = torch.full_like(parameters, 3.0)
@@ -66,7 +66,7 @@ def test_outputs_are_compared_with_networks_at_rest(batch_norm, models):
     """Those use their own running statistics, and receive no gradient."""
     _, one, two = models
     made = addends(
-        batch_norm, models, Objective(terms=(Contrast(0.7, 0.3, "outputs"),)), ((one, two),)
+        batch_norm, models, Objective(regularizers=(Contrast(0.7, 0.3, "outputs"),)), ((one, two),)
     )
     inputs = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 3))).float()
     outputs = torch.randn(5, 2, requires_grad=True)
@@ -84,6 +84,6 @@ def test_outputs_are_compared_with_networks_at_rest(batch_norm, models):
 
 def test_each_term_needs_its_models(batch_norm, models):
     with pytest.raises(ValueError, match="zip"):
-        addends(batch_norm, models, Objective(terms=(Proximal(), Sharing())), ((),))
+        addends(batch_norm, models, Objective(regularizers=(Proximal(), Sharing())), ((),))
     with pytest.raises(KeyError, match="elsewhere"):
-        addends(batch_norm, models, Objective(terms=(Sharing(),)), (("elsewhere",),))
+        addends(batch_norm, models, Objective(regularizers=(Sharing(),)), (("elsewhere",),))

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from bcfl.executors.sequential.flat_module import Stretches
+from bcfl.executors.sequential.flat_module import FlatSlices
 
 MASKS = [
     [True, True, False, True],
@@ -14,7 +14,7 @@ MASKS = [
 @pytest.mark.parametrize("mask", MASKS)
 def test_entries_are_those_of_the_mask(mask):
     chosen, vector = torch.tensor(mask), torch.arange(1.0, len(mask) + 1)
-    parts = Stretches.of(chosen)
+    parts = FlatSlices.of(chosen)
     assert torch.equal(parts.take(vector), vector[chosen])
     added, values = vector.clone(), 10.0 * vector[chosen]
     parts.add(added, values)
@@ -24,4 +24,4 @@ def test_entries_are_those_of_the_mask(mask):
 
 
 def test_there_are_as_few_as_can_be():
-    assert Stretches.of(torch.tensor(MASKS[1])).slices == (slice(1, 3), slice(5, 6))
+    assert FlatSlices.of(torch.tensor(MASKS[1])).slices == (slice(1, 3), slice(5, 6))

@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Model, Objective
-from bcfl.executors import BatchedExecutor, Choice, LoopExecutor
+from bcfl.executors import BatchedExecutor, ExecutorConfig, LoopExecutor
 from bcfl.executors.stacked.batched import network_of
 from bcfl.executors.stacked.dense import DenseNetwork
-from bcfl.executors.stacked.descent import Problems, Sgd, descend
+from bcfl.executors.stacked.descent import Sgd, StackedTraining, descend
 from bcfl.executors.stacked.grouped import GroupedNetwork
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.answers import ClientInfo, Failure
 from bcfl.protocol.regularizers import Proximal
 from bcfl.protocol.requests import Describe, Score, Train
@@ -81,12 +81,12 @@ def test_what_nobody_has_taught_it_is_left_to_the_loop(linear, clients, newborn)
 def test_what_is_left_to_the_loop(linear, clients, newborn):
     executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
     start = newborn(linear)
-    plain, terms = Objective(2, 4), Objective(2, 4, terms=(Proximal(),))
+    plain, regularizers = Objective(2, 4), Objective(2, 4, regularizers=(Proximal(),))
     phases = Objective(2, 4, phases=(("model",),))
     left = [
         Describe("c0"),
         Train("x", start.key, plain),
-        Train("c0", start.key, terms, ((),)),
+        Train("c0", start.key, regularizers, ((),)),
         Train("c0", start.key, phases),
         Score("c0", (start.key, start.key), "support"),
         Score("c0", (start.key,), view="nowhere"),
@@ -133,7 +133,7 @@ def test_a_round_of_the_network_of_the_papers(norm, dtype, rate, within):
     ]
     executor = BatchedExecutor.on(clients, model, 0, CPU, dtype)
     starts = [
-        birth(model, f"k{seed}", mean.to(dtype), (buffers + 0.1 * seed).to(dtype), 1.0)
+        from_initial(model, f"k{seed}", mean.to(dtype), (buffers + 0.1 * seed).to(dtype), 1.0)
         for seed, (mean, buffers) in ((seed, model.initial(seed)) for seed in range(2))
     ]
     models = {start.key: start for start in starts}
@@ -164,7 +164,7 @@ def problems_of(model, counts, steps=3):
         {},
     )
     starts = [model.initial(seed) for seed in range(len(counts))]
-    return Problems(
+    return StackedTraining(
         network_of(model),
         model,
         samples,
@@ -227,16 +227,16 @@ def test_lengths_are_few():
     ],
 )
 def test_auto_depends_on_model_and_device(model, device, name):
-    assert Choice().resolved(model, torch.device(device))[0] == name
+    assert ExecutorConfig().resolved(model, torch.device(device))[0] == name
 
 
 def test_an_executor_that_is_asked_for_is_taken(linear, clients):
     for name, kind in (("loop", LoopExecutor), ("batched", BatchedExecutor)):
-        assert isinstance(Choice(name).build(clients, linear, 0, CPU, torch.float32), kind)
+        assert isinstance(ExecutorConfig(name).build(clients, linear, 0, CPU, torch.float32), kind)
 
 
 def test_bad_choices_say_what_is_allowed():
     with pytest.raises(ValueError, match=r"executor must be one of auto, loop, .*'fast'"):
-        Choice("fast")
+        ExecutorConfig("fast")
     with pytest.raises(ValueError, match="memory must be a whole number of bytes"):
-        Choice("batched", 0)
+        ExecutorConfig("batched", 0)

@@ -8,11 +8,11 @@ from bcfl import Association, Hypothesis, Objective
 from bcfl.architecture.decomposition import SHARED, decomposed, layers, restarted
 from bcfl.architecture.layout import Part
 from bcfl.policies import Continue, Given
-from bcfl.policies.baselines.apd import DecomposedClients
+from bcfl.policies.baselines.apd import APD
 from bcfl.protocol.regularizers import Consolidation, Sparsity
 
 NAMES = ("a", "b", "c")
-TWO = DecomposedClients(Objective(), 3.0)
+TWO = APD(Objective(), 3.0)
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def associated(context, model):
 def test_within_a_time_step_every_client_goes_on_alone(parent, associated):
     chosen = associated(TWO, parent, 1)
     assert chosen.origins == (Continue(0), Continue(1), Continue(2))
-    assert chosen.feeds.tolist() == np.eye(3).tolist()
-    assert not chosen.kept
-    assert not any(training.objective.terms for training in chosen.trainings)
+    assert chosen.contribution_weights.tolist() == np.eye(3).tolist()
+    assert not chosen.carried_models
+    assert not any(training.objective.regularizers for training in chosen.trainings)
 
 
 def test_a_new_time_step_starts_masks_and_adaptive_parts_anew(model, parent, associated):
@@ -69,16 +69,19 @@ def test_a_new_time_step_starts_masks_and_adaptive_parts_anew(model, parent, ass
 def test_who_was_there_before_is_held(model, parent, associated):
     chosen = associated(TWO, parent, 2)
     names = {f"{w} of {c} at time step 0" for w in ("model", "squared masks") for c in "ab"}
-    assert set(chosen.kept) == names
+    assert set(chosen.carried_models) == names
     held, _, free = chosen.trainings
-    assert held.objective.terms == (Consolidation(3.0, Part(SHARED)),)
+    assert held.objective.regularizers == (Consolidation(3.0, Part(SHARED)),)
     assert held.references == (
-        tuple(chosen.kept[f"{w} of a at time step 0"].key for w in ("model", "squared masks")),
+        tuple(
+            chosen.carried_models[f"{w} of a at time step 0"].key
+            for w in ("model", "squared masks")
+        ),
     )
-    assert not free.objective.terms
+    assert not free.objective.regularizers
     assert {m for t in chosen.trainings for m in t.models} == {m.key for m in chosen.models}
     assert chosen.state == {"step": 1}
-    later = replace(parent, kept=chosen.kept, state=chosen.state)
+    later = replace(parent, carried_models=chosen.carried_models, state=chosen.state)
     assert associated(TWO, later, 3).trainings[0].objective == held.objective
     assert associated(TWO, later, 3).origins[0] == Continue(0)
 
@@ -111,6 +114,6 @@ def test_restarting_depends_on_the_seed_alone(model):
 
 def test_bad_numbers():
     with pytest.raises(ValueError, match="weight must be positive and finite, got 0"):
-        DecomposedClients(Objective(), 0.0)
+        APD(Objective(), 0.0)
     with pytest.raises(ValueError, match="weight must be positive and finite, got -1"):
         Sparsity(-1.0)

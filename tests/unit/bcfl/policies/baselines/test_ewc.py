@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.policies.baselines.ewc import ElasticCluster
+from bcfl.policies.baselines.ewc import EWC
 from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.regularizers import Consolidation
 from bcfl.protocol.requests import Score
 
 NAMES = ("a", "b")
-TWO = ElasticCluster(Objective(curvature_samples=7))
+TWO = EWC(Objective(curvature_samples=7))
 
 
 @pytest.fixture
@@ -43,21 +43,21 @@ def associated(context):
 
 
 def after(parent, chosen):
-    return replace(parent, kept=chosen.kept, state=chosen.state)
+    return replace(parent, carried_models=chosen.carried_models, state=chosen.state)
 
 
 def test_the_time_step_before_is_remembered_once(linear, parent, associated):
     for round in (0, 1):
         asked, chosen = associated(TWO, parent, round)
         assert not asked
-        assert not chosen.kept
-        assert not any(training.objective.terms for training in chosen.trainings)
+        assert not chosen.carried_models
+        assert not any(training.objective.regularizers for training in chosen.trainings)
     asked, chosen = associated(TWO, parent, 2, silent=("b",))
     key = parent.clusters[0].key
     assert asked == [Score(client, (key,), "evidence", "memory:0", 7) for client in NAMES]
-    assert set(chosen.kept) == {"anchor of a", "Fisher information of a"}
-    assert chosen.kept["anchor of a"] is parent.clusters[0]
-    assert chosen.kept["Fisher information of a"].mean(linear).tolist() == [2.0] * 8
+    assert set(chosen.carried_models) == {"anchor of a", "Fisher information of a"}
+    assert chosen.carried_models["anchor of a"] is parent.clusters[0]
+    assert chosen.carried_models["Fisher information of a"].mean(linear).tolist() == [2.0] * 8
     asked, _ = associated(TWO, after(parent, chosen), 3)
     assert [score.client for score in asked] == ["b"]
 
@@ -65,8 +65,10 @@ def test_the_time_step_before_is_remembered_once(linear, parent, associated):
 def test_who_remembers_is_held(parent, associated):
     _, chosen = associated(TWO, parent, 2, silent=("b",))
     held, free = chosen.trainings
-    keys = tuple(chosen.kept[f"{what} of a"].key for what in ("anchor", "Fisher information"))
-    assert held.objective.terms == (Consolidation(10.0),)
+    keys = tuple(
+        chosen.carried_models[f"{what} of a"].key for what in ("anchor", "Fisher information")
+    )
+    assert held.objective.regularizers == (Consolidation(10.0),)
     assert held.references == (keys,)
     assert free.objective == Objective(curvature_samples=7)
     assert {model.key for model in chosen.models} == set(keys)
@@ -77,7 +79,7 @@ def test_earlier_information_decays(linear, parent, associated):
     _, first = associated(policy, parent, 2)
     asked, second = associated(policy, after(parent, first), 4)
     assert {score.view for score in asked} == {"memory:1"}
-    assert second.kept["Fisher information of b"].mean(linear).tolist() == [3.0] * 8
+    assert second.carried_models["Fisher information of b"].mean(linear).tolist() == [3.0] * 8
 
 
 @pytest.mark.parametrize(
@@ -90,4 +92,4 @@ def test_earlier_information_decays(linear, parent, associated):
 )
 def test_bad_numbers(wrong, message):
     with pytest.raises(ValueError, match=message):
-        ElasticCluster(Objective(), **wrong)
+        EWC(Objective(), **wrong)

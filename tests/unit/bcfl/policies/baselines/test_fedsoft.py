@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.policies.baselines.fedsoft import SoftAssociation, softly_served
+from bcfl.policies.baselines.fedsoft import FedSoft, softly_served
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.regularizers import Attraction
@@ -46,40 +46,45 @@ def associated(context):
 
 
 def after(hypothesis, chosen):
-    return Hypothesis(hypothesis.clusters, chosen.association, state=chosen.state, kept=chosen.kept)
+    return Hypothesis(
+        hypothesis.clusters,
+        chosen.association,
+        state=chosen.state,
+        carried_models=chosen.carried_models,
+    )
 
 
 def test_newcomers_start_from_their_most_important_cluster(parent, associated):
-    (_, training), chosen = associated(SoftAssociation(2, Objective()), parent)
+    (_, training), chosen = associated(FedSoft(2, Objective()), parent)
     zero, one = (cluster.key for cluster in parent.clusters)
     assert [request.start for request in training.requests] == [zero, one, zero]
-    assert chosen.feeds.tolist() == [[0.75, 0.25], [1e-4, 1.0], [0.5, 0.5]]
+    assert chosen.contribution_weights.tolist() == [[0.75, 0.25], [1e-4, 1.0], [0.5, 0.5]]
     assert chosen.association.labels.tolist() == [0, 1, 0]
     np.testing.assert_allclose(chosen.association.serving[1], [1e-4 / 1.0001, 1 / 1.0001])
 
 
 def test_every_client_is_pulled_by_its_own_importances(parent, associated):
-    (_, training), _ = associated(SoftAssociation(2, Objective(), 0.3), parent)
-    terms = [request.objective.terms for request in training.requests]
-    assert terms[0] == (Attraction(0.3, (0.75, 0.25)),)
-    assert terms[1] == (Attraction(0.3, (1e-4, 1.0)),)
+    (_, training), _ = associated(FedSoft(2, Objective(), 0.3), parent)
+    regularizers = [request.objective.regularizers for request in training.requests]
+    assert regularizers[0] == (Attraction(0.3, (0.75, 0.25)),)
+    assert regularizers[1] == (Attraction(0.3, (1e-4, 1.0)),)
     keys = tuple(cluster.key for cluster in parent.clusters)
     assert all(request.references == (keys,) for request in training.requests)
 
 
 def test_clients_go_on_from_their_own_models(linear, parent, associated):
-    policy = SoftAssociation(2, Objective())
+    policy = FedSoft(2, Objective())
     _, first = associated(policy, parent)
     (_, training), second = associated(policy, after(parent, first), present=("b",), round=1)
     (request,) = training.requests
-    assert request.start == first.kept["own model of b"].key
-    assert first.kept["own model of b"].mean(linear).tolist() == [1.0] * 8
-    assert second.kept["own model of a"] is first.kept["own model of a"]
-    assert second.kept["own model of b"].key != first.kept["own model of b"].key
+    assert request.start == first.carried_models["own model of b"].key
+    assert first.carried_models["own model of b"].mean(linear).tolist() == [1.0] * 8
+    assert second.carried_models["own model of a"] is first.carried_models["own model of a"]
+    assert second.carried_models["own model of b"].key != first.carried_models["own model of b"].key
 
 
 def test_importances_hold_until_they_are_due(parent, associated):
-    policy = SoftAssociation(2, Objective(), every=2)
+    policy = FedSoft(2, Objective(), every=2)
     _, first = associated(policy, parent, present=("a", "b"))
     (counting, _), _ = associated(policy, after(parent, first), round=1)
     assert [request.client for request in counting.requests] == ["c"]
@@ -88,12 +93,12 @@ def test_importances_hold_until_they_are_due(parent, associated):
 
 
 def test_who_says_nothing_feeds_nothing(parent, associated):
-    _, chosen = associated(SoftAssociation(2, Objective()), parent, silent=("b",))
+    _, chosen = associated(FedSoft(2, Objective()), parent, silent=("b",))
     assert [training.client for training in chosen.trainings] == ["a", "c"]
     assert chosen.association.labels.tolist() == [0, -1, 0]
-    asked, nobody = associated(SoftAssociation(2, Objective()), parent, silent=NAMES)
+    asked, nobody = associated(FedSoft(2, Objective()), parent, silent=NAMES)
     assert len(asked) == 1
-    assert nobody.feeds.shape == (0, 2)
+    assert nobody.contribution_weights.shape == (0, 2)
 
 
 def test_soft_serving_leaves_the_others_as_they_were():
@@ -114,7 +119,7 @@ def test_soft_serving_leaves_the_others_as_they_were():
 )
 def test_bad_numbers(wrong, message):
     with pytest.raises(ValueError, match=message):
-        SoftAssociation(**{"num_clusters": 2, "objective": Objective(), **wrong})
+        FedSoft(**{"num_clusters": 2, "objective": Objective(), **wrong})
 
 
 def test_bad_importances():

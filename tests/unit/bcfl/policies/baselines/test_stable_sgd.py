@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.policies.baselines.stable_sgd import StableCluster
+from bcfl.policies.baselines.stable_sgd import StableSGD
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ from bcfl.policies.baselines.stable_sgd import StableCluster
     ],
 )
 def test_rates_fall_from_step_to_step(decay, rates):
-    policy = StableCluster(Objective(learning_rate=0.1), decay)
+    policy = StableSGD(Objective(learning_rate=0.1), decay)
     assert [policy.rate(step) for step in range(len(rates))] == pytest.approx(rates, rel=1e-12)
 
 
 def test_clients_train_at_the_rate_of_the_time_step(linear, newborn, context):
-    policy = StableCluster(Objective(learning_rate=0.1))
+    policy = StableSGD(Objective(learning_rate=0.1))
     parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b"), 1))
     for step, rate in ((0, 0.08), (1, 0.064)):
         here = replace(context(("a", "b"), 3), step=step)
@@ -52,4 +52,4 @@ def test_clients_train_at_the_rate_of_the_time_step(linear, newborn, context):
 )
 def test_bad_numbers(wrong, message):
     with pytest.raises(ValueError, match=message):
-        StableCluster(Objective(), **wrong)
+        StableSGD(Objective(), **wrong)

@@ -36,7 +36,7 @@ def parent(linear, newborn):
     def of(num_clusters):
         clusters = tuple(newborn(linear, seed) for seed in range(num_clusters))
         unseen = Association.unseen(CLIENTS, num_clusters)
-        return Hypothesis(clusters, unseen, state={"kept": 1}, kept={"old": clusters[0]})
+        return Hypothesis(clusters, unseen, state={"kept": 1}, carried_models={"old": clusters[0]})
 
     return of
 
@@ -49,7 +49,7 @@ def test_alone_opens_a_cluster_for_each_client_in_the_first_round(found, parent)
     assert chosen.association.num_clusters == 3
     assert [origin.posterior(start) for origin in chosen.origins] == [one] * 3
     assert [(t.client, t.start) for t in chosen.trainings] == [("a", one.key), ("c", one.key)]
-    assert chosen.feeds.tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert chosen.contribution_weights.tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
 def test_alone_goes_on_from_each_clients_own(found, parent):
@@ -66,7 +66,7 @@ def test_centralised_trains_where_all_samples_are(found, parent):
     chosen = found(Centralised(Objective(local_steps=4)), start, ("a", "c"))
     expected = Train(POOL, start.clusters[0].key, Objective(local_steps=8))
     assert chosen.trainings == (expected,)
-    assert chosen.feeds.tolist() == [[1.0]]
+    assert chosen.contribution_weights.tolist() == [[1.0]]
     assert chosen.association.labels.tolist() == [0, -1, 0]
     assert found(Centralised(Objective()), start, ()).trainings[0].objective.local_steps == 1
 
@@ -78,10 +78,10 @@ def test_an_ensemble_trains_and_serves_with_every_model(found, parent):
     assert [(t.client, t.start) for t in chosen.trainings] == [
         (client, key) for key in keys for client in ("a", "c")
     ]
-    assert chosen.feeds.tolist() == np.repeat(np.eye(3), 2, axis=0).tolist()
+    assert chosen.contribution_weights.tolist() == np.repeat(np.eye(3), 2, axis=0).tolist()
     third = pytest.approx([1 / 3] * 3)
     assert chosen.association.serving.tolist() == [third, [0, 0, 0], third]
-    assert (chosen.state, chosen.kept) == (start.state, start.kept)
+    assert (chosen.state, chosen.carried_models) == (start.state, start.carried_models)
 
 
 def test_an_ensemble_keeps_serving_whoever_it_has_seen(found, parent):
@@ -94,7 +94,7 @@ def test_an_ensemble_keeps_serving_whoever_it_has_seen(found, parent):
 
 
 def test_models_that_terms_name_travel_along(found, parent):
-    chosen = found(Ensemble(2, Objective(terms=(Sharing(),))), parent(2), ("a", "b"))
+    chosen = found(Ensemble(2, Objective(regularizers=(Sharing(),))), parent(2), ("a", "b"))
     (mean,) = {posterior.key: posterior for posterior in chosen.models}.values()
     assert {t.references for t in chosen.trainings} == {((mean.key,),)}
     parts = [p.blocks[0].gaussian.mean for p in parent(2).clusters]

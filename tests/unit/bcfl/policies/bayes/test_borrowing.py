@@ -7,7 +7,7 @@ import torch
 from bcfl import Aggregation, Association, Hypothesis, Objective
 from bcfl.policies import LikelihoodAssociation, Ranking, candidate
 from bcfl.policies.bayes.borrowing import (
-    BorrowingClusters,
+    AsymmetricBCFL,
     Lending,
     borrowing_gains,
     expected_power,
@@ -94,7 +94,7 @@ def test_clusters_are_followed_through_their_origins(parent, linear, newborn):
     swapped = replace(
         plain,
         association=Association(NAMES, np.array([1, 0, 0]), 2),
-        feeds=plain.feeds[:, ::-1],
+        contribution_weights=plain.contribution_weights[:, ::-1],
         origins=plain.origins[::-1],
     )
     straight, turned = lending.weights(plain, 0.01), lending.weights(swapped, 0.01)
@@ -118,7 +118,7 @@ def test_what_is_borrowed_enters_as_a_power_of_the_local_posterior(parent, linea
     assert wide.trainings[:3] == chosen.trainings
     assert wide.trainings[3].client == "b"
     assert wide.trainings[3].start == parent.clusters[0].key
-    assert wide.feeds.tolist() == [[1, 0], [0, 1], [0, 1], [0.5, 0]]
+    assert wide.contribution_weights.tolist() == [[1, 0], [0, 1], [0, 1], [0.5, 0]]
     assert wide.state["borrowed"] == [["b", 0, 0.5]]
     means = {"a": 2.0, "b": 5.0, "c": 0.0}
     replies = {
@@ -140,7 +140,7 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
             other = replace(candidate(hypothesis, {"a": 0, "b": 0, "c": 1}, LAPLACE), log_weight=-3)
             return Ranking((one, other), 0.5, {"temperature": 2.0})
 
-    policy = BorrowingClusters(Fixed(), smallest=0.3)
+    policy = AsymmetricBCFL(Fixed(), smallest=0.3)
     steps = policy.associate(parent, context(NAMES))
     exchange = next(steps)
     assert {(r.client, r.statistic) for r in exchange.requests} == {(n, "evidence") for n in NAMES}
@@ -164,4 +164,4 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
 )
 def test_impossible_numbers_are_refused(changes, text):
     with pytest.raises(ValueError, match=text):
-        BorrowingClusters(LikelihoodAssociation(2, LAPLACE), **changes)
+        AsymmetricBCFL(LikelihoodAssociation(2, LAPLACE), **changes)

@@ -104,7 +104,7 @@ def test_members_train_from_their_clusters_model(parent, ranked):
     assert best.trainings == tuple(
         Train(n, keys[i], objective) for n, i in zip(NAMES, (0, 1, 0), strict=True)
     )
-    assert best.feeds.tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert best.contribution_weights.tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 from bcfl import Association, Hypothesis, Objective
 from bcfl.methods import Settings, build
 from bcfl.policies import Continue, Given
-from bcfl.policies.faacl.faacl import INITIAL, SupportedClusters
+from bcfl.policies.faacl.faacl import FAACL, INITIAL
 from bcfl.protocol.comparison import SupportTest
 
 NAMES = ("a", "b", "c")
-POLICY = SupportedClusters(Objective(), cold_start=1, clustering=4)
+POLICY = FAACL(Objective(), cold_start=1, clustering=4)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def going(linear, newborn):
         remembered = {"partitions": [0] * len(seen), "supports": [], **state}
         kept = {INITIAL: newborn(linear, 9)}
         association = Association(NAMES, labels, len(seen))
-        return Hypothesis(clusters, association, state=remembered, kept=kept)
+        return Hypothesis(clusters, association, state=remembered, carried_models=kept)
 
     return of
 
@@ -51,14 +51,14 @@ def test_each_device_begins_alone_from_the_common_model(beginning, context):
     assert not asked
     assert chosen.association.labels.tolist() == [0, -1, 1]
     assert {t.start for t in chosen.trainings} == {beginning.clusters[0].key}
-    assert chosen.feeds.tolist() == [[1, 0], [0, 1]]
+    assert chosen.contribution_weights.tolist() == [[1, 0], [0, 1]]
     assert facts == {"clusters": 2, "supports": 0}
-    assert chosen.kept == {INITIAL: beginning.clusters[0]}
+    assert chosen.carried_models == {INITIAL: beginning.clusters[0]}
 
 
 def test_the_common_model_is_forgotten_when_everybody_was_there(beginning, context):
     _, chosen, _ = follow(POLICY, beginning, context(NAMES))
-    assert chosen.kept == {}
+    assert chosen.carried_models == {}
 
 
 def test_a_round_without_participants_changes_nothing(beginning, context):
@@ -90,7 +90,7 @@ def test_mutual_supporters_merge_and_train_together(going, context):
     assert facts["supports"] == 2  # the merged cluster and c support each other
     trained = sorted(
         (t.client, int(i))
-        for t, f in zip(chosen.trainings, chosen.feeds, strict=True)
+        for t, f in zip(chosen.trainings, chosen.contribution_weights, strict=True)
         for i in np.flatnonzero(f)
     )
     assert trained == [(name, index) for name in NAMES for index in (0, 1)]
@@ -107,8 +107,8 @@ def test_a_newcomer_starts_from_the_first_model_and_opens_the_tests_again(going,
     _, chosen, _ = follow(POLICY, parent, context(NAMES, 20))
     assert chosen.association.labels.tolist() == [0, 1, 2]
     assert isinstance(chosen.origins[2], Given)
-    assert chosen.origins[2].posterior(parent) is parent.kept[INITIAL]
-    assert (chosen.state["passes_left"], chosen.kept) == (3, {})
+    assert chosen.origins[2].posterior(parent) is parent.carried_models[INITIAL]
+    assert (chosen.state["passes_left"], chosen.carried_models) == (3, {})
     asked, later, _ = follow(POLICY, going(**chosen.state), context(NAMES, 21))
     assert len(asked) == 6
     assert later.state["passes_left"] == 2

@@ -59,7 +59,7 @@ def test_a_second_split_names_clients_and_not_positions(parent, after):
     groups = [set(np.flatnonzero(chosen.association.labels == i) + 1) for i in range(3)]
     assert groups == [{1, 2, 3, 4}, {6, 8, 9}, {5, 7}]
     assert sorted(t.client for t in chosen.trainings) == list(NAMES)
-    assert chosen.feeds.sum(axis=1).tolist() == [1.0] * 9
+    assert chosen.contribution_weights.sum(axis=1).tolist() == [1.0] * 9
     assert [origin.posterior(parent) for origin in chosen.origins] == [
         parent.clusters[i] for i in (0, 1, 1)
     ]
@@ -119,7 +119,7 @@ def test_absent_members_of_a_divided_cluster_wait(parent, after):
     chosen = after(replace(POLICY, mean_norm=0.6), parent, SECOND_SPLITS, participants=present)
     assert chosen.state["waiting"] == {NAMES[5]: 0}
     assert chosen.state["divisions"] == [[1, [1, 2]]]
-    assert chosen.kept == {"0 divided": parent.clusters[1]}
+    assert chosen.carried_models == {"0 divided": parent.clusters[1]}
 
 
 def test_a_zero_update_belongs_to_one_half():

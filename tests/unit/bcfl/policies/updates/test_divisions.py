@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.hypotheses.posterior import birth
+from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import candidate
 from bcfl.policies.updates.divisions import Division, Divisions, divide, regrouped
 from bcfl.protocol.answers import Trained
@@ -15,7 +15,7 @@ NAMES = ("a", "b", "c", "d", "e")
 def at(model, key, *values):
     mean = torch.zeros(8)
     mean[: len(values)] = torch.tensor(values, dtype=torch.float32)
-    return birth(model, key, mean, torch.empty(0), 1.0)
+    return from_initial(model, key, mean, torch.empty(0), 1.0)
 
 
 def ended(*values):
@@ -75,7 +75,7 @@ def test_parts_continue_from_the_cluster_that_was_divided(linear):
     assert [origin.posterior(parent) for origin in after.origins] == [
         clusters[i] for i in (0, 1, 1, 1)
     ]
-    assert after.feeds.tolist() == np.eye(4)[[0, 3, 2, 1]].tolist()
+    assert after.contribution_weights.tolist() == np.eye(4)[[0, 3, 2, 1]].tolist()
     assert after.trainings == chosen.trainings
 
 
@@ -93,7 +93,7 @@ def tree(linear):
     clusters = tuple(at(linear, f"now {i}", i, 7, 7) for i in range(3))
     association = Association(NAMES, np.array([0, 1, 2, 0, -1]), 3)
     state = {"divisions": [[0, [0, 1]], [1, [1, 2]]], "waiting": {"d": 0}}
-    return Hypothesis(clusters, association, state=state, kept=models)
+    return Hypothesis(clusters, association, state=state, carried_models=models)
 
 
 def test_late_clients_go_down_the_tree(tree, context):
@@ -102,7 +102,7 @@ def test_late_clients_go_down_the_tree(tree, context):
     asked, (after, places) = answer(divisions.place(tree, context(NAMES), OBJECTIVE), ends)
     assert places == {"a": 0, "b": 1, "c": 2, "d": 2, "e": 0}
     keys = [{(r.client, r.start) for r in exchange.requests} for exchange in asked]
-    start, middle = tree.kept["0 divided"].key, tree.kept["1 divided"].key
+    start, middle = tree.carried_models["0 divided"].key, tree.carried_models["1 divided"].key
     assert keys == [{("d", start), ("e", start)}, {("d", middle)}]
     assert after.waiting == {}
     assert start in asked[0].models
@@ -113,7 +113,7 @@ def test_who_missed_the_second_division_alone_starts_there(tree, context):
         tree.clusters,
         Association(NAMES, np.array([0, 1, 2, 1, 0]), 3),
         state={**tree.state, "waiting": {"d": 1, "e": 1}},
-        kept=tree.kept,
+        carried_models=tree.carried_models,
     )
     asked, (_, places) = answer(
         Divisions.of(waiting).place(waiting, context(("d", "e")), OBJECTIVE), {"d": (-3, 1, 0)}
@@ -140,11 +140,11 @@ def test_what_is_needed_is_kept_until_everybody_has_a_place(tree, context):
         "divisions": [[0, [0, 1]], [1, [1, 2]]],
         "waiting": {},
     }
-    assert carried.kept == tree.kept
+    assert carried.carried_models == tree.carried_models
     _, (done, places) = answer(divisions.place(tree, context(NAMES), OBJECTIVE), ends)
     forgotten = done.remembered(candidate(tree, places, OBJECTIVE), {"clustered": True})
     assert forgotten.state == {"clustered": True}
-    assert forgotten.kept == {}
+    assert forgotten.carried_models == {}
 
 
 def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear):
@@ -160,7 +160,7 @@ def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear)
         grown,
         Association(NAMES, np.array([0, 0, 1, 1, -1]), 3),
         state={"divisions": [[1, [1, 2]]], "waiting": {"d": 0}},
-        kept=after.models,
+        carried_models=after.models,
     )
     known = Divisions.of(then)
     assert known.models == {

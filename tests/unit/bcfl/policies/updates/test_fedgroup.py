@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.policies.updates.fedgroup import ColdStartGroups, group
+from bcfl.policies.updates.fedgroup import FedGroup, group
 from bcfl.protocol.answers import Trained
 
 OBJECTIVE = Objective()
@@ -13,7 +13,7 @@ COLD = Objective(local_steps=50, batch_size=10, curvature="uniform")
 NAMES = tuple("abcdef")
 EAST, NORTH = (1.0, 0.1), (0.1, 1.0)
 UPDATES = {"a": EAST, "b": NORTH, "c": EAST, "d": NORTH, "e": (0.8, 0.3), "f": (0.2, 0.9)}
-POLICY = ColdStartGroups(2, OBJECTIVE, COLD)
+POLICY = FedGroup(2, OBJECTIVE, COLD)
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def after(linear, context):
     """What a policy makes of clients whose updates begin with given numbers, and what it asked."""
 
     def of(policy, hypothesis, updates, round=0, participants=NAMES):
-        models = {p.key: p for p in (*hypothesis.clusters, *hypothesis.kept.values())}
+        models = {p.key: p for p in (*hypothesis.clusters, *hypothesis.carried_models.values())}
         steps, asked = policy.associate(hypothesis, context(participants, round)), []
         try:
             exchange = next(steps)
@@ -56,14 +56,19 @@ def grouped(parent, chosen, linear):
         block = start.blocks[0]
         moved = replace(block, key=f"group {number}", gaussian=replace(block.gaussian, mean=mean))
         clusters.append(replace(start, blocks=(moved,)))
-    return Hypothesis(tuple(clusters), chosen.association, state=chosen.state, kept=chosen.kept)
+    return Hypothesis(
+        tuple(clusters),
+        chosen.association,
+        state=chosen.state,
+        carried_models=chosen.carried_models,
+    )
 
 
 def test_the_cold_start_groups_the_founders(parent, after):
     chosen, (asked,) = after(POLICY, parent, UPDATES)
     assert {t.objective for t in asked} == {COLD}
     assert chosen.association.labels.tolist() == [0, 1, 0, 1, 0, 1]
-    assert chosen.feeds.tolist() == [[1, 0], [0, 1]] * 3
+    assert chosen.contribution_weights.tolist() == [[1, 0], [0, 1]] * 3
     assert set(chosen.answers) == set(asked) == set(chosen.trainings)
     assert chosen.state == {"grouped": True}
 
@@ -88,7 +93,7 @@ def test_newcomers_train_from_the_first_model_and_join_the_nearest_group(parent,
     ]
     assert later.association.labels.tolist() == [0, 1, 0, 1, 0, 1]
     assert later.state == {"grouped": True}
-    assert later.kept == {}
+    assert later.carried_models == {}
 
 
 def test_directions_stay_those_of_the_cold_start(parent, after, linear):
@@ -96,7 +101,12 @@ def test_directions_stay_those_of_the_cold_start(parent, after, linear):
     chosen, _ = after(POLICY, parent, UPDATES, participants=tuple("abcd"))
     then = grouped(parent, chosen, linear)
     later, _ = after(POLICY, then, UPDATES, 1, participants=tuple("abcd"))
-    swapped = Hypothesis(then.clusters[::-1], later.association, state=later.state, kept=later.kept)
+    swapped = Hypothesis(
+        then.clusters[::-1],
+        later.association,
+        state=later.state,
+        carried_models=later.carried_models,
+    )
     last, _ = after(POLICY, swapped, UPDATES, 2, participants=("e",))
     assert last.association.label("e") == 0
 

@@ -31,7 +31,7 @@ def after(linear, context):
     """What a policy makes of clients whose updates begin with given numbers."""
 
     def of(policy, hypothesis, updates, round=0, participants=NAMES):
-        models = {p.key: p for p in (*hypothesis.clusters, *hypothesis.kept.values())}
+        models = {p.key: p for p in (*hypothesis.clusters, *hypothesis.carried_models.values())}
         steps = policy.associate(hypothesis, context(participants, round))
         try:
             exchange = next(steps)
@@ -57,7 +57,9 @@ def followed():
 
     def of(hypothesis, chosen):
         clusters = tuple(origin.posterior(hypothesis) for origin in chosen.origins)
-        return Hypothesis(clusters, chosen.association, state=chosen.state, kept=chosen.kept)
+        return Hypothesis(
+            clusters, chosen.association, state=chosen.state, carried_models=chosen.carried_models
+        )
 
     return of
 
@@ -69,7 +71,7 @@ def test_before_the_shot_there_is_one_cluster_and_the_temperature_is_remembered(
     assert facts == {"clustering_temperature": pytest.approx(wanted, abs=1e-6)}
     assert chosen.state == {"temperature": facts["clustering_temperature"]}
     assert chosen.association.labels.tolist() == [0] * 6
-    assert chosen.feeds.tolist() == [[1.0]] * 6
+    assert chosen.contribution_weights.tolist() == [[1.0]] * 6
     assert len(chosen.answers) == 6
 
 
@@ -81,9 +83,9 @@ def test_the_first_rise_divides_the_clients_once_and_for_all(parent, after, foll
     assert warm["clustering_temperature"] > cool["clustering_temperature"]
     assert shot.association.labels.tolist() == [0, 1, 0, 1, 0, 1]
     assert [origin.posterior(then) for origin in shot.origins] == [then.clusters[0]] * 2
-    assert shot.feeds.tolist() == [[1, 0], [0, 1]] * 3
+    assert shot.contribution_weights.tolist() == [[1, 0], [0, 1]] * 3
     assert shot.state == {"clustered": True}
-    assert shot.kept == {}
+    assert shot.carried_models == {}
     divided = followed(then, shot)
     later, facts = after(policy, divided, dict.fromkeys(NAMES, EAST), 2)
     assert later.association.labels.tolist() == [0, 1, 0, 1, 0, 1]
@@ -121,7 +123,9 @@ def test_late_clients_join_the_part_that_their_update_resembles(parent, after, f
     assert shot.state["waiting"] == {"e": 0}
     start = then.clusters[0].mean(linear)
     east, north = (_moved(then.clusters[0], linear, start, to) for to in (EAST, NORTH))
-    divided = Hypothesis((east, north), shot.association, state=shot.state, kept=shot.kept)
+    divided = Hypothesis(
+        (east, north), shot.association, state=shot.state, carried_models=shot.carried_models
+    )
     swapped = {**TWO_WAYS, "e": NORTH, "f": (0.9, 0.2)}
     later, _ = after(policy, divided, swapped, 2)
     assert later.association.labels.tolist() == [0, 1, 0, 1, 1, 0]

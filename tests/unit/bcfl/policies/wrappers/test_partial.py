@@ -3,7 +3,7 @@
 import pytest
 
 from bcfl import Association, Hypothesis, Objective
-from bcfl.policies import ClusterSize, KMeansAssociation, SingleCluster
+from bcfl.policies import ClusterSize, FedAvg, KMeansAssociation
 from bcfl.policies.wrappers.partial import Partial
 
 
@@ -16,7 +16,7 @@ def finished(steps):
 
 def test_candidates_are_marked_and_nothing_else_changes(linear, newborn, context):
     parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b"), 1))
-    policy = SingleCluster(Objective())
+    policy = FedAvg(Objective())
     (plain,) = finished(policy.associate(parent, context(["a", "b"])))
     (marked,) = finished(Partial(policy).associate(parent, context(["a", "b"])))
     assert (plain.partial, marked.partial) == (False, True)
@@ -29,4 +29,4 @@ def test_it_is_as_its_policy():
     assert (Partial(policy).num_clusters, Partial(policy).objective) == (3, policy.objective)
     with pytest.raises(ValueError, match="does not fit 5 clients in 3 clusters"):
         Partial(policy).check(3, 5, 5)
-    Partial(SingleCluster(Objective())).check(1, 5, 5)
+    Partial(FedAvg(Objective())).check(1, 5, 5)

@@ -23,7 +23,7 @@ def parent(both, newborn):
 
 
 def test_everybody_trains_one_model_without_terms(parent, context):
-    objective = Objective(phases=((SHARED,),), terms=(Proximal(),))
+    objective = Objective(phases=((SHARED,),), regularizers=(Proximal(),))
     with pytest.raises(StopIteration) as end:
         next(SharedFirst(2, objective).associate(parent, context(("a", "c"))))
     (chosen,) = end.value.value
@@ -37,7 +37,7 @@ def test_everybody_trains_one_model_without_terms(parent, context):
 def test_a_silent_network_adds_nothing_and_is_marked(both, parent, linear):
     posterior = silenced(parent.clusters[0], OWN)
     blocks = {block.name: block for block in posterior.blocks}
-    assert (blocks[SHARED].silent, blocks[OWN].silent) == (False, True)
+    assert (blocks[SHARED].is_zero, blocks[OWN].is_zero) == (False, True)
     assert blocks[SHARED] is parent.clusters[0].blocks[0]
     module, shared = both.module(), linear.module()
     torch.nn.utils.vector_to_parameters(posterior.mean(both), module.parameters())

@@ -2,9 +2,9 @@ import pytest
 
 from bcfl import Association, Hypothesis, Objective
 from bcfl.policies import (
+    FedAvg,
     KMeansAssociation,
     LikelihoodAssociation,
-    SingleCluster,
     WarmUp,
 )
 from bcfl.protocol.requests import Score, Train
@@ -24,10 +24,10 @@ def test_the_first_rounds_follow_the_first_policy(linear, newborn, context):
 
 def test_both_policies_have_as_many_clusters():
     with pytest.raises(ValueError, match="same number of clusters, got 3 and 1"):
-        WarmUp(KMeansAssociation(3, Objective()), SingleCluster(Objective()))
+        WarmUp(KMeansAssociation(3, Objective()), FedAvg(Objective()))
 
 
 def test_a_negative_number_of_rounds_is_refused():
-    one = SingleCluster(Objective())
+    one = FedAvg(Objective())
     with pytest.raises(ValueError, match="rounds must be at least 0, got -1"):
         WarmUp(one, one, -1)

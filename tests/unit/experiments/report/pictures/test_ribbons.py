@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.report.descent import Descent
+from experiments.report.descent import HypothesisLineage
 from experiments.report.pictures.drawing import inline_svg
 from experiments.report.pictures.ribbons import (
     START_COLOUR,
@@ -32,7 +32,7 @@ def descent(starts, takes_over):
                 graph.add_edge("r1h0", "r2p0")
                 parent = "r2p0"
             graph.add_edge(parent, name)
-    return Descent.of(graph)
+    return HypothesisLineage.of(graph)
 
 
 @pytest.mark.parametrize("starts", [1, 2])

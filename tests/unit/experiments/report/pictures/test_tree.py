@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import networkx as nx
 import pytest
 
-from experiments.report.descent import Descent, longest_first, read_tree
+from experiments.report.descent import HypothesisLineage, longest_first, read_tree
 from experiments.report.pictures.drawing import inline_svg
 from experiments.report.pictures.tree import MOST_LINES, Layout, draw_trees, packed
 from experiments.runs.run_folder import NoRunError
@@ -42,12 +42,12 @@ def chain(rounds, branches):
         nodes[f"r{number}h0"] = ("hypothesis", 0.9, parents)
         for rank in range(1, branches + 1):
             nodes[f"r{number}h{rank}"] = ("hypothesis", 0.1 / branches, parents)
-    return Descent.of(tree(nodes))
+    return HypothesisLineage.of(tree(nodes))
 
 
 @pytest.fixture
 def descent():
-    return Descent.of(tree(ROUNDS))
+    return HypothesisLineage.of(tree(ROUNDS))
 
 
 def names(line):

@@ -2,15 +2,17 @@ import numpy as np
 import pytest
 
 from experiments.report.pictures.trust import draw_entropies, draw_reliability, draw_risk
-from experiments.scores.trial import Doubt, Outcome
+from experiments.scores.trial import ClientPredictions, UncertaintyScores
 
 P = np.array([[0.95, 0.05], [0.92, 0.08], [0.3, 0.7], [0.45, 0.55]])
 
 
 def outcome(targets, strange=3):
     own, other = np.array([0.1, 0.2, 0.6, 0.69]), np.full(strange, 0.65)
-    doubt = [Doubt(values, np.zeros_like(values), values) for values in (own, other, own + 1)]
-    return Outcome(P, np.array(targets), *doubt)
+    doubt = [
+        UncertaintyScores(values, np.zeros_like(values), values) for values in (own, other, own + 1)
+    ]
+    return ClientPredictions(P, np.array(targets), *doubt)
 
 
 def test_lines_hold_the_bins_and_the_risks():
