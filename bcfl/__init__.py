@@ -1,21 +1,48 @@
 """Clustered federated learning as probabilistic data association.
 
 Which client belongs with which cluster model is an unknown with a posterior: association
-hypotheses and their weights are values that trackers manage. See `Federation` for running, `Run`
-for what comes out, `methods` for the recipes, and `policies` for writing one's own.
+hypotheses and their weights are values that trackers manage. `Federation` runs a method of
+`methods`, `Run` is what comes out; `policies` and `trackers` are what methods are made of, and
+`drive` steps a policy by hand. Everything here is loaded when it is first used.
 """
 
-from bcfl.aggregation.aggregation import Aggregation
-from bcfl.analysis.predictions import Prediction, PredictionRule
-from bcfl.analysis.run import Run
-from bcfl.architecture.model import BlockSpec, Model
-from bcfl.data.clients import ClientData
-from bcfl.federation import Federation
-from bcfl.hypotheses.association import Association
-from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
-from bcfl.protocol.objective import Objective
-from bcfl.rounds.method import Method
-from bcfl.rounds.state import FederationState, RoundRecord
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bcfl import analysis, executors, methods, policies, trackers
+    from bcfl.aggregation.aggregation import Aggregation
+    from bcfl.analysis.predictions import Prediction, PredictionRule
+    from bcfl.analysis.run import Run
+    from bcfl.architecture.model import BlockSpec, Model
+    from bcfl.data.clients import ClientData, View
+    from bcfl.federation import Federation
+    from bcfl.hypotheses.association import Association
+    from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+    from bcfl.protocol.objective import Objective
+    from bcfl.rounds import checkpoint
+    from bcfl.rounds.method import Method
+    from bcfl.rounds.state import FederationState, RoundRecord
+
+_PACKAGES = ("analysis", "executors", "methods", "policies", "trackers")
+_NAMES = {
+    "Aggregation": "bcfl.aggregation.aggregation",
+    "Association": "bcfl.hypotheses.association",
+    "BlockSpec": "bcfl.architecture.model",
+    "ClientData": "bcfl.data.clients",
+    "Federation": "bcfl.federation",
+    "FederationState": "bcfl.rounds.state",
+    "Hypothesis": "bcfl.hypotheses.hypothesis",
+    "HypothesisSet": "bcfl.hypotheses.hypothesis",
+    "Method": "bcfl.rounds.method",
+    "Model": "bcfl.architecture.model",
+    "Objective": "bcfl.protocol.objective",
+    "Prediction": "bcfl.analysis.predictions",
+    "PredictionRule": "bcfl.analysis.predictions",
+    "RoundRecord": "bcfl.rounds.state",
+    "Run": "bcfl.analysis.run",
+    "View": "bcfl.data.clients",
+}
 
 __all__ = [
     "Aggregation",
@@ -33,4 +60,28 @@ __all__ = [
     "PredictionRule",
     "RoundRecord",
     "Run",
+    "View",
+    "analysis",
+    "checkpoint",
+    "executors",
+    "methods",
+    "policies",
+    "trackers",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+    if name in _NAMES:
+        value = getattr(import_module(_NAMES[name]), name)
+    elif name in _PACKAGES:
+        return import_module(f"bcfl.{name}")
+    elif name == "checkpoint":
+        value = import_module("bcfl.rounds.checkpoint")
+    else:
+        raise AttributeError(f"module 'bcfl' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
