@@ -50,7 +50,6 @@ def ends_the_run(*exceptions):
         pytest.param("laplace-full", marks=ends_the_run(ValueError)),
         pytest.param("laplace-subnetwork", marks=ends_the_run(ValueError)),
         pytest.param("laplace-kron", marks=ends_the_run(SystemExit)),
-        pytest.param("variational", marks=ends_the_run(ValueError)),
     ],
 )
 def test_client_is_left_out_and_reported(diverging, model, build_method, posterior, executor):
@@ -63,9 +62,15 @@ def test_client_is_left_out_and_reported(diverging, model, build_method, posteri
         assert cluster.mean(model).isfinite().all()
 
 
-@ends_the_run(RuntimeError)
-def test_only_client_of_a_sampled_posterior(diverging, model, build_method):
-    recipe = build_method("bcfl-g", num_clusters=1, posterior="nuts", learning_rate=1.0)
+@pytest.mark.parametrize(
+    "posterior",
+    [
+        pytest.param("variational", marks=ends_the_run(ValueError)),
+        pytest.param("nuts", marks=ends_the_run(RuntimeError)),
+    ],
+)
+def test_only_client_of_a_federation(diverging, model, build_method, posterior):
+    recipe = build_method("bcfl-g", num_clusters=1, posterior=posterior, learning_rate=1.0)
     run = Federation(diverging[1:2], model, recipe, seed=0, executor="loop").run(1)
     assert any("c001" in failure for failure in run.records[0].ledger.failures)
 
