@@ -1,26 +1,35 @@
 """Methods by name, small federations on handwritten digits, and clients that follow a script."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pytest
 import torch
 
-from bcfl import ClientData, Federation, Objective, methods
+from bcfl import Aggregation, ClientData, Federation, Objective, methods
 from bcfl.protocol.requests import Train
 from bcfl.rounds.round import RoundConfig, server_round
 from experiments import datasets, models, partitions
 
 
-def method(name, *, local_steps=10, learning_rate=0.1, momentum=0.9, batch_size=32, **options):
-    objective = Objective(
-        local_steps=local_steps,
-        learning_rate=learning_rate,
-        momentum=momentum,
-        batch_size=batch_size,
-        **{key: options.pop(key) for key in ("prior_weight",) if key in options},
+TRAINING = {field.name for field in fields(Objective)}
+FUSING = {field.name for field in fields(Aggregation)}
+
+
+def method(name, **options):
+    """A method by name; options of local training and of fusion are told by their names."""
+    training, fusing, rest = (
+        {key: value for key, value in options.items() if wanted(key)}
+        for wanted in (
+            lambda key: key in TRAINING,
+            lambda key: key in FUSING,
+            lambda key: key not in TRAINING | FUSING,
+        )
     )
-    return methods.build(name, methods.Settings(objective=objective, **options))
+    settings = methods.Settings(
+        objective=Objective(**training), aggregation=Aggregation(**fusing), **rest
+    )
+    return methods.build(name, settings)
 
 
 @dataclass
