@@ -11,7 +11,6 @@ from bcfl.protocol.requests import Train
 from bcfl.rounds.round import RoundConfig, server_round
 from experiments import datasets, models, partitions
 
-
 TRAINING = {field.name for field in fields(Objective)}
 FUSING = {field.name for field in fields(Aggregation)}
 

@@ -51,8 +51,7 @@ def shared(table):
             marks=pytest.mark.xfail(
                 strict=True,
                 raises=AssertionError,
-                reason="the merged hypothesis multiplies each client's probabilities, as if clients "
-                "were associated independently",
+                reason="clients of the merged hypothesis count as associated independently",
             ),
         ),
     ],

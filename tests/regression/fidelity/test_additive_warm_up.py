@@ -28,9 +28,7 @@ from bcfl import Federation
         ),
     ],
 )
-def test_block_that_is_warmed_up(
-    divide, perceptron, build_method, watch, name, trained, resting
-):
+def test_block_that_is_warmed_up(divide, perceptron, build_method, watch, name, trained, resting):
     clients = divide("two-stage-dirichlet", groups=2, clients=6, samples_per_client=20)
     recipe = build_method(name, num_clusters=2, local_steps=1, additive_warm_up=2)
     _, _, trainings = watch(clients, perceptron, recipe, 2)

@@ -57,7 +57,9 @@ def test_literal_fusion_over_rounds_stays_finite(divide, build_method):
     ],
 )
 def test_prior_that_sharpens_does_not_undo_what_was_learnt(divide, build_method, rule):
-    clients = divide("two-stage-dirichlet", groups=1, clients=6, alpha=(10, 10), samples_per_client=60)
+    clients = divide(
+        "two-stage-dirichlet", groups=1, clients=6, alpha=(10, 10), samples_per_client=60
+    )
     recipe = build_method(
         "bcfl-g",
         num_clusters=1,

@@ -19,9 +19,7 @@ def test_pattern_is_shared(digits, by_index):
 
     grey = replace(digits, inputs=np.full_like(digits.inputs, 0.5))
     options = {"clients": 4, "noise": (0.0, 0.7), "by_index": by_index, "seed": 0}
-    noisy = [
-        c.views["train"].inputs[:20] for c in build("noisy", grey, options) if c.group == 1
-    ]
+    noisy = [c.views["train"].inputs[:20] for c in build("noisy", grey, options) if c.group == 1]
     assert len(noisy) == 2
     assert not (noisy[0] == 0.5).all()
     assert torch.equal(*noisy) == by_index
