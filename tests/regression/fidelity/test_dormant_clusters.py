@@ -1,7 +1,7 @@
 """Clusters without clients stay as they are, for concepts that come back.
 
 FedDrift (Jothimurugesan et al. 2023) keeps them; so does "Asymmetric clustering in federated
-continual learning", where nobody trains them, and supporters (algorithm 2) are only ever added.
+continual learning", where they are not trained, and supporters (algorithm 2) are only ever added.
 """
 
 from types import SimpleNamespace
