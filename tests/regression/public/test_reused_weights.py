@@ -7,7 +7,6 @@ of one use only.
 import pytest
 import torch
 from torch import nn
-from torch.func import functional_call, jacrev
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations, prune, spectral_norm, weight_norm
 
@@ -30,24 +29,6 @@ hooked = pytest.mark.xfail(
     raises=KeyError,
     reason="parameters that a hook recomputes are looked up as if they were the layer's own",
 )
-
-
-def true_diagonal(module, inputs):
-    """(parameters,) sum over samples of the diagonal of J' (diag(p) - p p') J."""
-    module.eval()
-    parameters = {name: p.detach() for name, p in module.named_parameters()}
-    total = {name: torch.zeros_like(p) for name, p in parameters.items()}
-    for sample in inputs:
-
-        def logits(values, sample=sample):
-            return functional_call(module, values, (sample[None],))[0]
-
-        p = logits(parameters).softmax(0)
-        factor = torch.diag(p) - torch.outer(p, p)
-        for name, jacobian in jacrev(logits)(parameters).items():
-            rows = jacobian.flatten(1)
-            total[name] += (rows * (factor @ rows)).sum(0).view_as(total[name])
-    return torch.cat([value.flatten() for value in total.values()])
 
 
 class WeightAgain(nn.Module):
@@ -159,7 +140,7 @@ def made(build, count=7):
         ),
     ],
 )
-def test_diagonal_is_exact_or_refused(build):
+def test_diagonal_is_exact_or_refused(true_diagonal, build):
     network, inputs, classes = made(build)
     try:
         found = diagonal_curvature(network, inputs, classes)
@@ -170,7 +151,7 @@ def test_diagonal_is_exact_or_refused(build):
 
 @pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
 @pytest.mark.parametrize("build", [WeightAgain, TiedDecoder, Cosine, OneParameter])
-def test_the_full_matrix_is_exact(build):
+def test_the_full_matrix_is_exact(true_diagonal, build):
     network, inputs, classes = made(build)
     found = gauss_newton_matrix(network, inputs, classes).diagonal()
     torch.testing.assert_close(
@@ -196,7 +177,7 @@ def test_the_full_matrix_is_exact(build):
         ),
     ],
 )
-def test_kronecker_factors_of_one_sample_are_exact_or_refused(build):
+def test_kronecker_factors_of_one_sample_are_exact_or_refused(true_diagonal, build):
     """With one sample the factors of a layer that is used once multiply to its exact block."""
     network, inputs, classes = made(build, count=1)
     size = sum(p.numel() for p in network.parameters())
@@ -210,7 +191,9 @@ def test_kronecker_factors_of_one_sample_are_exact_or_refused(build):
 
 
 @pytest.mark.parametrize("build", [plain, pytest.param(WeightAgain, marks=one_use_only)])
-def test_the_precision_of_one_client_is_prior_plus_curvature(clients, mlp, federation, build):
+def test_the_precision_of_one_client_is_prior_plus_curvature(
+    clients, mlp, federation, true_diagonal, build
+):
     """One client, one cluster: curvature at its own trained model, at least 1e-3 a sample."""
     (client,) = clients(1)
     model = mlp(build, num_outputs=3)
