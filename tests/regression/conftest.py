@@ -136,6 +136,6 @@ def failures():
     return failures_of
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def child():
     return run_child

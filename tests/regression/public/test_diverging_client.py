@@ -86,8 +86,10 @@ print(all("c2" in failure for failure in failures_of(run)), len(failures_of(run)
 @pytest.mark.parametrize("scale", [1e4, 1e18])
 def test_the_others_get_predictions(clients, arrays, mlp, federation, scale, predictive):
     given = with_scaled(clients, arrays, np.float32(scale))
-    found = federation(given, mlp(hidden=4), "bcfl-g").run(rounds=2).predict(
-        "c0", arrays()[0][0][:5], predictive
+    found = (
+        federation(given, mlp(hidden=4), "bcfl-g")
+        .run(rounds=2)
+        .predict("c0", arrays()[0][0][:5], predictive)
     )
     np.testing.assert_allclose(found.mean.sum(axis=1), 1)
     assert np.isfinite(found.entropy).all()

@@ -42,9 +42,7 @@ def test_few_answers_are_enough(clients, mlp, federation, parameters, name):
 
 @pytest.mark.parametrize("tested", [(), (0,)], ids=["nobody", "one"])
 @pytest.mark.parametrize("name", ["ifca", "bcfl-mht-4", "ifca-finetune", "local"])
-def test_clients_without_test_samples_are_left_out_of_scores(
-    arrays, mlp, federation, name, tested
-):
+def test_clients_without_test_samples_are_left_out_of_scores(arrays, mlp, federation, name, tested):
     clients = [
         ClientData.from_arrays(
             f"c{index}", (x[:30], y[:30]), (x[30:], y[30:]) if index in tested else None, group

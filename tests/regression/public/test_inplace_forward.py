@@ -78,7 +78,9 @@ def test_a_run_leaves_the_clients_samples(clients, mlp, federation, build, execu
 def test_models_are_those_of_the_same_network_out_of_place(
     clients, mlp, federation, parameters, name
 ):
-    runs = [federation(clients(), mlp(build), name).run(rounds=3) for build in (InPlace, OutOfPlace)]
+    runs = [
+        federation(clients(), mlp(build), name).run(rounds=3) for build in (InPlace, OutOfPlace)
+    ]
     assert torch.equal(*map(parameters, runs))
 
 
@@ -96,9 +98,7 @@ def test_test_scores_are_those_of_the_same_network_out_of_place(clients, mlp, fe
 
 @eats_samples
 @pytest.mark.parametrize("executor", ["loop", "batched"])
-def test_a_federation_run_again_gives_the_same_bits(
-    clients, mlp, federation, parameters, executor
-):
+def test_a_federation_run_again_gives_the_same_bits(clients, mlp, federation, parameters, executor):
     prepared = federation(clients(), mlp(InPlace), "ifca", executor=executor)
     assert torch.equal(parameters(prepared.run(rounds=2)), parameters(prepared.run(rounds=2)))
 

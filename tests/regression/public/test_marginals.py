@@ -60,9 +60,7 @@ def test_other_methods_are_close(name, method):
     cost, lower, upper = PROBLEMS[name]
     found = assignment.association_marginals(cost, lower, upper, method=method, rng=0)
     tolerance = 0.12 if method == "bp" else 0.02
-    np.testing.assert_allclose(
-        found.probabilities, enumerated(cost, lower, upper), atol=tolerance
-    )
+    np.testing.assert_allclose(found.probabilities, enumerated(cost, lower, upper), atol=tolerance)
 
 
 @pytest.mark.xfail(

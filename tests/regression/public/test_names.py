@@ -123,9 +123,7 @@ def text_keys(error):
         pytest.param([("a", 1), ("b", 2), ("c", 3)], marks=text_keys(TypeError), id="tuple"),
     ],
 )
-def test_names_come_back_from_a_checkpoint(
-    clients, mlp, federation, parameters, tmp_path, names
-):
+def test_names_come_back_from_a_checkpoint(clients, mlp, federation, parameters, tmp_path, names):
     prepared = refused(lambda: federation(clients(3, names=names), mlp(), "ifca"), names[0])
     if prepared is None:
         return

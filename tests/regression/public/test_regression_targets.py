@@ -61,9 +61,7 @@ def check_equal(model, federation, parameters, name, executor):
     assert torch.equal(*(parameters(one.run(rounds=2)) for one in runs))
 
 
-@pytest.mark.parametrize(
-    "executor", ["batched", pytest.param("loop", marks=one_number_refused)]
-)
+@pytest.mark.parametrize("executor", ["batched", pytest.param("loop", marks=one_number_refused)])
 def test_whole_numbers_are_numbers(mlp, federation, parameters, executor):
     model = mlp(num_outputs=1, likelihood="gaussian")
     runs = [
