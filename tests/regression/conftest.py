@@ -40,12 +40,15 @@ def arrays_of(count=6, seed=0, num_samples=NUM_TRAIN + NUM_TEST):
 
 
 def clients_of(count=6, seed=0, names=None, groups=None, tested=True):
-    """Clients `c0`, `c1`, ... of 30 training samples and 10 test samples each."""
+    """Clients `c0`, `c1`, ... of 30 training samples and 10 test samples each.
+
+    Their samples are tensors of torch, which begin where executors need no copy of them.
+    """
     return [
         ClientData.from_arrays(
             f"c{index}" if names is None else names[index],
-            (x[:NUM_TRAIN], y[:NUM_TRAIN]),
-            (x[NUM_TRAIN:], y[NUM_TRAIN:]) if tested else None,
+            (torch.tensor(x[:NUM_TRAIN]), torch.tensor(y[:NUM_TRAIN])),
+            (torch.tensor(x[NUM_TRAIN:]), torch.tensor(y[NUM_TRAIN:])) if tested else None,
             group if groups is None else groups[index],
         )
         for index, (x, y, group) in enumerate(arrays_of(count, seed))

@@ -49,5 +49,5 @@ def test_statistics_of_the_batch_at_hand_are_refused(clients, mlp, federation, n
         norm = nn.BatchNorm1d(8, track_running_stats=False)
         return nn.Sequential(nn.Linear(4, 8), norm, nn.ReLU(), nn.Linear(8, 2))
 
-    with pytest.raises(ValueError, match="more than 1 value per channel|running|BatchNorm"):
+    with pytest.raises(ValueError, match=r"more than 1 value per channel|running|BatchNorm"):
         federation(clients(), mlp(network), name)

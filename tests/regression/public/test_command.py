@@ -1,7 +1,7 @@
 """The command's work survives a user's plotting style and odd names of folders.
 
-Reported to neighbouring projects: usetex in matplotlibrc ends the command, and brackets in names are
-taken for markup.
+Reported to neighbouring projects: usetex in matplotlibrc ends the command, and brackets in names
+are taken for markup.
 """
 
 import shutil

@@ -108,7 +108,7 @@ def test_a_run_inside_another_changes_neither(clients, mlp, federation, paramete
 
 
 def generators():
-    kind, keys, position, *_ = np.random.get_state()  # noqa: NPY002 - the global one is meant
+    _, keys, position, *_ = np.random.get_state()  # noqa: NPY002 - the global one is meant
     return torch.random.get_rng_state().tolist(), keys.tolist(), position, random.getstate()
 
 

@@ -72,8 +72,7 @@ def test_a_run_leaves_the_clients_samples(clients, mlp, federation, build, execu
 
 @pytest.mark.parametrize(
     "name",
-    ["fedavg", "wecfl", pytest.param("ifca", marks=eats_samples)]
-    + [pytest.param("bcfl-g", marks=eats_samples)],
+    ["fedavg", "wecfl", *(pytest.param(n, marks=eats_samples) for n in ("ifca", "bcfl-g"))],
 )
 def test_models_are_those_of_the_same_network_out_of_place(
     clients, mlp, federation, parameters, name
