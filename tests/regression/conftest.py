@@ -91,7 +91,7 @@ def run_child(code, timeout=60, **environment):
         The completed process, without the first line of its output.
 
     Raises:
-        RuntimeError: the child failed before the code began.
+        RuntimeError: the child failed before the code began, or by an exception.
     """
     here = Path(__file__).parent
     paths = [str(here), str(Path(bcfl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
@@ -103,8 +103,8 @@ def run_child(code, timeout=60, **environment):
         check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
     )
-    if not done.stdout.startswith("begin\n"):
-        raise RuntimeError(f"the child did not begin: {done.stderr[-500:]}")
+    if done.returncode == 1 or not done.stdout.startswith("begin\n"):
+        raise RuntimeError(f"the child failed: {done.stderr[-500:]}")
     done.stdout = done.stdout.removeprefix("begin\n")
     return done
 

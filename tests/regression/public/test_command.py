@@ -55,7 +55,8 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("command")
     (folder / "tiny.toml").write_text(SCENARIO)
     done = command("run", folder / "tiny.toml", "--out", folder / "run")
-    assert done.exit_code == 0, done.output
+    if done.exit_code:
+        raise RuntimeError(done.output)
     return folder / "run"
 
 
