@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bcfl import Aggregation, Objective
+from bcfl import Aggregation, Objective, drive
 from bcfl.policies import Ranking
 from bcfl.policies.policy import Costs, Given
 from bcfl.trackers.moves import Split, next_best, price_of_freeing, split_into, without
@@ -41,10 +41,7 @@ def ranked(parent, chosen_with, context):
         best = replace(chosen_with(parent, labels, COSTS, absent), log_weight=-3.0)
         best = best if costs else replace(best, costs=None)
         hand = Hand([best, replace(best, log_weight=-5.0)])
-        steps = policy(hand).associate(parent, replace(context(("a", "b")), step=step))
-        with pytest.raises(StopIteration) as end:
-            next(steps)
-        return end.value.value
+        return drive(policy(hand).associate(parent, replace(context(("a", "b")), step=step)))
 
     return of
 

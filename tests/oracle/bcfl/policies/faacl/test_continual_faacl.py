@@ -22,6 +22,7 @@ from bcfl.policies.faacl.continual import ContinualFAACL
 from bcfl.policies.faacl.faacl import FAACL
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.comparison import SampleFit, SupportTest
+from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Train
 
 DEVICES = tuple("abcdef")
@@ -167,15 +168,13 @@ class Driver:
         context = RoundContext(
             round, present, counts, 3, MODEL, 1, held_out, 15, step, ROUNDS_PER_STEP
         )
-        self.models, self.witnesses, self.trained, replies = {}, {}, set(), None
-        steps = self.policy.associate(self.hypothesis, context)
-        try:
-            while True:
-                exchange = steps.send(replies)
-                self.models |= exchange.models
-                replies = {r: self.answer(round, r, step) for r in exchange.requests}
-        except StopIteration as end:
-            (candidate,) = end.value
+        self.models, self.witnesses, self.trained = {}, {}, set()
+
+        def reply(exchange):
+            self.models |= exchange.models
+            return {r: self.answer(round, r, step) for r in exchange.requests}
+
+        (candidate,) = run_exchanges(self.policy.associate(self.hypothesis, context), reply)
         return candidate
 
     def answer(self, round, request, step):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.data.clients import POOL
 from bcfl.policies import Continue
 from bcfl.policies.baselines.centralised import Centralised
@@ -21,9 +21,7 @@ def found(context):
     """The one candidate of a policy that yields nothing."""
 
     def of(policy, parent, participants):
-        with pytest.raises(StopIteration) as end:
-            next(policy.associate(parent, context(participants)))
-        (chosen,) = end.value.value
+        (chosen,) = drive(policy.associate(parent, context(participants)))
         return chosen
 
     return of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Aggregation, Association, Hypothesis, Objective
+from bcfl import Aggregation, Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation, Ranking, candidate
 from bcfl.policies.bayes.borrowing import (
     AsymmetricBCFL,
@@ -141,13 +141,10 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
             return Ranking((one, other), 0.5, {"temperature": 2.0})
 
     policy = AsymmetricBCFL(Fixed(), smallest=0.3)
+    expanded = expansions(parent, (1, 1, -1))
     steps = policy.associate(parent, context(NAMES))
-    exchange = next(steps)
+    ranking, (exchange,) = drive(steps, lambda r: expanded[r.client], return_exchanges=True)
     assert {(r.client, r.statistic) for r in exchange.requests} == {(n, "evidence") for n in NAMES}
-    told = expansions(parent, (1, 1, -1))
-    with pytest.raises(StopIteration) as end:
-        steps.send({r: told[r.client] for r in exchange.requests})
-    ranking = end.value.value
     found = list(ranking)
     assert (ranking.log_total, ranking.facts) == (0.5, {"temperature": 2.0})
     assert [one.log_weight for one in found] == [-2.0, -3.0]

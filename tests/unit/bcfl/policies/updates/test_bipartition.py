@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.updates.bipartition import RecursiveBipartition, bipartition
 from bcfl.protocol.answers import Trained
 
@@ -26,15 +26,14 @@ def after(linear, context):
 
     def of(policy, hypothesis, updates, round=0, participants=NAMES):
         starts = {p.key: p.mean(linear) for p in hypothesis.clusters}
-        steps = policy.associate(hypothesis, replace(context(participants, round), num_rounds=10))
-        replies = {}
-        for request in next(steps).requests:
+
+        def answer(request):
             mean = starts[request.start].clone()
             mean[:2] += torch.tensor(updates[request.client])
-            replies[request] = Trained(mean, torch.empty(0), torch.ones(()), 2)
-        with pytest.raises(StopIteration) as end:
-            steps.send(replies)
-        (chosen,) = end.value.value
+            return Trained(mean, torch.empty(0), torch.ones(()), 2)
+
+        steps = policy.associate(hypothesis, replace(context(participants, round), num_rounds=10))
+        (chosen,), (_,) = drive(steps, answer, return_exchanges=True)
         return chosen
 
     return of

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import candidate
 from bcfl.policies.updates.divisions import Division, Divisions, divide, regrouped
@@ -26,15 +26,12 @@ def ended(*values):
 
 def answer(steps, ends):
     """Drive a generator whose trainings end at a place for each client; returns what was asked."""
-    asked = []
-    try:
-        exchange = next(steps)
-        while True:
-            asked.append(exchange)
-            replies = {r: ended(*ends[r.client]) for r in exchange.requests if r.client in ends}
-            exchange = steps.send(replies)
-    except StopIteration as end:
-        return asked, end.value
+
+    def of(request):
+        return ended(*ends[request.client]) if request.client in ends else None
+
+    result, exchanges = drive(steps, of, return_exchanges=True)
+    return exchanges, result
 
 
 def test_the_largest_group_keeps_the_number_and_others_get_new_ones():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.updates.fedgroup import FedGroup, group
 from bcfl.protocol.answers import Trained
 
@@ -27,21 +27,16 @@ def after(linear, context):
 
     def of(policy, hypothesis, updates, round=0, participants=NAMES):
         models = {p.key: p for p in (*hypothesis.clusters, *hypothesis.carried_models.values())}
-        steps, asked = policy.associate(hypothesis, context(participants, round)), []
-        try:
-            exchange = next(steps)
-            while True:
-                asked.append(exchange.requests)
-                replies = {}
-                for request in exchange.requests:
-                    if request.client in updates:
-                        mean = models[request.start].mean(linear).clone()
-                        mean[:2] += torch.tensor(updates[request.client])
-                        replies[request] = Trained(mean, torch.empty(0), torch.ones(()), 2)
-                exchange = steps.send(replies)
-        except StopIteration as end:
-            (chosen,) = end.value.candidates
-            return chosen, asked
+
+        def answer(request):
+            if request.client in updates:
+                mean = models[request.start].mean(linear).clone()
+                mean[:2] += torch.tensor(updates[request.client])
+                return Trained(mean, torch.empty(0), torch.ones(()), 2)
+
+        steps = policy.associate(hypothesis, context(participants, round))
+        (chosen,), exchanges = drive(steps, answer, return_exchanges=True)
+        return chosen, [exchange.requests for exchange in exchanges]
 
     return of
 

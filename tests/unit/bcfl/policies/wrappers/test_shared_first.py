@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.architecture.additive import OWN, SHARED, additive
 from bcfl.policies.wrappers.shared_first import SharedFirst, silenced
 from bcfl.protocol.regularizers import Proximal
@@ -24,9 +24,7 @@ def parent(both, newborn):
 
 def test_everybody_trains_one_model_without_terms(parent, context):
     objective = Objective(phases=((SHARED,),), regularizers=(Proximal(),))
-    with pytest.raises(StopIteration) as end:
-        next(SharedFirst(2, objective).associate(parent, context(("a", "c"))))
-    (chosen,) = end.value.value
+    (chosen,) = drive(SharedFirst(2, objective).associate(parent, context(("a", "c"))))
     assert chosen.association.labels.tolist() == [0, -1, 0]
     (start,) = chosen.models
     assert {t.start for t in chosen.trainings} == {start.key}
