@@ -56,6 +56,7 @@ from assignment.parents import (
     RankedChildren,
     iter_over_parents,
     m_best_over_parents,
+    merge_rankings,
 )
 from assignment.partition import log_partition
 from assignment.ranked import Assignment, RankedAssignments
@@ -90,6 +91,7 @@ __all__ = [
     "log_partition",
     "m_best_assignments",
     "m_best_over_parents",
+    "merge_rankings",
     "normalise",
     "prune",
     "validate_costs",

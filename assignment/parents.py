@@ -1,10 +1,12 @@
-"""The best associations over several parent hypotheses, visiting only parents that matter."""
+"""M-best associations over several parent hypotheses, visiting only parents that matter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from math import inf
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +15,10 @@ from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, logsumexp
 from assignment.costs import InfeasibleError, row_minima, validate_costs
 from assignment.partition import known_log_partition_over_gaps
 from assignment.problem import ClusterSizes, Problem, make_problem
-from assignment.ranked import Assignment, Search
+from assignment.ranked import Assignment
 from assignment.solvers import SolverName, start_search, validate_count, validate_solver
+
+Ranked = TypeVar("Ranked")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,7 @@ class ParentProblems:
     reference: float
 
     @property
-    def living(self) -> list[int]:
+    def possible(self) -> list[int]:
         """Parents that have any weight."""
         return np.flatnonzero(np.isfinite(self.gaps)).tolist()
 
@@ -54,7 +58,7 @@ class ParentProblems:
         return total - float(self.gaps[parent])
 
 
-def gather(
+def make_parent_problems(
     costs: Sequence[npt.ArrayLike] | FloatArray,
     parent_log_weights: npt.ArrayLike,
     lower: ClusterSizes,
@@ -146,11 +150,11 @@ class RankedChildren:
     """The best associations over all parents, in descending order of weight.
 
     Attributes:
-        family: the parents they were chosen from.
+        problems: the parents' problems that they were chosen from.
         children: the associations, best first.
     """
 
-    family: ParentProblems
+    problems: ParentProblems
     children: tuple[ChildAssignment, ...]
 
     @cached_property
@@ -171,17 +175,17 @@ class RankedChildren:
     @cached_property
     def log_partition(self) -> float:
         """Log of the summed weights of all associations of all parents in nats (NaN: unknown)."""
-        return self.family.reference + self._log_partition_below_reference
+        return self.problems.reference + self._log_partition_below_reference
 
     @cached_property
     def log_captured_mass(self) -> float:
         """Log of the share of that sum which these hold, in nats, at most 0 (NaN: unknown)."""
-        kept = float(logsumexp(self.log_weight - self.family.reference))
+        kept = float(logsumexp(self.log_weight - self.problems.reference))
         return float(np.minimum(0.0, kept - self._log_partition_below_reference))
 
     @cached_property
     def _log_partition_below_reference(self) -> float:
-        terms = [self.family.log_partition(parent) for parent in self.family.living]
+        terms = [self.problems.log_partition(parent) for parent in self.problems.possible]
         return float(logsumexp(np.array(terms)))
 
     def __len__(self) -> int:
@@ -195,7 +199,7 @@ class RankedChildren:
 
     def __repr__(self) -> str:
         return (
-            f"RankedChildren({len(self)} of {len(self.family.costs)} parents, best log weight "
+            f"RankedChildren({len(self)} of {len(self.problems.costs)} parents, best log weight "
             f"{self.children[0].log_weight:.6g} nats)"
         )
 
@@ -232,11 +236,11 @@ def m_best_over_parents(
     """
     count = validate_count(m)
     validate_solver(solver)
-    family = gather(costs, parent_log_weights, lower, upper)
-    children = tuple(islice(_heaviest_first(family, solver), count))
+    problems = make_parent_problems(costs, parent_log_weights, lower, upper)
+    children = tuple(islice(_heaviest_first(problems, solver), count))
     if not children:
         raise InfeasibleError("no parent admits any association within its forbidden pairs/sizes")
-    return RankedChildren(family, children)
+    return RankedChildren(problems, children)
 
 
 def iter_over_parents(
@@ -248,35 +252,69 @@ def iter_over_parents(
 ) -> Iterator[ChildAssignment]:
     """All associations over all parents, lazily, heaviest first (see `m_best_over_parents`)."""
     validate_solver(solver)
-    return _heaviest_first(gather(costs, parent_log_weights, lower, upper), solver)
+    problems = make_parent_problems(costs, parent_log_weights, lower, upper)
+    return _heaviest_first(problems, solver)
 
 
-def _heaviest_first(family: ParentProblems, solver: SolverName) -> Iterator[ChildAssignment]:
-    opened: dict[int, tuple[float, Search]] = {}
-    # one entry per parent: (gap below the reference, parent, its next association if opened)
-    heap: list[tuple[float, int, Assignment | None]]
-    heap = [(float(family.gaps[parent]), parent, None) for parent in family.living]
+def merge_rankings(
+    rankings: Sequence[Iterable[tuple[float, Ranked]]],
+    least_costs: Sequence[float] | FloatArray | None = None,
+    max_excess: float = inf,
+) -> Iterator[tuple[float, int, Ranked]]:
+    """Merge the rankings of several parents into one, lazily, in ascending order of cost.
+
+    This is the M-best search over parents for rankings of any origin. A ranking is read no further
+    than the merged one, and not at all before its least cost is reached. On ties the lower parent
+    comes first.
+
+    Args:
+        rankings: for each parent, pairs of a cost in nats and a ranked item, in ascending order of
+            cost. Costs of all parents share one reference and include the parents' own weights.
+        least_costs: lower bounds on each parent's costs in nats, shape (parents,); +inf leaves a
+            parent out. None: no bounds are known.
+        max_excess: stop beyond this cost above the first, in nats.
+
+    Yields:
+        Cost in nats, index of the parent, and the item.
+    """
+    bounds = [-inf] * len(rankings) if least_costs is None else least_costs
+    opened: dict[int, Iterator[tuple[float, Ranked]]] = {}
+    # one entry per parent: its next cost and item, or its least cost while it is not opened
+    heap: list[tuple[float, int, tuple[Ranked] | None]]
+    heap = [(float(bound), parent, None) for parent, bound in enumerate(bounds) if bound < inf]
     heapify(heap)
+    limit: float | None = None
     while heap:
-        gap, parent, assignment = heappop(heap)
-        if assignment is None:
-            try:
-                opened[parent] = _open(family, parent, solver)
-            except InfeasibleError:
-                continue
+        cost, parent, entry = heappop(heap)
+        if entry is None:
+            opened[parent] = iter(rankings[parent])
         else:
-            yield ChildAssignment(parent, assignment, family.reference - gap)
-        best_gap, search = opened[parent]
-        for excess, deviations in islice(search.steps, 1):
-            following = Assignment(search.labels, deviations, search.cost + excess, excess)
-            heappush(heap, (best_gap + excess, parent, following))
+            limit = cost + max_excess if limit is None else limit
+            if cost > limit:
+                return
+            yield cost, parent, entry[0]
+        for following, item in islice(opened[parent], 1):
+            heappush(heap, (following, parent, (item,)))
 
 
-def _open(family: ParentProblems, parent: int, solver: SolverName) -> tuple[float, Search]:
-    """Start a parent's search; its best weight lies this far below the reference, in nats."""
-    problem = family.problem(parent)
-    search = start_search(problem, solver)
-    if problem.bounds is None:
-        return float(family.gaps[parent]), search
-    chosen = problem.cost[np.arange(problem.clients), search.labels]
-    return float(family.gaps[parent] + (chosen - row_minima(problem.cost)).sum()), search
+def _heaviest_first(problems: ParentProblems, solver: SolverName) -> Iterator[ChildAssignment]:
+    rankings = [_ranking(problems, parent, solver) for parent in range(len(problems.costs))]
+    for gap, parent, assignment in merge_rankings(rankings, problems.gaps):
+        yield ChildAssignment(parent, assignment, problems.reference - gap)
+
+
+def _ranking(
+    problems: ParentProblems, parent: int, solver: SolverName
+) -> Iterator[tuple[float, Assignment]]:
+    """Associations of one parent with the gaps of their weights below the reference, in nats."""
+    try:
+        problem = problems.problem(parent)
+        search = start_search(problem, solver)
+    except InfeasibleError:
+        return
+    least = float(problems.gaps[parent])
+    if problem.bounds is not None:
+        chosen = problem.cost[np.arange(problem.clients), search.labels]
+        least = float(problems.gaps[parent] + (chosen - row_minima(problem.cost)).sum())
+    for excess, deviations in search.steps:
+        yield least + excess, Assignment(search.labels, deviations, search.cost + excess, excess)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, takewhile
+from itertools import islice
 from math import inf
 from typing import Protocol
 
 import numpy as np
 
+import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
@@ -99,19 +99,20 @@ def expand(
     carried = np.array([aggregation.carried_log_weight(h.log_weight) for h in hypotheses])
     carried -= np.logaddexp.reduce(carried)
 
-    def successors(parent: int) -> Iterator[Successor]:
-        for one in islice(rankings[parent], context.candidates_per_parent):
-            log_weight = float(carried[parent] + one.log_weight)
-            yield Successor(one, parent, log_weight, rankings[parent].facts)
+    def candidates(parent: int) -> Iterator[tuple[float, Candidate]]:
+        for candidate in islice(rankings[parent], context.candidates_per_parent):
+            yield -float(carried[parent] + candidate.log_weight), candidate
 
-    merged = heapq.merge(*map(successors, range(len(hypotheses))), key=lambda s: -s.log_weight)
+    merged = assignment.merge_rankings(
+        [candidates(parent) for parent in range(len(hypotheses))], max_excess=within
+    )
+    successors = [
+        Successor(candidate, parent, -cost, rankings[parent].facts)
+        for cost, parent, candidate in islice(merged, keep)
+    ]
     totals = np.array([c + r.log_total for c, r in zip(carried, rankings, strict=True)])
     log_total = float("nan") if np.isnan(totals).any() else float(np.logaddexp.reduce(totals))
-    best = next(merged, None)
-    if best is None:
-        return [], log_total
-    others = takewhile(lambda s: not s.log_weight < best.log_weight - within, merged)
-    return list(islice(chain((best,), others), keep)), log_total
+    return successors, log_total
 
 
 @dataclass(frozen=True, eq=False)
