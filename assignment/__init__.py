@@ -56,10 +56,10 @@ from assignment.parents import (
     RankedChildren,
     iter_over_parents,
     m_best_over_parents,
-    merge_rankings,
 )
 from assignment.partition import log_partition
 from assignment.ranked import Assignment, RankedAssignments
+from assignment.ranking.merging import merge_rankings
 from assignment.solvers import (
     SOLVERS,
     SolverName,

@@ -92,13 +92,13 @@ class Association:
         soft[rows, moved[rows]] = 1.0
         return Association(self.clients, moved, self.num_clusters, soft)
 
-    def widened(self) -> Association:
+    def with_empty_cluster(self) -> Association:
         """The association with one more cluster, which is empty."""
         soft = self.probabilities
         wide = None if soft is None else np.pad(soft, ((0, 0), (0, 1)))
         return Association(self.clients, self.labels.copy(), self.num_clusters + 1, wide)
 
-    def without(self, cluster: int) -> Association:
+    def without_cluster(self, cluster: int) -> Association:
         """The association with a cluster taken away; later clusters move up by one.
 
         Raises:

@@ -50,3 +50,29 @@ class RoundContext:
     def validating(self, clients: Iterable[str]) -> list[str]:
         """Those of some clients that may have validation samples."""
         return [client for client in clients if self.num_validation.get(client, 1) > 0]
+
+
+def round_number(round_or_share: float, context: RoundContext) -> int:
+    """The number, from 0, of a round that is named by a whole number or by a share of the run.
+
+    Args:
+        round_or_share: a whole number, or a share in (0, 1).
+        context: knows how many rounds there are.
+    """
+    return (
+        int(round_or_share)
+        if float(round_or_share).is_integer()
+        else context.share_of_rounds(round_or_share)
+    )
+
+
+def check_round(name: str, round_or_share: float) -> None:
+    """Check that a number names a round.
+
+    Raises:
+        ValueError: it does not; the message names the argument.
+    """
+    if round_or_share < 0 or (round_or_share > 1 and not float(round_or_share).is_integer()):
+        raise ValueError(
+            f"{name} must be a whole number from 0 or a share below 1, got {round_or_share}"
+        )

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.baselines.linkage import Regrouping, cluster_distances, complete_linkage
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Ranking, candidate
-from bcfl.policies.schedule import check_when, round_number
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
 
@@ -98,7 +97,7 @@ class FedDrift:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
-        check_when("every", self.every)
+        check_round("every", self.every)
         if self.every == 0:
             raise ValueError("every must be above 0, got 0")
         if self.start not in ("each", "one"):

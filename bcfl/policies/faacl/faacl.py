@@ -13,11 +13,10 @@ import numpy as np
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.faacl.mutual_merge import AfterMerge, Clustering, merge_mutual
 from bcfl.policies.faacl.support import Findings, Support, SupportTesting
 from bcfl.policies.policy import Candidate, Continue, Given, Origin, Ranking, candidate
-from bcfl.policies.schedule import check_when, round_number
 from bcfl.policies.trainings import trainings
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps, Train
@@ -119,8 +118,8 @@ class FAACL:
     supporters_after_merge: AfterMerge = "intersection"
 
     def __post_init__(self) -> None:
-        check_when("cold_start", self.cold_start)
-        check_when("clustering", self.clustering)
+        check_round("cold_start", self.cold_start)
+        check_round("clustering", self.clustering)
         if self.repeats < 1:
             raise ValueError(f"repeats must be at least 1, got {self.repeats}")
         if self.supporters_after_merge not in ("intersection", "empty"):

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Ranking
-from bcfl.policies.schedule import check_when, round_number
 from bcfl.policies.updates.divisions import Divisions, divide, regrouped
 from bcfl.policies.updates.local_updates import LocalUpdates, local_updates
 from bcfl.policies.updates.update_similarity import cosine_distances, norm_of_mean, norms
@@ -59,7 +58,7 @@ class RecursiveBipartition:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
         if self.scale not in ("absolute", "relative"):
             raise ValueError(f"scale must be 'absolute' or 'relative', got {self.scale!r}")
-        check_when("when", self.when)
+        check_round("when", self.when)
         if self.min_members < 2:
             raise ValueError(f"min_members must be at least 2, got {self.min_members}")
         if self.linkage not in ("single", "complete"):

@@ -12,8 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.policies.context import RoundContext
-from bcfl.policies.schedule import check_when, round_number
+from bcfl.policies.context import RoundContext, check_round, round_number
 
 
 def clustering_temperature(distances: NDArray[np.float64], norm: float = 2.0) -> float:
@@ -94,7 +93,7 @@ class AtRound:
     norm: float = 2.0
 
     def __post_init__(self) -> None:
-        check_when("when", self.when)
+        check_round("when", self.when)
         if not self.norm >= 1:
             raise ValueError(f"norm must be at least 1, got {self.norm}")
 

@@ -202,7 +202,7 @@ def regrouped(chosen: Candidate, labels: Mapping[str, int], made: Sequence[Divis
     parents = {part: one.cluster for one in made for part in one.parts if part != one.cluster}
     association = chosen.association
     for _ in parents:
-        association = association.widened()
+        association = association.with_empty_cluster()
     contribution_weights = np.zeros((len(chosen.trainings), association.num_clusters))
     for row, training in enumerate(chosen.trainings):
         contribution_weights[row, labels[training.client]] = 1.0

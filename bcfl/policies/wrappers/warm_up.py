@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, round_number
 from bcfl.policies.policy import Policy, Ranking, Validates
-from bcfl.policies.schedule import round_number
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
 

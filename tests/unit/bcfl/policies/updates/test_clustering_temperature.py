@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bcfl.policies.schedule import round_number
+from bcfl.policies.context import round_number
 from bcfl.policies.updates.clustering_temperature import (
     AtRound,
     TemperatureRise,

@@ -7,8 +7,19 @@ import pytest
 from bcfl import Aggregation, Objective, drive
 from bcfl.policies import Ranking
 from bcfl.policies.policy import Costs, Given
-from bcfl.trackers.moves import Split, next_best, price_of_freeing, split_into, without
-from bcfl.trackers.recollection import LastCosts, WithAbsentClients, inherited, recalled
+from bcfl.trackers.absent_clients import (
+    LastCosts,
+    WithAbsentClients,
+    with_inherited_costs,
+    with_last_costs,
+)
+from bcfl.trackers.moves import (
+    Split,
+    next_best_clusters,
+    removal_cost,
+    remove_cluster,
+    split_cluster,
+)
 
 LABELS = {"a": 0, "b": 0, "c": 1, "d": 2}
 COSTS = {"a": (1, 5, 9), "b": (2, 6, 8), "c": (7, 3, 4), "d": (8, 2.5, 2)}
@@ -105,18 +116,20 @@ def test_costs_that_judge_are_the_ones_remembered():
 
 def test_a_slot_whose_members_are_absent_is_not_free(ranked):
     best = next(iter(ranked()))
-    assert [price_of_freeing(best, slot) for slot in (1, 2)] == [0, 0]
-    known = recalled(best, 0)
-    assert [price_of_freeing(known, slot) for slot in range(3)] == [8, 30 - 10, 25 - 20]
-    assert next_best(known, 1) == {"c": 2}
-    assert next_best(known, 2) == {"d": 1}
+    assert [removal_cost(best, slot) for slot in (1, 2)] == [0, 0]
+    known = with_last_costs(best, 0)
+    assert [removal_cost(known, slot) for slot in range(3)] == [8, 30 - 10, 25 - 20]
+    assert next_best_clusters(known, 1) == {"c": 2}
+    assert next_best_clusters(known, 2) == {"d": 1}
 
 
 def test_a_proposal_that_gives_up_absent_clients_is_charged_for_them(ranked, parent):
     """D moves from cluster 2, where it said 20, to its next best, where it said 25."""
     best = next(iter(ranked()))
-    known = recalled(best, 0)
-    made = inherited(split_into(known, Split(0, frozenset("b"), 0.9, 4), 2), parent, 0)
+    known = with_last_costs(best, 0)
+    made = with_inherited_costs(
+        split_cluster(known, Split(0, frozenset("b"), 0.9, 4), 2), parent, 0
+    )
     rows = LastCosts.of(made.state, 0).rows
     assert rows["d"] == [60, 25, 60]
     assert rows["b"] == [2, 6, 2]
@@ -127,7 +140,7 @@ def test_a_proposal_that_gives_up_absent_clients_is_charged_for_them(ranked, par
 
 def test_a_cluster_taken_away_takes_its_column(ranked, parent):
     best = next(iter(ranked()))
-    made = inherited(without(recalled(best, 0), 1), parent, 0)
+    made = with_inherited_costs(remove_cluster(with_last_costs(best, 0), 1), parent, 0)
     rows = LastCosts.of(made.state, 0).rows
     assert rows["c"] == [50, 30]
     assert made.association.label("c") == 1
@@ -136,7 +149,7 @@ def test_a_cluster_taken_away_takes_its_column(ranked, parent):
 def test_of_clusters_that_come_from_nowhere_nothing_is_known(ranked, parent, cluster_at):
     best = next(iter(ranked()))
     fresh = replace(best, origins=(*best.origins[:2], Given(cluster_at("new", (5, 5)))))
-    assert LastCosts.of(inherited(fresh, parent, 0).state, 0).rows == {}
+    assert LastCosts.of(with_inherited_costs(fresh, parent, 0).state, 0).rows == {}
 
 
 def test_what_is_remembered_can_be_saved(ranked):
