@@ -9,7 +9,7 @@ from bcfl.architecture.decomposition import SHARED, restarted, squared_masks
 from bcfl.architecture.layout import Part
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.baselines.local import Alone
+from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Given, Ranking
 from bcfl.protocol.objective import Objective
@@ -47,10 +47,10 @@ class APD:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         begins = hypothesis.state.get("step", 0) < context.step and len(hypothesis.clusters) > 1
         begun = _begun(hypothesis, context) if begins else hypothesis
-        (chosen,) = yield from Alone(self.objective).associate(begun, context)
+        (chosen,) = yield from LocalTraining(self.objective).associate(begun, context)
         earlier = range(context.step)
         held = tuple(self._held(training, begun, earlier) for training in chosen.trainings)
         named = {key for training in held for key in training.models}

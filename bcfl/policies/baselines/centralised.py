@@ -32,7 +32,7 @@ class Centralised:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         steps = self.objective.local_steps * len(context.participants)
         training = Train(

@@ -35,7 +35,7 @@ class Ensemble:
             raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         work = [
             trainings(

@@ -27,7 +27,7 @@ class FedAvg:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         labels = dict.fromkeys(context.participants, 0)
         return Ranking.only(

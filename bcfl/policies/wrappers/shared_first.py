@@ -38,7 +38,7 @@ class SharedFirst:
             raise ValueError(f"objective must train other blocks than {self.silent!r} alone")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         start = silenced(hypothesis.clusters[0], self.silent)
         labels = dict.fromkeys(context.participants, 0)

@@ -14,7 +14,7 @@ from bcfl.protocol.requests import Steps
 
 
 @dataclass(frozen=True)
-class Alone:
+class LocalTraining:
     """One cluster per client; nobody's model ever meets another's.
 
     The first round opens the clusters, in the order of the clients' names.
@@ -31,7 +31,7 @@ class Alone:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         clients = hypothesis.association.clients
         place: Mapping[str, int] = {client: row for row, client in enumerate(clients)}
