@@ -26,13 +26,13 @@ from bcfl.protocol.requests import Replies, Steps, Train
 class Validates(Protocol):
     """A policy or tracker that checks its requirements before a run starts."""
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Check the requirements on a federation.
 
         Args:
             num_clusters: number of clusters at the start.
             num_clients: number of clients of the federation.
-            num_asked: number of participants of a round.
+            num_participants: number of participants of a round.
 
         Raises:
             ValueError: they are not met.

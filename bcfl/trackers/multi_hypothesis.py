@@ -88,18 +88,18 @@ class Exact:
         """All of them."""
         return None
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Refuse a federation whose first round would exceed the limit. See `Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
             num_clients: clients of the federation.
-            num_asked: participants of a round.
+            num_participants: number of participants of a round.
 
         Raises:
             ValueError: the number of hypotheses would exceed the limit.
         """
-        self._refuse(num_clusters**num_asked, 0)
+        self._refuse(num_clusters**num_participants, 0)
 
     def step(
         self,

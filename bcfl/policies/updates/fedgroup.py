@@ -62,18 +62,18 @@ class FedGroup:
         """One, before the cold start."""
         return 1
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Refuse more groups than clients.
 
         Args:
             num_clusters: clusters at the start.
             num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
+            num_participants: number of participants of a round.
 
         Raises:
             ValueError: there are fewer clients than groups.
         """
-        del num_clusters, num_asked
+        del num_clusters, num_participants
         if self.groups > num_clients:
             raise ValueError(
                 f"groups must be at most the number of clients, {num_clients}, got {self.groups}"

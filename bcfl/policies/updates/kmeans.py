@@ -58,9 +58,9 @@ class KMeansAssociation:
         if self.weighting not in ("samples", "equal"):
             raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Check that the bounds fit the clients; see `Validates`."""
-        del num_asked
+        del num_participants
         self.cluster_size.check(num_clusters, num_clients)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
