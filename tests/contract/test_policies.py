@@ -34,7 +34,7 @@ POLICIES = {
     "empirical Fisher": LikelihoodAssociation(2, replace(LAPLACE, curvature="empirical_fisher")),
     "warm-up": WarmUp(KMeansAssociation(2, LAPLACE), LikelihoodAssociation(2, LAPLACE, 2.0), 1),
     "one shot": OneShotClustering(POINT, KMeansClustering(2), AtRound(1)),
-    "bipartition": RecursiveBipartition(POINT, 2.0, 0.0, "relative", when=0),
+    "bipartition": RecursiveBipartition(POINT, 2.0, 0.0, "relative", first_round=0),
     "cold start": FedGroup(2, POINT, POINT),
     "alone": LocalTraining(LAPLACE),
     "ensemble": Ensemble(2, LAPLACE),

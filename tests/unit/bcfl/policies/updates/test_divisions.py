@@ -131,7 +131,7 @@ def test_what_is_needed_is_kept_until_everybody_has_a_place(tree, context):
     ends = {"d": (4, 0, 0), "e": (4, 0, 0)}
     _, (later, places) = answer(divisions.place(tree, context(("a", "d")), OBJECTIVE), ends)
     chosen = candidate(tree, places, OBJECTIVE)
-    carried = later.remembered(chosen, {"clustered": True})
+    carried = later.carried_by(chosen, {"clustered": True})
     assert carried.state == {
         "clustered": True,
         "divisions": [[0, [0, 1]], [1, [1, 2]]],
@@ -139,7 +139,7 @@ def test_what_is_needed_is_kept_until_everybody_has_a_place(tree, context):
     }
     assert carried.carried_models == tree.carried_models
     _, (done, places) = answer(divisions.place(tree, context(NAMES), OBJECTIVE), ends)
-    forgotten = done.remembered(candidate(tree, places, OBJECTIVE), {"clustered": True})
+    forgotten = done.carried_by(candidate(tree, places, OBJECTIVE), {"clustered": True})
     assert forgotten.state == {"clustered": True}
     assert forgotten.carried_models == {}
 

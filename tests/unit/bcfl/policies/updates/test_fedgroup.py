@@ -116,12 +116,12 @@ def test_a_cold_start_without_answers_is_tried_again(parent, after):
 
 def test_founders_are_drawn_from_the_seed(context):
     few = replace(POLICY, founders=2)
-    drawn = few.drawn(context(NAMES))
+    drawn = few.sampled_founders(context(NAMES))
     assert len(drawn) == 4
     assert list(drawn) == sorted(set(drawn))
-    assert drawn == few.drawn(context(NAMES))
-    assert POLICY.drawn(context(NAMES)) == NAMES
-    seeds = {few.drawn(replace(context(NAMES), seed=seed)) for seed in range(20)}
+    assert drawn == few.sampled_founders(context(NAMES))
+    assert POLICY.sampled_founders(context(NAMES)) == NAMES
+    seeds = {few.sampled_founders(replace(context(NAMES), seed=seed)) for seed in range(20)}
     assert len(seeds) > 3
 
 
