@@ -93,10 +93,10 @@ def tree(linear):
     return Hypothesis(clusters, association, state=state, carried_models=models)
 
 
-def test_late_clients_go_down_the_tree(tree, context):
+def test_late_clients_descend_the_tree(tree, context):
     divisions = Divisions.of(tree)
     ends = {"d": (-9, -5, 0), "e": (5, 1, 0)}
-    asked, (after, places) = answer(divisions.place(tree, context(NAMES), OBJECTIVE), ends)
+    asked, (after, places) = answer(divisions.assign(tree, context(NAMES), OBJECTIVE), ends)
     assert places == {"a": 0, "b": 1, "c": 2, "d": 2, "e": 0}
     keys = [{(r.client, r.start) for r in exchange.requests} for exchange in asked]
     start, middle = tree.carried_models["0 divided"].key, tree.carried_models["1 divided"].key
@@ -113,7 +113,7 @@ def test_who_missed_the_second_division_alone_starts_there(tree, context):
         carried_models=tree.carried_models,
     )
     asked, (_, places) = answer(
-        Divisions.of(waiting).place(waiting, context(("d", "e")), OBJECTIVE), {"d": (-3, 1, 0)}
+        Divisions.of(waiting).assign(waiting, context(("d", "e")), OBJECTIVE), {"d": (-3, 1, 0)}
     )
     assert places == {"d": 1, "e": 0}
     assert [[r.client for r in exchange.requests] for exchange in asked] == [["d"]]
@@ -121,7 +121,7 @@ def test_who_missed_the_second_division_alone_starts_there(tree, context):
 
 def test_who_gives_no_answer_goes_on_waiting(tree, context):
     divisions = Divisions.of(tree)
-    _, (after, places) = answer(divisions.place(tree, context(("a", "d", "e")), OBJECTIVE), {})
+    _, (after, places) = answer(divisions.assign(tree, context(("a", "d", "e")), OBJECTIVE), {})
     assert places == {"a": 0}
     assert after.waiting == {"d": 0}
 
@@ -129,7 +129,7 @@ def test_who_gives_no_answer_goes_on_waiting(tree, context):
 def test_what_is_needed_is_kept_until_everybody_has_a_place(tree, context):
     divisions = Divisions.of(tree)
     ends = {"d": (4, 0, 0), "e": (4, 0, 0)}
-    _, (later, places) = answer(divisions.place(tree, context(("a", "d")), OBJECTIVE), ends)
+    _, (later, places) = answer(divisions.assign(tree, context(("a", "d")), OBJECTIVE), ends)
     chosen = candidate(tree, places, OBJECTIVE)
     carried = later.carried_by(chosen, {"clustered": True})
     assert carried.state == {
@@ -138,7 +138,7 @@ def test_what_is_needed_is_kept_until_everybody_has_a_place(tree, context):
         "waiting": {},
     }
     assert carried.carried_models == tree.carried_models
-    _, (done, places) = answer(divisions.place(tree, context(NAMES), OBJECTIVE), ends)
+    _, (done, places) = answer(divisions.assign(tree, context(NAMES), OBJECTIVE), ends)
     forgotten = done.carried_by(candidate(tree, places, OBJECTIVE), {"clustered": True})
     assert forgotten.state == {"clustered": True}
     assert forgotten.carried_models == {}
@@ -169,7 +169,7 @@ def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear)
 
 def test_before_any_division_newcomers_join_the_largest_cluster(linear, context):
     parent = Hypothesis((at(linear, "x", 0),), Association.unseen(NAMES, 1))
-    asked, (_, places) = answer(Divisions.of(parent).place(parent, context(("b",)), OBJECTIVE), {})
+    asked, (_, places) = answer(Divisions.of(parent).assign(parent, context(("b",)), OBJECTIVE), {})
     assert (asked, places) == ([], {"b": 0})
 
 
@@ -177,5 +177,5 @@ def test_a_late_client_whose_update_is_zero_has_a_place(tree, context):
     """Its cosine is 0 with every part, so it takes the first."""
     divisions = Divisions.of(tree)
     ends = {"d": (0, 0, 0)}
-    _, (_, places) = answer(divisions.place(tree, context(("d",)), OBJECTIVE), ends)
+    _, (_, places) = answer(divisions.assign(tree, context(("d",)), OBJECTIVE), ends)
     assert places == {"d": 0}
