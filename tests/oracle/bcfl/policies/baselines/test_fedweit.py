@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import bcfl
-from bcfl.aggregation.partial_upload import seen_means
+from bcfl.aggregation.partial_upload import imputed_means
 from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED, layers
 from bcfl.architecture.fedweit import KNOWLEDGE, MaskedUpload, knowledge_of, num_slots, transferring
 from bcfl.executors.batches import training_batches
@@ -93,12 +93,12 @@ def test_the_shared_weights_are_the_mean_over_those_that_send_them(model, before
     origin = np.zeros((2, 4))
     origin[:, 1] = before
     start = from_initial(model, "start", flat(model, origin, MASKS[0]), replies[0][0].buffers, 1.0)
-    seen = seen_means(model, start.blocks[0], replies)
+    seen = imputed_means(model, start.blocks[0], replies)
     expected = np.array(AVERAGED)
     expected[:, 1] = left
     averaged = torch.stack(seen).mean(dim=0).reshape(4, 2).T
     np.testing.assert_allclose(averaged, expected, atol=1e-12)
-    adaptive = seen_means(model, start.blocks[1], replies)
+    adaptive = imputed_means(model, start.blocks[1], replies)
     assert torch.equal(adaptive[0], model.split(*_parts(replies[0][0]))[ADAPTIVE][0])
 
 
