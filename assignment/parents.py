@@ -19,15 +19,15 @@ from assignment.solvers import SolverName, start_search, validate_count, validat
 
 @dataclass(frozen=True, eq=False)
 class ParentProblems:
-    """Parents with their cost matrices and the best weight each could reach.
+    """Cost matrices of parents, with an upper bound on the weight of each one's children.
 
     Attributes:
         costs: one matrix of costs in nats per parent, shape (clients, clusters of that parent).
         lower: fewest clients per cluster, as given.
         upper: most clients per cluster, as given.
-        gaps: how far each parent's best conceivable weight lies below `reference`, in nats,
-            float64 of shape (parents,); +inf for a parent without any weight.
-        reference: best conceivable log-weight of all parents in nats.
+        gaps: bound on each parent's largest log-weight, in nats below `reference`, float64 of shape
+            (parents,); +inf for a parent without any weight.
+        reference: bound on the largest log-weight over all parents in nats.
     """
 
     costs: Sequence[FloatArray]
@@ -38,7 +38,7 @@ class ParentProblems:
 
     @property
     def possible(self) -> list[int]:
-        """Parents that have any weight."""
+        """Indices of the parents that have any weight."""
         return np.flatnonzero(np.isfinite(self.gaps)).tolist()
 
     def problem(self, parent: int) -> Problem:
@@ -67,6 +67,9 @@ def make_parent_problems(
         parent_log_weights: log-weights in nats, shape (parents,); -inf leaves a parent out.
         lower: fewest clients per cluster, an integer or shape (clusters,).
         upper: most clients per cluster, an integer or shape (clusters,).
+
+    Returns:
+        The parents' problems.
 
     Raises:
         ValueError: bad costs or weights, or parents with different clients.
@@ -123,11 +126,11 @@ def _least_cost(parent: int, matrix: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ChildAssignment:
-    """An association that continues one parent hypothesis.
+    """An association that follows one parent hypothesis.
 
     Attributes:
         parent: index of the parent.
-        assignment: the association, its cost and its departure from that parent's best one.
+        assignment: the association, its cost and its deviations from that parent's best one.
         log_weight: the parent's log-weight minus the association's cost, in nats.
     """
 
@@ -208,16 +211,16 @@ def m_best_over_parents(
     upper: ClusterSizes = None,
     solver: SolverName = "auto",
 ) -> RankedChildren:
-    """The m heaviest associations over all parents; a parent is opened only when it can matter.
+    """M-best associations over all parents; a parent is searched only if it can contribute.
 
-    Parents are visited by log-weight minus least conceivable cost; the search ends as soon as m
-    associations outweigh all that any unopened parent could offer.
+    Parents are visited in order of log-weight minus least possible cost (`merge_rankings`); the
+    search ends as soon as m associations outweigh the bounds of all others.
 
     Args:
         costs: one matrix of costs in nats per parent, each (clients, clusters of that parent), or
             an array of shape (parents, clients, clusters).
         parent_log_weights: log-weights in nats, shape (parents,); -inf leaves a parent out.
-        m: how many, at least 1; fewer are returned where fewer are feasible.
+        m: number of associations, at least 1; fewer are returned where fewer are feasible.
         lower: fewest clients per cluster, an integer or shape (clusters,).
         upper: most clients per cluster, an integer or shape (clusters,).
         solver: name of the search algorithm used for every parent.
@@ -246,7 +249,23 @@ def iter_over_parents(
     upper: ClusterSizes = None,
     solver: SolverName = "auto",
 ) -> Iterator[ChildAssignment]:
-    """All associations over all parents, lazily, heaviest first (see `m_best_over_parents`)."""
+    """All associations over all parents, lazily, heaviest first.
+
+    Args:
+        costs: one matrix of costs in nats per parent, each (clients, clusters of that parent), or
+            an array of shape (parents, clients, clusters).
+        parent_log_weights: log-weights in nats, shape (parents,); -inf leaves a parent out.
+        lower: fewest clients per cluster, an integer or shape (clusters,).
+        upper: most clients per cluster, an integer or shape (clusters,).
+        solver: name of the search algorithm used for every parent.
+
+    Returns:
+        A lazy iterator, in the order of `m_best_over_parents`.
+
+    Raises:
+        ValueError: bad costs, weights, bounds or solver, or parents with different clients.
+        InfeasibleError: no parent has any weight.
+    """
     validate_solver(solver)
     problems = make_parent_problems(costs, parent_log_weights, lower, upper)
     return _heaviest_first(problems, solver)

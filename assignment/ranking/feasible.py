@@ -32,7 +32,7 @@ def best_labels(gaps: FloatArray, bounds: Bounds) -> IntArray:
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: sizes allowed.
+        bounds: bounds on cluster sizes.
 
     Raises:
         InfeasibleError: forbidden pairs leave no association within the bounds.
@@ -53,7 +53,7 @@ def best_labels(gaps: FloatArray, bounds: Bounds) -> IntArray:
 
 
 def _use_slack(wanted: IntArray, path: list[int]) -> None:
-    """Let a cluster keep one client more, or one fewer, where a path runs through the slack."""
+    """Change the target size of a cluster by one where a path passes through the slack."""
     slack = len(wanted)
     for source, target in pairwise(path):
         if target == slack:
@@ -63,7 +63,7 @@ def _use_slack(wanted: IntArray, path: list[int]) -> None:
 
 
 def _ends(distance: FloatArray, surplus: IntArray) -> tuple[int, int]:
-    """The closest pair of a node with too many clients and a node with too few."""
+    """The nearest pair of a node with surplus clients and a node with a deficit."""
     surplus = np.append(surplus, -surplus.sum())
     sources, targets = np.flatnonzero(surplus > 0), np.flatnonzero(surplus < 0)
     between = distance[np.ix_(sources, targets)]
@@ -79,11 +79,11 @@ ROUNDS = 6
 
 
 def balancing_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
-    """Prices under which free choice nearly satisfies the bounds.
+    """Prices under which independent choices nearly satisfy the bounds.
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: sizes allowed.
+        bounds: bounds on cluster sizes.
 
     Returns:
         Prices in nats, float64 of shape (clusters,): positive only where a cluster is full,
@@ -105,7 +105,16 @@ def balancing_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
 
 
 def sizes_within_bounds(sizes: IntArray, prices: FloatArray, bounds: Bounds) -> IntArray:
-    """Sizes that prices call for: full where positive, least where negative, else within bounds."""
+    """Sizes by complementary slackness: full where prices are positive, least where negative.
+
+    Args:
+        sizes: clients per cluster under free choice, int64 of shape (clusters,).
+        prices: prices in nats, float64 of shape (clusters,).
+        bounds: bounds on cluster sizes.
+
+    Returns:
+        int64 of shape (clusters,), within the bounds.
+    """
     within = np.clip(sizes, bounds.lower, bounds.upper)
     return np.where(prices > 0, bounds.upper, np.where(prices < 0, bounds.lower, within))
 

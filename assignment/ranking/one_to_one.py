@@ -55,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Square:
-    """What a second best is searched in.
+    """Data of a search for second-best associations.
 
     Attributes:
         cost: costs in nats with idle rows appended, float64 of shape (n, n).
@@ -105,8 +105,8 @@ def with_idle_rows(gaps: FloatArray, bounds: Bounds | None) -> FloatArray:
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: sizes allowed, at most one per cluster; a cluster that must be filled takes no
-            idle row, one that must be empty takes no client.
+        bounds: bounds on cluster sizes, at most one; a cluster that must be filled takes no idle
+            row, one that must be empty takes no client.
     """
     clients, clusters = gaps.shape
     square = np.zeros((clusters, clusters))
@@ -233,7 +233,7 @@ def one_to_one_columns(cost: FloatArray) -> IntArray:
 
 
 def lap_columns(cost: FloatArray) -> IntArray:
-    """As `one_to_one_columns`, by `lap` on reduced and scaled costs, all of which are finite."""
+    """As `one_to_one_columns`, by `lap` on reduced and scaled finite costs."""
     reduced = cost - cost.min(axis=1, keepdims=True)
     reduced -= reduced.min(axis=0)
     longest = float(reduced.max()) * 2.0 * len(cost) ** 2
