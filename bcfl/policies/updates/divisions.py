@@ -46,14 +46,14 @@ class Divisions:
     """Divisions of clusters that some client has still to be assigned by.
 
     Attributes:
-        made: the divisions, in order of time.
+        divisions: in order of time.
         waiting: for clients that were seen before but missed a division, the index of the first
             one that they missed. Clients never seen have missed all.
         models: for each division, the model that was divided, and those of the parts after the
             round of the division.
     """
 
-    made: tuple[Division, ...] = ()
+    divisions: tuple[Division, ...] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
     models: Mapping[str, Posterior] = field(default_factory=dict)
 
@@ -61,14 +61,14 @@ class Divisions:
     def of(cls, hypothesis: Hypothesis) -> Divisions:
         """Read from the state of a hypothesis; models of the last round's parts are added."""
         state = hypothesis.state
-        made = tuple(
+        divisions = tuple(
             Division(cluster, tuple(parts)) for cluster, parts in state.get("divisions", [])
         )
         models = dict(hypothesis.carried_models)
-        for position, division in enumerate(made):
+        for position, division in enumerate(divisions):
             for part in division.parts:
                 models.setdefault(f"{position} part {part}", hypothesis.clusters[part])
-        return cls(made, dict(state.get("waiting", {})), models)
+        return cls(divisions, dict(state.get("waiting", {})), models)
 
     def carried_by(self, chosen: Candidate, state: Mapping[str, Any]) -> Candidate:
         """A candidate whose state carries the divisions on, while some client waits for them.
@@ -80,7 +80,7 @@ class Divisions:
         all_seen = bool((chosen.association.labels != UNSEEN).all())
         if all_seen and not self.waiting:
             return replace(chosen, state=dict(state), carried_models={})
-        divisions = [[division.cluster, list(division.parts)] for division in self.made]
+        divisions = [[division.cluster, list(division.parts)] for division in self.divisions]
         carried = {"divisions": divisions, "waiting": dict(self.waiting)} if divisions else {}
         return replace(chosen, state={**state, **carried}, carried_models=self.models)
 
@@ -96,12 +96,12 @@ class Divisions:
         """
         waiting, models = dict(self.waiting), dict(self.models)
         real = [division for division in new if len(division.parts) > 1]
-        for position, division in enumerate(real, start=len(self.made)):
+        for position, division in enumerate(real, start=len(self.divisions)):
             models[f"{position} divided"] = hypothesis.clusters[division.cluster]
             for client, label in _labels(hypothesis.association).items():
                 if label == division.cluster and client not in present:
                     waiting.setdefault(client, position)
-        return Divisions((*self.made, *real), waiting, models)
+        return Divisions((*self.divisions, *real), waiting, models)
 
     def assign(
         self, hypothesis: Hypothesis, context: RoundContext, objective: Objective
@@ -118,11 +118,13 @@ class Divisions:
             those that gave no answer.
         """
         largest = int(hypothesis.association.sizes.argmax())
-        root = self.made[0].cluster if self.made else largest
+        root = self.divisions[0].cluster if self.divisions else largest
         previous = _labels(hypothesis.association)
         labels = {client: previous.get(client, root) for client in context.participants}
-        missed = {c: self.waiting.get(c, len(self.made)) if c in previous else 0 for c in labels}
-        for position, division in enumerate(self.made):
+        missed = {
+            c: self.waiting.get(c, len(self.divisions)) if c in previous else 0 for c in labels
+        }
+        for position, division in enumerate(self.divisions):
             moving = [
                 c for c, k in labels.items() if k == division.cluster and missed[c] <= position
             ]

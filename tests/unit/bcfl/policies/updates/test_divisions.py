@@ -149,7 +149,7 @@ def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear)
     parent = Hypothesis(clusters, Association(NAMES, np.array([0, 0, 1, 1, -1]), 2))
     made = [Division(0, (0,)), Division(1, (1, 2))]
     after = Divisions().extended(parent, made, {"a": 0, "c": 1})
-    assert after.made == (Division(1, (1, 2)),)
+    assert after.divisions == (Division(1, (1, 2)),)
     assert after.waiting == {"d": 0}
     assert after.models == {"0 divided": clusters[1]}
     grown = (*clusters, at(linear, "z", 2))
