@@ -17,7 +17,7 @@ def test_hard_labels_serve_one_cluster_each():
     assert (association.label("a"), association.label("b")) == (1, -1)
 
 
-def test_at_first_nobody_is_associated():
+def test_at_first_no_client_is_associated():
     association = Association.unseen(NAMES, 4)
     assert association.labels.tolist() == [-1, -1, -1]
     assert association.serving.tolist() == [[0] * 4] * 3

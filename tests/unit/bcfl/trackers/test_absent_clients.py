@@ -57,8 +57,8 @@ def ranked(parent, chosen_with, context):
     return of
 
 
-def test_absent_clients_count_with_what_they_last_said_of_their_cluster(ranked):
-    """C in cluster 1 said 10, d in cluster 2 said 20; a is present, e was never seen."""
+def test_absent_clients_count_with_their_last_cost_in_their_cluster(ranked):
+    """C cost 10 in cluster 1, d 20 in cluster 2; a is present, e was never seen."""
     ranking = ranked()
     assert [one.log_weight for one in ranking] == [-3 - 30, -5 - 30]
     assert ranking.log_total == -1 - 30
@@ -76,20 +76,20 @@ def test_where_weights_are_carried_absent_clients_count_once(ranked):
     assert LastCosts.of(best.state, 0).rows["c"] == LAST["c"]
 
 
-def test_those_who_are_there_are_remembered_anew(ranked):
+def test_rows_of_participants_are_replaced(ranked):
     for one in ranked():
         rows = LastCosts.of(one.state, 0).rows
         assert rows == {"a": [1, 5, 9], "b": [2, 6, 8], "c": LAST["c"], "d": LAST["d"]}
 
 
-def test_what_was_said_of_other_data_is_forgotten(ranked):
+def test_costs_of_another_time_step_are_dropped(ranked):
     ranking = ranked(step=1)
     best = next(iter(ranking))
     assert (best.log_weight, ranking.log_total) == (-3, -1)
     assert set(LastCosts.of(best.state, 1).rows) == {"a", "b"}
 
 
-def test_where_nobody_answers_everybody_counts_as_absent(ranked, parent):
+def test_without_any_answer_all_clients_count_as_absent(ranked, parent):
     """A and b are in cluster 0, where a said 3; b has never said anything."""
     ranking = ranked(costs=False)
     best, other = ranking

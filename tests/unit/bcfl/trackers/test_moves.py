@@ -275,7 +275,7 @@ def test_clusters_exchange_the_halves_that_leave(hypothesis_at, chosen_with):
     assert chosen.contribution_weights.sum() == 5
 
 
-def test_blocks_that_all_clusters_share_divide_nobody(chosen, trained_at, here):
+def test_shared_blocks_do_not_divide_a_cluster(chosen, trained_at, here):
     """Local models differ widely in the first half of their parameters, alike in the second."""
     places = {c: (100.0 * (c in "ac"), 0, 0, 0, 0, 0, 0, c in "ab") for c in "abcdef"}
     answers = trained_at(chosen, places)

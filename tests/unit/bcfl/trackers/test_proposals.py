@@ -232,7 +232,7 @@ def test_the_cheapest_clusters_die_first(chosen, trained_at, due):
 def test_the_pairs_that_lose_least_are_united_first(chosen, trained_at, due):
     """Clusters 2 and 3 are empty: they cost nothing. Then 0 into 1 costs 4 x 3, not 4 x 4.
 
-    An empty cluster goes once, whoever it unites with, and nobody moves into one.
+    An empty cluster is removed once, with any partner, and no client moves into one.
     """
     answers = trained_at(chosen, PLACES)
     made = Merge(pairs=9).propose(chosen, answers, due)

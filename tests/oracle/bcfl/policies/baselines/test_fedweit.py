@@ -83,7 +83,7 @@ def test_outputs_with_strong_masks_are_sent(model):
 
 @pytest.mark.parametrize(("before", "left"), [((0.0, 0.0), (0.0, 0.0)), ((2.0, 6.0), (2.0, 6.0))])
 def test_the_shared_weights_are_the_mean_over_those_that_send_them(model, before, left):
-    """What nobody sends stays as it was."""
+    """Parameters that no client sends keep their values."""
     upload, replies = MaskedUpload(0.3), []
     for shared, masks in zip((FIRST, SECOND), MASKS, strict=True):
         mean = flat(model, shared, masks)

@@ -228,7 +228,7 @@ def test_searches_new_concepts_and_merges(seed):
         if step == 0:
             names = [f"first {i}" for i in range(candidate.association.num_clusters)]
             driver.world.concept_of |= dict.fromkeys(names, 0)
-            driver.concept = lambda name, step: 0  # everybody supports everybody
+            driver.concept = lambda name, step: 0  # all clusters support each other
             driver.finish(candidate, names)
             if round == ROUNDS_PER_STEP - 1:
                 driver.restated = Restated(world, driver.sets())
@@ -356,7 +356,7 @@ def test_a_newcomer_that_cannot_be_tested_starts_alone_at_the_initial_model():
     world.plan = dict.fromkeys(DEVICES, [0] * 5)
     first = FAACL(Objective(local_steps=4), cold_start=1, hierarchical=True)
     driver = Driver(world, ContinualFAACL(first, merging_rounds=2))
-    driver.concept = lambda name, step: 0  # everybody supports everybody
+    driver.concept = lambda name, step: 0  # all clusters support each other
     for round in range(ROUNDS_PER_STEP):
         candidate = driver.associate(round, DEVICES[:5])
         names = [f"first {i}" for i in range(candidate.association.num_clusters)]

@@ -53,7 +53,7 @@ def test_each_client_of_the_first_round_opens_a_cluster(linear, newborn, associa
     assert one.association.labels.tolist() == [0, -1, 0, 0]
 
 
-def test_nobody_opens_nothing(linear, newborn, associated):
+def test_without_participants_no_cluster_is_opened(linear, newborn, associated):
     first = Hypothesis((newborn(linear),), Association.unseen(NAMES, 1))
     _, chosen = associated(FedDrift(Objective()), first, {})
     assert chosen.association.num_clusters == 1

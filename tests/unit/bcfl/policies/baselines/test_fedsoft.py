@@ -92,9 +92,9 @@ def test_who_says_nothing_feeds_nothing(parent, associated):
     _, chosen = associated(FedSoft(2, Objective()), parent, silent=("b",))
     assert [training.client for training in chosen.trainings] == ["a", "c"]
     assert chosen.association.labels.tolist() == [0, -1, 0]
-    asked, nobody = associated(FedSoft(2, Objective()), parent, silent=NAMES)
-    assert len(asked) == 1
-    assert nobody.contribution_weights.shape == (0, 2)
+    exchanges, unanswered = associated(FedSoft(2, Objective()), parent, silent=NAMES)
+    assert len(exchanges) == 1
+    assert unanswered.contribution_weights.shape == (0, 2)
 
 
 def test_soft_serving_leaves_the_others_as_they_were():

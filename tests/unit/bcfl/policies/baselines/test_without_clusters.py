@@ -1,4 +1,4 @@
-"""Policies that ask nothing: everybody alone, all samples in one place, several models for all."""
+"""Policies without requests: local training, centralised training, ensembles."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def found(context):
 
 @pytest.fixture
 def parent(linear, newborn):
-    """A hypothesis of some clusters that nobody is in yet."""
+    """A hypothesis of clusters without clients."""
 
     def of(num_clusters):
         clusters = tuple(newborn(linear, seed) for seed in range(num_clusters))

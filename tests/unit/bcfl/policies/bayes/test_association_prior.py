@@ -48,7 +48,7 @@ def test_a_soft_association_stays_in_proportion():
 
 
 def test_limits():
-    """Staying with probability 1/K is uniform; near 1 nobody leaves, near 0 everybody does."""
+    """Staying with probability 1/K is uniform; near 1 no client leaves, near 0 all do."""
     before = association(0, 1, 2)
     even = AssociationPrior(1 / 3).log_probabilities(before, NAMES)
     np.testing.assert_allclose(even, -np.log(3))

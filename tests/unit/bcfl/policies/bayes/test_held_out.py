@@ -79,7 +79,7 @@ def test_differences_between_associations_are_those_of_training(judged, temperat
     assert by["training"].log_total - by["held_out"].log_total == pytest.approx(shifts[0])
 
 
-def test_what_would_be_of_a_client_elsewhere_is_told_with_the_costs(judged, parent):
+def test_costs_hold_the_held_out_losses_in_all_clusters(judged, parent):
     """The other columns are for those that remember a client that is absent later."""
     prior = AssociationPrior(0.6)
     policy = LikelihoodAssociation(2, Objective(), 1.0, judge="held_out", prior=prior)
@@ -121,11 +121,11 @@ def test_clients_known_to_have_no_validation_samples_are_not_asked(parent, conte
     known = replace(context(NAMES), num_validation={"a": 3, "b": 0})
     asked = next(held_out_losses(parent, NAMES, known)).requests
     assert [request.client for request in asked] == ["a", "c"]
-    nobody = replace(known, num_validation=dict.fromkeys(NAMES, 0))
-    assert not drive(held_out_losses(parent, NAMES, nobody)).any()
+    none = replace(known, num_validation=dict.fromkeys(NAMES, 0))
+    assert not drive(held_out_losses(parent, NAMES, none)).any()
 
 
-def test_a_run_is_judged_by_samples_that_nobody_trained_on(linear, make_client):
+def test_a_run_is_judged_by_validation_samples(linear, make_client):
     """The judgement of an executor's answers, against cross-entropy on the validation view."""
     clients = []
     for index in range(4):

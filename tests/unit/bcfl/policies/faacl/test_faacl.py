@@ -52,7 +52,7 @@ def test_each_device_begins_alone_from_the_common_model(beginning, context):
     assert chosen.carried_models == {INITIAL: beginning.clusters[0]}
 
 
-def test_the_common_model_is_forgotten_when_everybody_was_there(beginning, context):
+def test_the_initial_model_is_dropped_once_all_devices_were_seen(beginning, context):
     _, chosen, _ = follow(POLICY, beginning, context(NAMES))
     assert chosen.carried_models == {}
 

@@ -58,7 +58,7 @@ def test_the_model_of_either_parent_goes_on():
     assert sources == {(0,), (1,)}
 
 
-def test_one_sided_support_merges_nobody():
+def test_one_sided_support_merges_no_clusters():
     before = clustering([{1, 2}, set(), {1}])
     after = merge_mutual(before, np.random.default_rng(0))
     assert after == before

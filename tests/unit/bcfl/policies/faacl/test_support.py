@@ -16,13 +16,13 @@ def find(linear, newborn, context):
     def of(members, p_values, partitions=None, before=None, present=None, pairs=20, **changes):
         models = [newborn(linear, seed) for seed in range(len(members))]
         keys = [model.key for model in models]
-        everybody = [device for one in members for device in one]
+        devices = [device for row in members for device in row]
         steps = replace(TESTING, **changes).find(
             models,
             members,
             partitions or (0,) * len(members),
             before or Support(),
-            context(present or everybody),
+            context(present or devices),
         )
 
         def answer(r):

@@ -126,7 +126,7 @@ def test_who_gives_no_answer_goes_on_waiting(tree, context):
     assert after.waiting == {"d": 0}
 
 
-def test_what_is_needed_is_kept_until_everybody_has_a_place(tree, context):
+def test_divisions_are_carried_on_until_all_clients_are_assigned(tree, context):
     divisions = Divisions.of(tree)
     ends = {"d": (4, 0, 0), "e": (4, 0, 0)}
     _, (later, places) = answer(divisions.assign(tree, context(("a", "d")), OBJECTIVE), ends)

@@ -67,8 +67,8 @@ def test_those_who_do_not_train_keep_their_place(associated):
     _, chosen = associated(KMeansAssociation(2, Objective()), {"a": (0, 1), "c": (9, 1)})
     assert chosen.association.labels.tolist() == [0, 1, 1, -1]
     assert [t.client for t in chosen.trainings] == ["a", "c"]
-    _, nobody = associated(KMeansAssociation(2, Objective()), {})
-    assert nobody.association.labels.tolist() == [0, 1, 1, -1]
+    _, unanswered = associated(KMeansAssociation(2, Objective()), {})
+    assert unanswered.association.labels.tolist() == [0, 1, 1, -1]
 
 
 def test_fewer_distinct_points_than_clusters_leave_clusters_empty():

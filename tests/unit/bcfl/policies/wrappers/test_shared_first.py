@@ -1,4 +1,4 @@
-"""The warm-up of CAM: everybody trains the shared network, as if clusters had none."""
+"""The warm-up of CAM: all clients train the shared network alone."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def parent(both, newborn):
     return Hypothesis(clusters, Association.unseen(("a", "b", "c"), 2))
 
 
-def test_everybody_trains_one_model_without_terms(parent, context):
+def test_all_clients_train_one_model_without_regularizers(parent, context):
     objective = Objective(phases=((SHARED,),), regularizers=(Proximal(),))
     (chosen,) = drive(SharedFirst(2, objective).associate(parent, context(("a", "c"))))
     assert chosen.association.labels.tolist() == [0, -1, 0]
