@@ -88,7 +88,9 @@ def make_parent_problems(
     reference = float(reachable.max())
     if reference == -np.inf:
         raise InfeasibleError("no parent has any weight: log-weight -inf or a row all +inf")
-    return ParentProblems(matrices, lower, upper, reference - reachable, reference)
+    return ParentProblems(
+        costs=matrices, lower=lower, upper=upper, gaps=reference - reachable, reference=reference
+    )
 
 
 def _least_costs(

@@ -127,7 +127,13 @@ def m_best_assignments(
     excess = np.array([step[0] for step in steps], dtype=np.float64)
     excess.flags.writeable = False
     deviations = tuple(step[1] for step in steps)
-    return RankedAssignments(problem, search.labels, search.cost, excess, deviations)
+    return RankedAssignments(
+        problem=problem,
+        best_labels=search.labels,
+        best_cost=search.cost,
+        excess=excess,
+        deviations=deviations,
+    )
 
 
 def start_search(problem: Problem, solver: str) -> Search:

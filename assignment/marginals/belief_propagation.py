@@ -106,7 +106,13 @@ def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
         messages = _damped(messages, fresh)
     odds = _log_odds(gaps, messages)
     bethe = _bethe_log_partition(gaps, messages, odds, bounds)
-    return Beliefs(_beliefs(gaps, messages), bethe, converged, odds, bounds)
+    return Beliefs(
+        probabilities=_beliefs(gaps, messages),
+        log_partition_over_gaps=bethe,
+        converged=converged,
+        log_odds=odds,
+        bounds=bounds,
+    )
 
 
 def size_messages(

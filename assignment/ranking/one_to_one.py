@@ -143,12 +143,12 @@ def _second_best(square: Square, part: Part) -> Second[Part] | None:
         columns[: square.clients],
         float(excess.sum()),
         Part(
-            part.columns,
-            part.row_prices,
-            part.column_prices,
-            (*part.fixed, row),
-            part.barred,
-            part.barred_from,
+            columns=part.columns,
+            row_prices=part.row_prices,
+            column_prices=part.column_prices,
+            fixed=(*part.fixed, row),
+            barred=part.barred,
+            barred_from=part.barred_from,
         ),
         _leaving(part, cycle, columns),
     )
@@ -161,12 +161,12 @@ def _leaving(part: Part, cycle: Cycle, columns: IntArray) -> Part:
     column_prices[part.columns] -= saved
     column_prices[part.columns[row]] += saved[row]
     return Part(
-        columns,
-        part.row_prices + saved,
-        column_prices,
-        part.fixed,
-        (*part.barred, row),
-        (*part.barred_from, int(part.columns[row])),
+        columns=columns,
+        row_prices=part.row_prices + saved,
+        column_prices=column_prices,
+        fixed=part.fixed,
+        barred=(*part.barred, row),
+        barred_from=(*part.barred_from, int(part.columns[row])),
     )
 
 

@@ -66,7 +66,7 @@ def moves_between_clusters(extra: FloatArray, labels: IntArray) -> Moves:
         least = np.full((clusters, clusters), np.inf)
         least[filled] = np.minimum.reduceat(extra[members], starts[filled], axis=0)
     least.flat[:: clusters + 1] = np.inf
-    return Moves(extra, members, starts, sizes, least)
+    return Moves(extra=extra, members=members, starts=starts, sizes=sizes, least=least)
 
 
 def client_moves(moves: Moves, path: list[int]) -> list[tuple[int, int]]:

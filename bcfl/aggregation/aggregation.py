@@ -194,7 +194,15 @@ class Aggregation:
             if curvature.ndim:
                 curvature = model.split(curvature, c.reply.buffers)[origin.name][0]
                 samples = c.reply.num_samples
-            local.append(LocalPosterior(mean, curvature, c.used(origin), samples, c.weight))
+            local.append(
+                LocalPosterior(
+                    mean=mean,
+                    curvature=curvature,
+                    used=c.used(origin),
+                    num_samples=samples,
+                    weight=c.weight,
+                )
+            )
             buffers.append(statistics)
         fused = fuse(self.fusion, base, local)
         pooled = pool_buffers(
@@ -217,7 +225,14 @@ class Aggregation:
         precision = carry(self.memory, gaussian, origin.base, self.decay).precision
         unchanged = precision is gaussian.precision
         prior = gaussian if unchanged else DiagonalGaussian(gaussian.mean, precision)
-        return Block(key, origin.name, gaussian, origin.base, prior, buffers)
+        return Block(
+            key=key,
+            name=origin.name,
+            gaussian=gaussian,
+            base=origin.base,
+            prior=prior,
+            buffers=buffers,
+        )
 
     def _emptied(self, origin: Block, round: int) -> Block:
         """A block without contributions: same mean, with the precision that the memory leaves."""

@@ -62,13 +62,15 @@ class Snapshot:
     def of(cls, hypotheses: HypothesisSet) -> Snapshot:
         """The snapshot of a set of hypotheses."""
         return cls(
-            hypotheses.round,
-            hypotheses.log_weights,
-            tuple(h.association for h in hypotheses),
-            tuple(h.parents for h in hypotheses),
-            hypotheses.log_captured_mass,
-            tuple(Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals),
-            tuple(h.parent_shares for h in hypotheses),
+            round=hypotheses.round,
+            log_weights=hypotheses.log_weights,
+            associations=tuple(h.association for h in hypotheses),
+            parents=tuple(h.parents for h in hypotheses),
+            log_captured_mass=hypotheses.log_captured_mass,
+            proposals=tuple(
+                Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals
+            ),
+            shares=tuple(h.parent_shares for h in hypotheses),
         )
 
     @property

@@ -110,7 +110,16 @@ class Posterior:
             part, part_buffers = parts[block.name]
             point = DiagonalGaussian(part, block.base.precision)
             name = lineage_key(key, block.name)
-            blocks.append(Block(name, block.name, point, block.base, point, part_buffers))
+            blocks.append(
+                Block(
+                    key=name,
+                    name=block.name,
+                    gaussian=point,
+                    base=block.base,
+                    prior=point,
+                    buffers=part_buffers,
+                )
+            )
         return Posterior(tuple(blocks))
 
     def with_blocks(self, others: Mapping[str, Posterior]) -> Posterior:
@@ -142,7 +151,16 @@ def from_initial(
     blocks = []
     for name, (part, part_buffers) in model.split(mean, buffers).items():
         prior = DiagonalGaussian.isotropic(part, precision)
-        blocks.append(Block(lineage_key(key, name), name, prior, prior, prior, part_buffers))
+        blocks.append(
+            Block(
+                key=lineage_key(key, name),
+                name=name,
+                gaussian=prior,
+                base=prior,
+                prior=prior,
+                buffers=part_buffers,
+            )
+        )
     return Posterior(tuple(blocks))
 
 
@@ -168,5 +186,14 @@ def weighted_mean(posteriors: Sequence[Posterior], weights: Sequence[float]) -> 
         precision = parts[0].base.precision
         point = DiagonalGaussian(mean, precision)
         key = lineage_key("mean", *((part.key, share) for share, part in pairs))
-        blocks.append(Block(key, parts[0].name, point, point, point, buffers))
+        blocks.append(
+            Block(
+                key=key,
+                name=parts[0].name,
+                gaussian=point,
+                base=point,
+                prior=point,
+                buffers=buffers,
+            )
+        )
     return Posterior(tuple(blocks))

@@ -138,13 +138,13 @@ class AdaptiveMultiHypothesis:
             )
             hypotheses.append(
                 Hypothesis(
-                    clusters,
-                    chosen.association,
-                    best.log_weight,
-                    (best.parent,),
-                    chosen.kind,
-                    (*parent.lineage, best.parent),
-                    chosen.state,
+                    clusters=clusters,
+                    association=chosen.association,
+                    log_weight=best.log_weight,
+                    parents=(best.parent,),
+                    kind=chosen.kind,
+                    lineage=(*parent.lineage, best.parent),
+                    state=chosen.state,
                     carried_models=chosen.carried_models,
                 )
             )

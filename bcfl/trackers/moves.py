@@ -107,7 +107,15 @@ def find_splits(
             )
             staying = frozenset(t.client for t in members) - leaving
             explained = explained_share(points, weights, labels)
-            splits.append(Split(cluster, leaving, explained, len(members), staying))
+            splits.append(
+                Split(
+                    cluster=cluster,
+                    leaving=leaving,
+                    explained=explained,
+                    num_members=len(members),
+                    staying=staying,
+                )
+            )
     return splits
 
 

@@ -182,17 +182,22 @@ def train(
         report += fusion
         children.append(
             Hypothesis(
-                clusters,
-                chosen.association,
-                successor.log_weight,
-                (successor.parent,),
+                clusters=clusters,
+                association=chosen.association,
+                log_weight=successor.log_weight,
+                parents=(successor.parent,),
                 lineage=(*parent.lineage, successor.parent),
                 state=chosen.state,
                 carried_models=chosen.carried_models,
             )
         )
     facts = successors[0].facts if successors else {}
-    return Trained(children, answers, blocks, TrackerInfo(len(children), report, facts))
+    return Trained(
+        children=children,
+        answers=answers,
+        blocks=blocks,
+        info=TrackerInfo(len(children), report, facts),
+    )
 
 
 def follow(

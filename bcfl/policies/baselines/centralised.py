@@ -40,10 +40,10 @@ class Centralised:
         )
         labels = dict.fromkeys(context.participants, 0)
         chosen = Candidate(
-            hypothesis.association.updated(labels),
-            (training,),
-            np.ones((1, 1)),
-            (Continue(0),),
+            association=hypothesis.association.updated(labels),
+            trainings=(training,),
+            contribution_weights=np.ones((1, 1)),
+            origins=(Continue(0),),
             state=hypothesis.state,
         )
         return Ranking.only(chosen)

@@ -48,10 +48,10 @@ class Ensemble:
         count = len(context.participants)
         association = _served_by_all(hypothesis.association, context.participants)
         chosen = Candidate(
-            association,
-            tuple(request for model_work in work for request in model_work.requests),
-            np.repeat(np.eye(self.num_clusters), count, axis=0),
-            tuple(Continue(index) for index in range(self.num_clusters)),
+            association=association,
+            trainings=tuple(request for model_work in work for request in model_work.requests),
+            contribution_weights=np.repeat(np.eye(self.num_clusters), count, axis=0),
+            origins=tuple(Continue(index) for index in range(self.num_clusters)),
             models=tuple(model for model_work in work for model in model_work.models),
         )
         return Ranking.only(

@@ -85,10 +85,10 @@ class FedSoft:
             len(answers), count
         )
         chosen = Candidate(
-            softly_served(hypothesis.association, present),
-            tuple(answers),
-            contribution_weights,
-            tuple(Continue(index) for index in range(count)),
+            association=softly_served(hypothesis.association, present),
+            trainings=tuple(answers),
+            contribution_weights=contribution_weights,
+            origins=tuple(Continue(index) for index in range(count)),
             answers=answers,
             state={
                 **hypothesis.state,

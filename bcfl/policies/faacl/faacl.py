@@ -231,10 +231,10 @@ class FAACL:
         labels = np.array([clustering.labels.get(client, -1) for client in clients])
         all_seen = bool((labels >= 0).all())
         return Candidate(
-            Association(clients, labels, len(starts)),
-            tuple(rows),
-            contribution_weights,
-            tuple(origins),
+            association=Association(clients, labels, len(starts)),
+            trainings=tuple(rows),
+            contribution_weights=contribution_weights,
+            origins=tuple(origins),
             state={
                 "partitions": list(clustering.partitions),
                 Support.KEY: clustering.support.state,

@@ -91,4 +91,10 @@ def local_updates(
     replies = yield Exchange.of(work.requests, (*hypothesis.clusters, *work.models))
     answers = answered(work.requests, replies)
     answering = {training.client: labels[training.client] for training in answers}
-    return LocalUpdates(hypothesis, context.model, answering, answers, context.num_samples)
+    return LocalUpdates(
+        hypothesis=hypothesis,
+        model=context.model,
+        labels=answering,
+        answers=answers,
+        num_samples=context.num_samples,
+    )

@@ -62,4 +62,12 @@ def silenced(posterior: Posterior, name: str) -> Posterior:
 def _silent(block: Block) -> Block:
     point = DiagonalGaussian(torch.zeros_like(block.gaussian.mean), block.gaussian.precision)
     key = lineage_key("silent", block.key)
-    return Block(key, block.name, point, block.base, point, block.buffers, is_zero=True)
+    return Block(
+        key=key,
+        name=block.name,
+        gaussian=point,
+        base=block.base,
+        prior=point,
+        buffers=block.buffers,
+        is_zero=True,
+    )
