@@ -84,6 +84,12 @@ class Association:
         labels = self.labels[self.labels != UNSEEN]
         return np.bincount(labels, minlength=self.num_clusters).astype(np.int64)
 
+    @property
+    def by_client(self) -> dict[str, int]:
+        """Cluster of each client that was seen."""
+        pairs = zip(self.clients, self.labels.tolist(), strict=True)
+        return {client: label for client, label in pairs if label != UNSEEN}
+
     def label(self, client: str) -> int:
         """Cluster of a client, -1 if it was never seen."""
         return int(self.labels[self.position[client]])

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from bcfl.architecture.decomposition import SHARED, restarted, squared_masks
 from bcfl.architecture.layout import Part
-from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.policies.context import RoundContext
@@ -93,11 +92,9 @@ def _name(what: str, step: int, client: str) -> str:
 
 def _at_new_step(hypothesis: Hypothesis, context: RoundContext) -> Hypothesis:
     """The hypothesis at the start of a time step; clients never seen have no earlier weights."""
-    model, association = context.model, hypothesis.association
+    model = context.model
     clusters, carried = list(hypothesis.clusters), dict(hypothesis.carried_models)
-    for client, label in zip(association.clients, association.labels, strict=True):
-        if label == UNSEEN:
-            continue
+    for client, label in hypothesis.association.by_client.items():
         before = clusters[label]
         mean, buffers = before.mean(model), before.buffers(model)
         carried[_name(MODEL, context.step - 1, client)] = before

@@ -131,7 +131,7 @@ class FedDrift:
         association = hypothesis.association
         scored = [c for c in context.participants if due or association.label(c) == UNSEEN]
         losses = yield from _losses(hypothesis, scored)
-        regrouping = self._regrouping(hypothesis, _labels(hypothesis), losses, due)
+        regrouping = self._regrouping(hypothesis, association.by_client, losses, due)
         if not regrouping.labels:
             return Ranking.only(candidate(hypothesis, {}, self.objective))
         opened, origins = regrouping.applied(hypothesis)
@@ -216,12 +216,6 @@ def drifting(before: Mapping[str, float], now: Mapping[str, float], delta: float
         delta: the threshold, nats per sample.
     """
     return sorted(c for c, loss in now.items() if c in before and loss > before[c] + delta)
-
-
-def _labels(hypothesis: Hypothesis) -> dict[str, int]:
-    association = hypothesis.association
-    pairs = zip(association.clients, map(int, association.labels), strict=True)
-    return {client: label for client, label in pairs if label != UNSEEN}
 
 
 def _losses(hypothesis: Hypothesis, clients: Sequence[str]) -> Steps[Losses]:

@@ -38,11 +38,9 @@ class Clustering:
         """Read from a hypothesis; empty before the first round."""
         if "partitions" not in hypothesis.state:
             return cls()
-        association = hypothesis.association
         members: list[list[str]] = [[] for _ in hypothesis.clusters]
-        for client, label in zip(association.clients, association.labels, strict=True):
-            if label != UNSEEN:
-                members[label].append(client)
+        for client, label in hypothesis.association.by_client.items():
+            members[label].append(client)
         return cls(
             tuple(map(tuple, members)),
             tuple(range(len(members))),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
@@ -98,7 +98,7 @@ class Divisions:
         real = [division for division in new if len(division.parts) > 1]
         for position, division in enumerate(real, start=len(self.divisions)):
             models[f"{position} divided"] = hypothesis.clusters[division.cluster]
-            for client, label in _labels(hypothesis.association).items():
+            for client, label in hypothesis.association.by_client.items():
                 if label == division.cluster and client not in present:
                     waiting.setdefault(client, position)
         return Divisions((*self.divisions, *real), waiting, models)
@@ -119,7 +119,7 @@ class Divisions:
         """
         largest = int(hypothesis.association.sizes.argmax())
         root = self.divisions[0].cluster if self.divisions else largest
-        previous = _labels(hypothesis.association)
+        previous = hypothesis.association.by_client
         labels = {client: previous.get(client, root) for client in context.participants}
         missed = {
             c: self.waiting.get(c, len(self.divisions)) if c in previous else 0 for c in labels
@@ -217,9 +217,3 @@ def regrouped(
         contribution_weights=contribution_weights,
         origins=(*chosen.origins, *(Continue(parents[part]) for part in sorted(parents))),
     )
-
-
-def _labels(association: Association) -> dict[str, int]:
-    """Cluster of each client that was seen."""
-    pairs = zip(association.clients, map(int, association.labels), strict=True)
-    return {client: label for client, label in pairs if label != UNSEEN}
