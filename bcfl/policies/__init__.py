@@ -1,4 +1,4 @@
-"""Association policies: given one hypothesis, rank the associations that may follow it."""
+"""Association policies: rank the associations that may follow one hypothesis."""
 
 from bcfl.policies.baselines.fedavg import FedAvg
 from bcfl.policies.bayes.likelihood import LikelihoodAssociation

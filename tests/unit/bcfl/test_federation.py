@@ -189,8 +189,8 @@ def test_the_exact_tracker_refuses_more_than_its_limit(linear, clients):
 
 def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
     class Picky(FedAvg):
-        def check(self, num_clusters, num_clients, num_asked):
-            raise ValueError(f"not with {num_clusters}, {num_clients}, {num_asked}")
+        def check(self, num_clusters, num_clients, num_participants):
+            raise ValueError(f"not with {num_clusters}, {num_clients}, {num_participants}")
 
     policy = WarmUp(ONE, Picky(Objective()))
     for method in (policy, Picky(Objective()), Method(policy, Consensus(2))):

@@ -6,7 +6,7 @@ import torch
 
 from bcfl import Aggregation
 from bcfl.policies import Continue
-from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap, every_proposal
+from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap, all_proposals
 
 NAMES = "abcdefgh"
 LABELS = {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 1, "g": 1, "h": 1}
@@ -153,8 +153,8 @@ def test_what_cannot_be_won_back_is_not_proposed(
     assert slots == freed
 
 
-def test_a_hope_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="hope must be above 0 and finite, got 0"):
+def test_a_cost_ratio_of_zero_is_refused():
+    with pytest.raises(ValueError, match="max_cost_ratio must be above 0 and finite, got 0"):
         SplitAndFree(max_cost_ratio=0)
 
 
@@ -232,7 +232,7 @@ def test_the_cheapest_clusters_die_first(chosen, trained_at, due):
 def test_the_pairs_that_lose_least_are_united_first(chosen, trained_at, due):
     """Clusters 2 and 3 are empty: they cost nothing. Then 0 into 1 costs 4 x 3, not 4 x 4.
 
-    An empty cluster goes once, whoever it unites with, and nobody moves into one.
+    An empty cluster is removed once, with any partner, and no client moves into one.
     """
     answers = trained_at(chosen, PLACES)
     made = Merge(pairs=9).propose(chosen, answers, due)
@@ -298,10 +298,10 @@ def test_a_half_knows_its_own_members_alone(linear, parent, chosen, trained_at, 
 def test_all_kinds_are_put_together(chosen, trained_at, due):
     answers = trained_at(chosen, PLACES)
     kinds = [
-        m.kind for m in every_proposal((Birth(), Death(), SplitAndFree()), chosen, answers, due)
+        m.kind for m in all_proposals((Birth(), Death(), SplitAndFree()), chosen, answers, due)
     ]
     assert kinds == ["birth"] * 2 + ["death"] + ["split"] * 4
-    assert every_proposal((), chosen, answers, due) == []
+    assert all_proposals((), chosen, answers, due) == []
 
 
 @pytest.mark.parametrize(

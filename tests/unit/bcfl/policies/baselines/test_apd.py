@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.architecture.decomposition import SHARED, decomposed, layers, restarted
 from bcfl.architecture.layout import Part
 from bcfl.policies import Continue, Given
@@ -32,9 +32,7 @@ def associated(context, model):
 
     def of(policy, hypothesis, round):
         here = replace(context(NAMES, round), step=round // 2, model=model)
-        with pytest.raises(StopIteration) as end:
-            next(policy.associate(hypothesis, here))
-        (chosen,) = end.value.value
+        (chosen,) = drive(policy.associate(hypothesis, here))
         return chosen
 
     return of

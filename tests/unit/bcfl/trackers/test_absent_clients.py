@@ -4,11 +4,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bcfl import Aggregation, Objective
+from bcfl import Aggregation, Objective, drive
 from bcfl.policies import Ranking
 from bcfl.policies.policy import Costs, Given
-from bcfl.trackers.moves import Split, next_best, price_of_freeing, split_into, without
-from bcfl.trackers.recollection import LastCosts, WithAbsentClients, inherited, recalled
+from bcfl.trackers.absent_clients import (
+    LastCosts,
+    WithAbsentClients,
+    with_inherited_costs,
+    with_last_costs,
+)
+from bcfl.trackers.moves import (
+    Split,
+    next_best_clusters,
+    removal_cost,
+    remove_cluster,
+    split_cluster,
+)
 
 LABELS = {"a": 0, "b": 0, "c": 1, "d": 2}
 COSTS = {"a": (1, 5, 9), "b": (2, 6, 8), "c": (7, 3, 4), "d": (8, 2.5, 2)}
@@ -41,16 +52,13 @@ def ranked(parent, chosen_with, context):
         best = replace(chosen_with(parent, labels, COSTS, absent), log_weight=-3.0)
         best = best if costs else replace(best, costs=None)
         hand = Hand([best, replace(best, log_weight=-5.0)])
-        steps = policy(hand).associate(parent, replace(context(("a", "b")), step=step))
-        with pytest.raises(StopIteration) as end:
-            next(steps)
-        return end.value.value
+        return drive(policy(hand).associate(parent, replace(context(("a", "b")), step=step)))
 
     return of
 
 
-def test_absent_clients_count_with_what_they_last_said_of_their_cluster(ranked):
-    """C in cluster 1 said 10, d in cluster 2 said 20; a is present, e was never seen."""
+def test_absent_clients_count_with_their_last_cost_in_their_cluster(ranked):
+    """C cost 10 in cluster 1, d 20 in cluster 2; a is present, e was never seen."""
     ranking = ranked()
     assert [one.log_weight for one in ranking] == [-3 - 30, -5 - 30]
     assert ranking.log_total == -1 - 30
@@ -68,20 +76,20 @@ def test_where_weights_are_carried_absent_clients_count_once(ranked):
     assert LastCosts.of(best.state, 0).rows["c"] == LAST["c"]
 
 
-def test_those_who_are_there_are_remembered_anew(ranked):
+def test_rows_of_participants_are_replaced(ranked):
     for one in ranked():
         rows = LastCosts.of(one.state, 0).rows
         assert rows == {"a": [1, 5, 9], "b": [2, 6, 8], "c": LAST["c"], "d": LAST["d"]}
 
 
-def test_what_was_said_of_other_data_is_forgotten(ranked):
+def test_costs_of_another_time_step_are_dropped(ranked):
     ranking = ranked(step=1)
     best = next(iter(ranking))
     assert (best.log_weight, ranking.log_total) == (-3, -1)
     assert set(LastCosts.of(best.state, 1).rows) == {"a", "b"}
 
 
-def test_where_nobody_answers_everybody_counts_as_absent(ranked, parent):
+def test_without_any_answer_all_clients_count_as_absent(ranked, parent):
     """A and b are in cluster 0, where a said 3; b has never said anything."""
     ranking = ranked(costs=False)
     best, other = ranking
@@ -108,18 +116,20 @@ def test_costs_that_judge_are_the_ones_remembered():
 
 def test_a_slot_whose_members_are_absent_is_not_free(ranked):
     best = next(iter(ranked()))
-    assert [price_of_freeing(best, slot) for slot in (1, 2)] == [0, 0]
-    known = recalled(best, 0)
-    assert [price_of_freeing(known, slot) for slot in range(3)] == [8, 30 - 10, 25 - 20]
-    assert next_best(known, 1) == {"c": 2}
-    assert next_best(known, 2) == {"d": 1}
+    assert [removal_cost(best, slot) for slot in (1, 2)] == [0, 0]
+    known = with_last_costs(best, 0)
+    assert [removal_cost(known, slot) for slot in range(3)] == [8, 30 - 10, 25 - 20]
+    assert next_best_clusters(known, 1) == {"c": 2}
+    assert next_best_clusters(known, 2) == {"d": 1}
 
 
 def test_a_proposal_that_gives_up_absent_clients_is_charged_for_them(ranked, parent):
     """D moves from cluster 2, where it said 20, to its next best, where it said 25."""
     best = next(iter(ranked()))
-    known = recalled(best, 0)
-    made = inherited(split_into(known, Split(0, frozenset("b"), 0.9, 4), 2), parent, 0)
+    known = with_last_costs(best, 0)
+    made = with_inherited_costs(
+        split_cluster(known, Split(0, frozenset("b"), 0.9, 4), 2), parent, 0
+    )
     rows = LastCosts.of(made.state, 0).rows
     assert rows["d"] == [60, 25, 60]
     assert rows["b"] == [2, 6, 2]
@@ -130,7 +140,7 @@ def test_a_proposal_that_gives_up_absent_clients_is_charged_for_them(ranked, par
 
 def test_a_cluster_taken_away_takes_its_column(ranked, parent):
     best = next(iter(ranked()))
-    made = inherited(without(recalled(best, 0), 1), parent, 0)
+    made = with_inherited_costs(remove_cluster(with_last_costs(best, 0), 1), parent, 0)
     rows = LastCosts.of(made.state, 0).rows
     assert rows["c"] == [50, 30]
     assert made.association.label("c") == 1
@@ -139,7 +149,7 @@ def test_a_cluster_taken_away_takes_its_column(ranked, parent):
 def test_of_clusters_that_come_from_nowhere_nothing_is_known(ranked, parent, cluster_at):
     best = next(iter(ranked()))
     fresh = replace(best, origins=(*best.origins[:2], Given(cluster_at("new", (5, 5)))))
-    assert LastCosts.of(inherited(fresh, parent, 0).state, 0).rows == {}
+    assert LastCosts.of(with_inherited_costs(fresh, parent, 0).state, 0).rows == {}
 
 
 def test_what_is_remembered_can_be_saved(ranked):

@@ -1,4 +1,4 @@
-"""Every client on its own: the baseline without a federation."""
+"""Local training: each client on its own, the baseline without a federation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bcfl.protocol.requests import Steps
 
 
 @dataclass(frozen=True)
-class Alone:
-    """One cluster per client; nobody's model ever meets another's.
+class LocalTraining:
+    """One cluster per client, without any aggregation across clients.
 
     The first round opens the clusters, in the order of the clients' names.
 
@@ -27,23 +27,23 @@ class Alone:
 
     @property
     def num_clusters(self) -> int:
-        """One, from which each client's own continues."""
+        """One, from which each client's own cluster continues."""
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         clients = hypothesis.association.clients
-        place: Mapping[str, int] = {client: row for row, client in enumerate(clients)}
-        labels = {client: place[client] for client in context.participants}
+        rows: Mapping[str, int] = {client: row for row, client in enumerate(clients)}
+        labels = {client: rows[client] for client in context.participants}
         opened = hypothesis
         if len(hypothesis.clusters) < len(clients):
-            one = hypothesis.clusters[0]
-            everyone = Association.unseen(clients, len(clients))
-            opened = replace(hypothesis, clusters=(one,) * len(clients), association=everyone)
-        made = candidate(opened, labels, self.objective, num_samples=context.num_samples)
+            initial = hypothesis.clusters[0]
+            unseen = Association.unseen(clients, len(clients))
+            opened = replace(hypothesis, clusters=(initial,) * len(clients), association=unseen)
+        chosen = candidate(opened, labels, self.objective, num_samples=context.num_samples)
         origins: tuple[Origin, ...] = tuple(
             Continue(index) if opened is hypothesis else Given(posterior)
             for index, posterior in enumerate(opened.clusters)
         )
-        return Ranking.only(replace(made, origins=origins))
+        return Ranking.only(replace(chosen, origins=origins))
