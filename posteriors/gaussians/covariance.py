@@ -17,7 +17,7 @@ class Covariance(Protocol):
 
     @property
     def indices(self) -> Tensor | None:
-        """Indices of the uncertain parameters in the flat vector, int64; None for all parameters."""
+        """Indices of the uncertain parameters in the flat vector, int64; None for all."""
         ...
 
     def of_outputs(self, jacobians: Tensor) -> Tensor:
