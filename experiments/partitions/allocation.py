@@ -29,7 +29,15 @@ def largest_remainder(total: int, shares: NDArray[np.float64]) -> Counts:
 
 
 def evenly(total: int, parts: int) -> Counts:
-    """(parts,) int64 that sum to `total` and differ by at most one, in descending order."""
+    """Apportion an integer evenly.
+
+    Args:
+        total: number to apportion.
+        parts: number of parts.
+
+    Returns:
+        (parts,) int64 that sum to `total` and differ by at most one, in descending order.
+    """
     return largest_remainder(total, np.ones(parts))
 
 

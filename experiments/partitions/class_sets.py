@@ -35,7 +35,7 @@ def n_class(
 ) -> Partition:
     """Clients with a few classes each, without groups.
 
-    Each class is assigned to equally many clients, up to one, and divided evenly among them. Where
+    Classes have equally many clients, up to a difference of one, and are divided evenly. Where
     a class has fewer samples than clients, some of them have none of it.
 
     Args:
@@ -80,12 +80,12 @@ def cluster_n_class(
 ) -> Partition:
     """Groups with a few classes each, and clients with some of the classes of their group.
 
-    Each class is assigned to equally many groups, up to one, and divided evenly among them;
+    Classes have equally many groups, up to a difference of one, and are divided evenly among them;
     likewise for the clients of a group. The sets of classes of any two groups differ.
 
     Args:
         dataset: data set; each sample is used once, except classes without clients.
-        groups: number of groups, of equal numbers of clients up to one.
+        groups: number of groups; their numbers of clients differ by at most one.
         clients: number of clients.
         classes: number of classes of each group, and of each client among those of its group.
         seed: seed of the partition.

@@ -58,7 +58,7 @@ class Concept:
 
 
 def unchanged(samples: Samples, place: Place) -> Samples:
-    """Identity transform."""
+    """Identity transform; see `Alter`."""
     del place
     return samples
 
@@ -80,7 +80,7 @@ class ShiftedLabels:
 
 
 def merged_labels(samples: Samples, place: Place) -> Samples:
-    """Labels 1 and 3 of group 1 become 2."""
+    """Labels 1 and 3 of group 1 become 2; see `Alter`."""
     inputs, targets = samples
     return inputs, np.where(place.group & np.isin(targets, MERGED), INTO, targets)
 

@@ -75,7 +75,7 @@ def rotated(
 
 
 def equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:
-    """Divide all rows at random into parts of equal size, up to one row.
+    """Divide all rows at random into parts whose sizes differ by at most one.
 
     Args:
         dataset: the data set.

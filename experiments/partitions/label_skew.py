@@ -51,7 +51,7 @@ def two_stage_dirichlet(
         clients: number of clients.
         alpha: concentration over groups, and over the clients of a group.
         seed: seed of the partition.
-        group_sizes: number of clients of each group; equal numbers, up to one, by default.
+        group_sizes: number of clients of each group; even by default.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:

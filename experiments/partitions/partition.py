@@ -175,7 +175,7 @@ def members(clients: int, groups: int, sizes: Sequence[int] | None = None) -> Co
     Args:
         clients: number of clients.
         groups: number of groups.
-        sizes: number of clients of each group; equal numbers, up to one, by default.
+        sizes: number of clients of each group; even by default.
 
     Raises:
         ValueError: sizes are not whole numbers, or inconsistent with `clients` or `groups`.

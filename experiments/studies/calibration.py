@@ -92,7 +92,13 @@ def scored(
 def evaluations(
     setup: Experiment, pair: Pair, rounds: Sequence[int]
 ) -> Iterator[UncertaintyEvaluation]:
-    """Evaluation of a federation after each number of rounds."""
+    """Evaluation of a federation after each number of rounds.
+
+    Args:
+        setup: the scenario.
+        pair: method and seed.
+        rounds: numbers of rounds, ascending.
+    """
     federation = replace(setup.federation(pair), evaluate=False)
     state = None
     for stop in rounds:
@@ -104,7 +110,12 @@ def evaluations(
 def rules(
     evaluation: UncertaintyEvaluation, kinds: Sequence[PredictiveName]
 ) -> Iterator[tuple[str, PredictionRule]]:
-    """Prediction rules before and after tuning, the plain softmax first."""
+    """Prediction rules before and after tuning, the plain softmax first.
+
+    Args:
+        evaluation: evaluation that tunes.
+        kinds: predictive distributions besides the plug-in.
+    """
     names: tuple[PredictiveName, ...] = ("plug-in", *kinds)
     for kind in names:
         rule = PredictionRule(kind, num_draws=DRAWS)
