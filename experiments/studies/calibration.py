@@ -166,7 +166,7 @@ def as_json(name: str, draws: Mapping[int, Scored]) -> str:
     """
     rows = [
         {"scenario": name, "seed": seed, "rounds": key[0], "method": key[1], "prediction": key[2]}
-        | scores
+        | dict(scores)
         for seed, draw in draws.items()
         for key, scores in draw.items()
     ]
