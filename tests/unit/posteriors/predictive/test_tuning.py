@@ -121,7 +121,7 @@ def test_a_temperature_far_from_1_must_be_worth_it():
         assert tuned.log_loss == pytest.approx(float(losses[0, int(temperature)]) / 50)
 
 
-def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
+def test_a_confident_error_is_an_infinite_loss_and_never_chosen():
     class Sure:
         def __init__(self, p):
             self.p = p
