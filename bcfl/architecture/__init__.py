@@ -1,5 +1,5 @@
-"""Networks as named parameter blocks on one flat vector.
+"""Networks as named parameter blocks of one flat vector.
 
-Layout, scopes (global, cluster, client) and the architectures that need blocks of their own:
+Here: layouts, scopes of blocks (global, cluster, client), and architectures built from blocks:
 additive (CAM), decomposed (APD, FedWeIT), dropout. Concrete networks are in `experiments.models`.
 """

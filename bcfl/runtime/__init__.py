@@ -1,4 +1,4 @@
-"""Seeds as written-down hashes; device selection and thread limits.
+"""Seeds as documented hashes; device selection and thread limits.
 
-Nothing here knows of clients or models.
+Independent of clients and models.
 """

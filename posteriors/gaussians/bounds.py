@@ -1,4 +1,4 @@
-"""Keeping precisions within stated bounds, with a count of what was changed."""
+"""Clamping of precisions to an interval, with counts of the clamped parameters."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from posteriors.gaussians.gaussian import DiagonalGaussian
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A posterior within bounds, and how many parameters had to be changed for it.
+    """A Gaussian with clamped precisions.
 
     Attributes:
-        posterior: The Gaussian with every precision inside the bounds.
-        num_floored: Parameters whose precision was raised.
-        num_capped: Parameters whose precision was lowered.
+        posterior: Gaussian with every precision inside the bounds.
+        num_floored: Number of parameters whose precision was raised.
+        num_capped: Number of parameters whose precision was lowered.
     """
 
     posterior: DiagonalGaussian
@@ -26,17 +26,20 @@ class Bounded:
 def bound_precision(
     posterior: DiagonalGaussian, lowest: float = 0.0, highest: float = math.inf
 ) -> Bounded:
-    """Raise or lower each precision into an interval; means stay.
+    """Clamp each precision to an interval and keep the means.
 
-    Where no parameter is outside, the posterior is the very object given.
+    A posterior already within the bounds is returned as the same object.
 
     Args:
-        posterior: Any diagonal Gaussian.
-        lowest: Smallest precision allowed, at least 0.
-        highest: Largest precision allowed, at least `lowest` and above 0.
+        posterior: Diagonal Gaussian, (..., parameters).
+        lowest: Lower bound of the precision, at least 0.
+        highest: Upper bound of the precision, at least `lowest` and above 0.
+
+    Returns:
+        The clamped Gaussian and the number of clamped parameters.
 
     Raises:
-        ValueError: If the bounds are no interval of that kind.
+        ValueError: If the bounds are not such an interval.
     """
     if not (0 <= lowest < math.inf and lowest <= highest and highest > 0):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How all pictures look, and how they become part of a page or a file of their own."""
+"""Common style of all figures, and their export to inline SVG and PNG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.ticker import MaxNLocator
 
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
-"""Colours that remain apart for colour-blind readers (Okabe, Ito 2008), yellow left out."""
+"""Palette for colour-blind readers (Okabe, Ito 2008) without yellow."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)))
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -45,11 +45,11 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture in a page.
+    """A figure of a page with its caption.
 
     Attributes:
-        svg: the picture as an element of the page, empty where one sentence says it all.
-        caption: what to look for.
+        svg: the figure as an SVG element, or empty where the caption is all there is.
+        caption: how to read the figure.
     """
 
     svg: str
@@ -57,12 +57,19 @@ class Picture:
 
     @classmethod
     def of(cls, draw: Callable[[], Figure], name: str, title: str, caption: str) -> Picture:
-        """Draw it; for `name` and `title` see `inline_svg`."""
+        """Draw a figure as inline SVG.
+
+        Args:
+            draw: makes the figure.
+            name: prefix of all ids in the element.
+            title: text alternative for screen readers.
+            caption: how to read the figure.
+        """
         return cls(inline_svg(draw, name, title), caption)
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Colour and dashes of the method at a position; 28 that all differ."""
+    """Colour and dashes of the method with an index; 28 distinct combinations."""
     return {
         "color": COLOURS[index % len(COLOURS)],
         "linestyle": DASHES[index % len(DASHES)],
@@ -71,12 +78,12 @@ def line_style(index: int) -> dict[str, Any]:
 
 
 def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
-    """Draw a figure as an `<svg>` element to be put into a page; the same bytes every time.
+    """Draw a figure as an `<svg>` element of an HTML page; the output is deterministic.
 
     Args:
         draw: makes the figure.
-        name: starts all ids in the element, so that several fit into one page.
-        title: what the picture shows, for readers who don't see it.
+        name: prefix of all ids in the element, unique within the page.
+        title: text alternative for screen readers.
     """
     import matplotlib as mpl
 
@@ -98,11 +105,11 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
 
 
 def save_figure(draw: Callable[[], Figure], path: Path, resolution: int) -> None:
-    """Draw a figure into a PNG file of few colours; the same bytes every time.
+    """Draw a figure into a PNG file with a palette of 64 colours; the output is deterministic.
 
     Args:
         draw: makes the figure.
-        path: the file, written aside and renamed.
+        path: the file; it is written to a temporary name and renamed.
         resolution: pixels per inch.
     """
     import matplotlib as mpl
@@ -117,7 +124,7 @@ def save_figure(draw: Callable[[], Figure], path: Path, resolution: int) -> None
 
 
 def whole_numbers() -> MaxNLocator:
-    """Few ticks, none between whole numbers."""
+    """Locator of few ticks at integers."""
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
@@ -128,9 +135,12 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
 
     Args:
         count: number of panels.
-        columns: panels in a row, fewer where there are not so many.
-        width: of a panel, inches.
-        height: of a panel, inches.
+        columns: maximum number of panels in a row.
+        width: width of a panel, inches.
+        height: height of a panel, inches.
+
+    Returns:
+        The figure, and the axes of each panel.
     """
     from matplotlib.figure import Figure
 
@@ -144,13 +154,16 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions near to the values, at least a gap apart where there is room for that.
+    """Positions close to the given values and at least a gap apart where the range permits.
 
     Args:
-        values: wanted positions.
-        gap: smallest distance of two positions.
+        values: preferred positions.
+        gap: minimum distance of two positions.
         low: lowest position.
         high: highest position.
+
+    Returns:
+        Position for each value.
     """
     order = sorted(range(len(values)), key=lambda index: values[index])
     placed = [0.0] * len(values)

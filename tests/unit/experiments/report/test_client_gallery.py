@@ -36,16 +36,20 @@ def folder(tmp_path_factory):
     return place / "run"
 
 
-def test_the_report_shows_what_clients_hold_and_how_they_moved(folder):
+def test_the_report_shows_the_partition_and_the_moves(folder):
     pictures = client_pictures(RunFolder.read(folder))
-    assert [name for name, one in pictures.items() if one] == ["partition", "moves", "clusters"]
+    assert [name for name, picture in pictures.items() if picture] == [
+        "partition",
+        "moves",
+        "clusters",
+    ]
     assert "move-wecfl-7" in pictures["moves"].svg
     assert "fedavg" not in pictures["moves"].svg
     assert pictures["partition"].svg.count("bubbles-group-") >= 2
     page = render(RunFolder.read(folder))
-    for title in ("Who holds what", "How alike models are"):
+    for title in ("Partition of the data", "Similarity of models"):
         assert title in page
-    assert all(page.count(one.svg) == 1 for one in pictures.values() if one)
+    assert all(page.count(picture.svg) == 1 for picture in pictures.values() if picture)
 
 
 def test_local_models_are_those_of_the_run(folder):
@@ -60,7 +64,7 @@ def test_local_models_are_those_of_the_run(folder):
     np.testing.assert_allclose(np.diagonal(found.distances, axis1=1, axis2=2), 0, atol=1e-6)
 
 
-def test_recorded_models_are_the_replies_of_one_training(folder):
+def test_recorded_models_are_the_replies_to_one_training(folder):
     from bcfl.protocol.requests import Train
 
     setup = Experiment(from_table(TABLE), "cpu")

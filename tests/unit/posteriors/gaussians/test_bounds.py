@@ -7,7 +7,7 @@ from posteriors.gaussians.bounds import bound_precision
 from posteriors.gaussians.gaussian import DiagonalGaussian
 
 
-def test_precisions_outside_are_moved_and_counted():
+def test_precisions_outside_are_clamped_and_counted():
     mean = torch.tensor([1.0, 2.0, 3.0, 4.0])
     bounded = bound_precision(
         DiagonalGaussian(mean, torch.tensor([0.0, 0.5, 3.0, 1e9])), 1e-2, 100.0

@@ -121,7 +121,7 @@ def test_a_temperature_far_from_1_must_be_worth_it():
         assert tuned.log_loss == pytest.approx(float(losses[0, int(temperature)]) / 50)
 
 
-def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
+def test_a_confident_error_is_an_infinite_loss_and_never_chosen():
     class Sure:
         def __init__(self, p):
             self.p = p
@@ -143,7 +143,7 @@ def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
 
 def test_bad_grids_and_data_are_named():
     for axis in ((), (0.0, 1.0), (2.0, 1.0), (1.0, math.inf)):
-        with pytest.raises(ValueError, match="temperatures must be positive, finite and rising"):
+        with pytest.raises(ValueError, match="temperatures must be positive, finite and ascending"):
             TuningGrid(temperatures=axis)
     with pytest.raises(ValueError, match="same number of samples, at least one"):
         held_out_sums(lambda tau: None, torch.zeros(0, 2), torch.zeros(0).long(), GRID)
