@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments.runs.files import RunFiles, locked
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
 from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair

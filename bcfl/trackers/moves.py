@@ -1,4 +1,4 @@
-"""Moves that change several clients at once: split, free, widen, take away, unite, exchange."""
+"""Moves that change several clients at once: split, free, widen, take away, unite."""
 
 from __future__ import annotations
 
@@ -31,19 +31,12 @@ class Split:
         leaving: names of the clients of one half.
         explained: share of the local models' variance that the two halves explain.
         num_members: how many local models there are.
-        staying: names of the trained clients of the other half.
     """
 
     cluster: int
     leaving: frozenset[str]
     explained: float
     num_members: int
-    staying: frozenset[str] = frozenset()
-
-    @property
-    def turned(self) -> Split:
-        """The same division, the other half leaving."""
-        return replace(self, leaving=self.staying, staying=self.leaving)
 
     @property
     def gain(self) -> float:
@@ -100,9 +93,8 @@ def splits(
             leaving = frozenset(
                 t.client for t, label in zip(members, labels, strict=True) if label == 1
             )
-            staying = frozenset(t.client for t in members) - leaving
             explained = explained_share(points, weights, labels)
-            found.append(Split(cluster, leaving, explained, len(members), staying))
+            found.append(Split(cluster, leaving, explained, len(members)))
     return found
 
 
@@ -190,24 +182,6 @@ def widened(chosen: Candidate) -> Candidate:
         association=chosen.association.widened(),
         contribution_weights=np.pad(chosen.contribution_weights, ((0, 0), (0, 1))),
         origins=(*chosen.origins, chosen.origins[-1]),
-    )
-
-
-def exchanged(chosen: Candidate, first: Split, second: Split) -> Candidate:
-    """The candidate in which two clusters exchange the halves that leave them.
-
-    Each cluster continues from itself and is fed by the half that stays: what newcomers have
-    trained began at another model, and the mean of models trained apart is a bad one.
-    """
-    labels: dict[str, int] = {}
-    contribution_weights = chosen.contribution_weights.copy()
-    for one, other in ((first, second), (second, first)):
-        labels |= dict.fromkeys(one.leaving, other.cluster)
-        leaving = [training.client in one.leaving for training in chosen.trainings]
-        contribution_weights[leaving, one.cluster] = 0.0
-    association = chosen.association.updated(labels)
-    return replace(
-        chosen, association=association, contribution_weights=contribution_weights, kind="swap"
     )
 
 

@@ -37,7 +37,7 @@ def explain(
 ) -> None:
     """Tell a client's story: where it was, how sure, whom it trains with, what it gains."""
     del debug
-    from bcfl.runtime.devices import limited_threads
+    from bcfl.runtime import limited_threads
     from experiments.report.story import read_chronicle
     from experiments.runs.selection import choose, find_client
 

@@ -103,7 +103,7 @@ def run(
     chosen = overridden(load(scenario), given)
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
-    from bcfl.runtime.devices import device_named
+    from bcfl.runtime import device_named
     from experiments.config.executor_options import engine_of
     from experiments.launch import start
     from experiments.runs.runner import Experiment

@@ -60,7 +60,7 @@ def uncertainty(
 ) -> None:
     """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
     del debug
-    from bcfl.runtime.devices import limited_threads
+    from bcfl.runtime import limited_threads
     from experiments.report.study import Query, as_json, named_predictive, study
     from experiments.report.uncertainty_page import render
     from experiments.runs.files import RunFiles, write_aside

@@ -14,7 +14,7 @@ import networkx as nx
 from matplotlib.figure import Figure
 
 from bcfl import Federation, Run, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.scores import metrics
 

@@ -12,8 +12,8 @@ from itertools import pairwise, starmap
 import numpy as np
 
 from bcfl import FederationState
-from bcfl.hypotheses.history import Snapshot
-from bcfl.rounds.checkpoint import CheckpointError
+from bcfl.hypotheses import Snapshot
+from bcfl.rounds import CheckpointError
 from experiments.datasets import DataError
 from experiments.report.local_models import LocalModels, path_of
 from experiments.report.pictures import bubbles, likeness, moves, neighbours

@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bcfl.hypotheses.association import UNSEEN
-from bcfl.protocol.answers import Trained
-from bcfl.protocol.requests import Train
-from bcfl.rounds.round import RoundConfig, server_round
-from bcfl.runtime.devices import limited_threads
+from bcfl.hypotheses import UNSEEN
+from bcfl.protocol import Train, Trained
+from bcfl.rounds import RoundConfig, server_round
+from bcfl.runtime import limited_threads
 from experiments.config.options import chosen
 from experiments.report.pictures.likeness import cosines
 from experiments.runs.files import Pair, RunFiles, write_aside
@@ -27,12 +26,10 @@ from experiments.runs.plan import read_plan
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
-    from bcfl import FederationState, Model
-    from bcfl.executors import Executor
-    from bcfl.executors.executor import Outcomes
-    from bcfl.hypotheses.hypothesis import Hypothesis
-    from bcfl.hypotheses.posterior import Posterior
-    from bcfl.protocol.requests import Request
+    from bcfl import FederationState, Hypothesis, Model
+    from bcfl.executors import Executor, Outcomes
+    from bcfl.hypotheses import Posterior
+    from bcfl.protocol import Request
 
 ROUNDS = 4
 EXACT = "donot_use_mm_for_euclid_dist"

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import entr
 
-from bcfl import Run
-from bcfl.data.clients import TEST, ClientData
-from bcfl.hypotheses.association import UNSEEN
-from bcfl.hypotheses.history import smoothed_associations
-from bcfl.hypotheses.matching import best_matching
+from bcfl import ClientData, Run
+from bcfl.data import TEST
+from bcfl.hypotheses import UNSEEN, best_matching, smoothed_associations
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state, restore
 from experiments.scores.gains import Judge, ModelScore

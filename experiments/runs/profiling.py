@@ -10,8 +10,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from bcfl import Federation, Model, Objective, RoundRecord
-from bcfl.data.clients import TRAIN
-from bcfl.runtime.devices import device_named, limited_threads
+from bcfl.data import TRAIN
+from bcfl.runtime import device_named, limited_threads
 
 PHASES = ("train", "score", "server", "evaluate")
 IN_WORDS = {

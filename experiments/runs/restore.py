@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bcfl import Run
-from bcfl.rounds import checkpoint
+from bcfl import Run, checkpoint
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import read_plan
 from experiments.runs.runner import Experiment

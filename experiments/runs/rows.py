@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bcfl import FederationState, Model, RoundRecord
-    from bcfl.hypotheses.association import Association
-    from bcfl.protocol.prediction_sums import PredictionSums
+    from bcfl import Association, FederationState, Model, RoundRecord
+    from bcfl.protocol import PredictionSums
 
 Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")

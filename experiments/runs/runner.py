@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run
-from bcfl.data.streams import Schedule
+from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
+from bcfl.data import Schedule
 from bcfl.methods import Settings, UnknownMethodError, build
-from bcfl.rounds import checkpoint
-from bcfl.runtime.devices import device_named
+from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
 from experiments.config.executor_options import Engine
 from experiments.runs import rows

@@ -139,7 +139,7 @@ def _dismiss(workers: Sequence[_Worker]) -> None:
 def _work(orders: Orders, line: Connection, stop: Any) -> None:  # noqa: ANN401
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    from bcfl.runtime.devices import limited_threads
+    from bcfl.runtime import limited_threads
     from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
 
     setup = Experiment(orders.scenario, orders.device, orders.engine, orders.threads)

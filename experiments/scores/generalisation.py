@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from bcfl import Federation, HypothesisSet
-from bcfl.data.clients import TEST, TRAIN, ClientData, View
+from bcfl import ClientData, Federation, HypothesisSet, View
+from bcfl.data import TEST, TRAIN
 from bcfl.executors import Executor, ExecutorConfig
-from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.prediction_sums import Pooling, PredictionSums
-from bcfl.protocol.requests import Score
-from bcfl.rounds.evaluation import served_mixture
-from bcfl.runtime.devices import device_named
+from bcfl.hypotheses import Posterior
+from bcfl.protocol import Pooling, PredictionSums, Score
+from bcfl.rounds import served_mixture
+from bcfl.runtime import device_named
 
 if TYPE_CHECKING:
     from experiments.datasets import Dataset

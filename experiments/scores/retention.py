@@ -10,11 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
-from bcfl import ClientData, Hypothesis, Model
-from bcfl.data.clients import TEST, TRAIN, View
-from bcfl.data.streams import num_steps, view_name
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.hypotheses.association import UNSEEN
+from bcfl import ClientData, Hypothesis, Model, View
+from bcfl.data import TEST, TRAIN, num_steps, view_name
+from bcfl.executors import FlatModule
+from bcfl.hypotheses import UNSEEN
 
 REMEMBERED = 50
 

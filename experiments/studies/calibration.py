@@ -21,8 +21,8 @@ from statistics import mean, stdev
 from rich.console import Console
 
 from bcfl import PredictionRule
-from bcfl.analysis.predictions import PredictiveName
-from bcfl.runtime.devices import limited_threads
+from bcfl.analysis import PredictiveName
+from bcfl.runtime import limited_threads
 from experiments.config import scenario as scenarios
 from experiments.runs.files import Pair
 from experiments.runs.runner import Experiment

@@ -30,8 +30,8 @@ import numpy as np
 import torch
 
 from bcfl import Federation, Method, Run, methods
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.runtime.devices import limited_threads
+from bcfl.executors import FlatModule
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
 from experiments.scores import metrics

@@ -20,11 +20,10 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Hypothesis, Method, Objective, methods
-from bcfl.data.clients import VALIDATION
+from bcfl.data import VALIDATION
 from bcfl.policies import Ranking, RoundContext, candidate
-from bcfl.protocol.answers import LossSum
-from bcfl.protocol.requests import Score, Steps
-from bcfl.runtime.devices import limited_threads
+from bcfl.protocol import LossSum, Score, Steps
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
 from experiments.scores import metrics

@@ -23,13 +23,17 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Method, methods
-from bcfl.methods.settings import Move
-from bcfl.policies import LikelihoodAssociation
-from bcfl.policies.bayes.association_prior import AssociationPrior
-from bcfl.runtime.devices import limited_threads
-from bcfl.trackers import AdaptiveMultiHypothesis, MultiHypothesis, Tracker
-from bcfl.trackers.proposals import SplitAndFree, Swap
-from bcfl.trackers.survival import AncestorQuota, NScan
+from bcfl.methods import Move
+from bcfl.policies import AssociationPrior, LikelihoodAssociation
+from bcfl.runtime import limited_threads
+from bcfl.trackers import (
+    AdaptiveMultiHypothesis,
+    AncestorQuota,
+    MultiHypothesis,
+    NScan,
+    SplitAndFree,
+    Tracker,
+)
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
 from experiments.scores import metrics
@@ -44,7 +48,6 @@ MOVES: Mapping[str, tuple[Move, ...]] = {
     "no death": ("split", "birth"),
     "merge for death": ("split", "birth", "merge"),
     "merge beside death": ("split", "birth", "death", "merge"),
-    "swap beside split": ("split", "swap", "birth", "death"),
 }
 
 
@@ -85,8 +88,6 @@ def trackers() -> Mapping[str, Tracker]:
     """Those that need one start and nothing else of the method to differ."""
     return {
         "without proposals": replace(FULL, proposals=()),
-        "with swaps": replace(FULL, proposals=(SplitAndFree(), Swap())),
-        "swaps alone": replace(FULL, proposals=(Swap(),)),
         "any split into empty slots": replace(FULL, proposals=(SplitAndFree(min_gain=-inf),)),
         "without merging near copies": replace(FULL, near_copies=None),
         "without adapting M": replace(FULL, adapt=False),

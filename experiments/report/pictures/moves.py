@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.hypotheses.association import UNSEEN
-from bcfl.hypotheses.matching import best_matching
+from bcfl.hypotheses import UNSEEN, best_matching
 from experiments.report.pictures.client_graph import GROUP_COLOURS
 from experiments.report.pictures.drawing import FAINT, panels, whole_numbers
 
