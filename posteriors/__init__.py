@@ -1,11 +1,10 @@
 """Gaussian posteriors over network parameters: fit, fuse, merge, weigh.
 
 gaussian     `DiagonalGaussian`, the posterior over a flat parameter vector
-divergence   Kullback-Leibler and Bhattacharyya divergences between posteriors
+divergence   Kullback-Leibler divergence between posteriors
 fusion       `fuse`: local posteriors of one model -> its server posterior
 memory       `carry` and sites: what the next round's prior remembers
 merge        `merge`, `merge_by`: a mixture of posteriors -> one posterior
-bounds       `bound_precision`: precisions within stated bounds, counted
 batchnorm    `pool_running_statistics`: buffers, which have no posterior
 curvature    `diagonal_curvature`: Gauss-Newton matrix, exact or drawn, or empirical Fisher
 gauss_newton `gauss_newton_matrix`: all of it, over all or some parameters
@@ -41,8 +40,7 @@ from posteriors.evidence.sigma_points import (
     sigma_point_log_evidence,
 )
 from posteriors.evidence.temperature import TunedTemperature, choose_temperature, mixture_log_loss
-from posteriors.gaussians.bounds import Bounded, bound_precision
-from posteriors.gaussians.divergence import bhattacharyya, kl
+from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.memory import Memory, Site, carry, cavity, damp, product, site_of
@@ -70,7 +68,6 @@ from posteriors.pyro_bridge import mixture_to_pyro, network_program, to_pyro
 
 __all__ = [
     "LOCAL_POSTERIORS",
-    "Bounded",
     "DiagonalGaussian",
     "EntropySplit",
     "EvidenceEstimate",
@@ -94,8 +91,6 @@ __all__ = [
     "TunedTemperature",
     "UnsupportedFitError",
     "UnsupportedLayerError",
-    "bhattacharyya",
-    "bound_precision",
     "carry",
     "cavity",
     "choose_temperature",

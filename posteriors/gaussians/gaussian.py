@@ -63,19 +63,6 @@ class DiagonalGaussian:
         require_float("mean", mean)
         return cls(mean, torch.tensor(precision, dtype=mean.dtype, device=mean.device))
 
-    @classmethod
-    def from_natural(cls, precision: Tensor, shift: Tensor) -> DiagonalGaussian:
-        """Build from natural parameters: precision and precision times mean.
-
-        Raises:
-            ValueError: If a precision is not positive, since it then leaves no mean.
-        """
-        if not bool((precision > 0).all()):
-            raise ValueError(
-                f"precision must be positive to give a mean, smallest is {float(precision.min())}"
-            )
-        return cls(shift / precision, precision)
-
     @property
     def num_parameters(self) -> int:
         """Number of parameters, the length of the last axis."""
@@ -95,10 +82,6 @@ class DiagonalGaussian:
     def is_proper(self) -> bool:
         """Whether every precision is positive."""
         return bool((self.precision > 0).all())
-
-    def with_mean(self, mean: Tensor) -> DiagonalGaussian:
-        """Keep the precision and take another mean, (..., parameters)."""
-        return DiagonalGaussian(mean, self.precision)
 
     def log_density(self, x: Tensor) -> Tensor:
         """Log density at `x`, (..., parameters): float64 nats, one number per vector.

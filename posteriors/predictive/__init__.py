@@ -4,7 +4,7 @@ predictive   `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linea
              `ClosedForm`
 links        `apply_link`: Gaussian logits -> class probabilities; `temper`
 mixture      `predict_mixture`: several posteriors, uncertainty split into three parts
-tuning       `held_out_sums`, `choose`: prior precision and softmax temperature
+tuning       `choose`: prior precision and softmax temperature
 """
 
 from posteriors.predictive.links import Link, apply_link, temper
@@ -23,7 +23,6 @@ from posteriors.predictive.tuning import (
     Tuned,
     TuningGrid,
     choose,
-    held_out_sums,
 )
 
 __all__ = [
@@ -41,7 +40,6 @@ __all__ = [
     "TuningGrid",
     "apply_link",
     "choose",
-    "held_out_sums",
     "predict_mixture",
     "temper",
 ]

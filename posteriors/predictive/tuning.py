@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-from posteriors.predictive.links import apply_link, temper
-from posteriors.predictive.predictive import Linearised, Predictive, outputs_of_all
 
 TEMPERATURE_SPREAD = 0.5
 """Deviation of the logarithm of the temperature, beforehand."""
@@ -90,40 +86,6 @@ class Tuned:
     on_edge: bool
 
 
-def held_out_sums(
-    predictive_under: Callable[[float], Predictive],
-    inputs: Tensor,
-    targets: Tensor,
-    grid: TuningGrid,
-) -> HeldOutSums:
-    """Sum the log losses of one data holder's held-out samples at every point of a grid.
-
-    The temperature acts on the final probabilities: raised to 1 / temperature and normalised.
-
-    Args:
-        predictive_under: From a prior precision to a predictive, such as
-            `LocalFit.under_prior_precision`.
-        inputs: Held-out inputs, (samples, ...), at least one.
-        targets: Their classes, (samples,), integers.
-        grid: Values to try.
-
-    Raises:
-        ValueError: If numbers of samples differ or there is none.
-    """
-    if inputs.ndim == 0 or len(inputs) == 0 or targets.shape != inputs.shape[:1]:
-        raise ValueError(
-            f"inputs and targets must hold the same number of samples, at least one, "
-            f"got shapes {tuple(inputs.shape)} and {tuple(targets.shape)}"
-        )
-    predictives = [predictive_under(precision) for precision in grid.prior_precisions]
-    rows = []
-    for probabilities in _probabilities_of_all(predictives, inputs):
-        tempered = [temper(probabilities, temperature) for temperature in grid.temperatures]
-        chosen = torch.stack(tempered).gather(2, targets.expand(len(tempered), -1).unsqueeze(2))
-        rows.append(-chosen.log().sum((1, 2)))
-    return HeldOutSums(grid, torch.stack(rows).cpu(), len(inputs))
-
-
 def choose(sums: HeldOutSums) -> Tuned:
     """The most probable point of the grid, with no lower prior precision than pays.
 
@@ -159,19 +121,3 @@ def choose(sums: HeldOutSums) -> Tuned:
         float(known[row, column]) / sums.num_samples,
         on_edge,
     )
-
-
-def _probabilities_of_all(predictives: list[Predictive], inputs: Tensor) -> list[Tensor]:
-    """Predicted probabilities; linear models around one mean share their Jacobians."""
-    linear = [one for one in predictives if isinstance(one, Linearised)]
-    shared = len(linear) == len(predictives) and all(
-        one.module is linear[0].module and one.posterior.mean is linear[0].posterior.mean
-        for one in linear
-    )
-    if not shared:
-        return [one.probabilities(inputs) for one in predictives]
-    outputs = outputs_of_all(linear, inputs)
-    return [
-        apply_link(one.link, found.mean, found.covariance)
-        for one, found in zip(linear, outputs, strict=True)
-    ]
