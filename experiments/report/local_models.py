@@ -148,7 +148,7 @@ def record(setup: Experiment, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
     for _ in range(min(rounds, setup.scenario.federation.rounds)):
         recorder = Recorder(federation.engine, federation.model)
         before = state
-        state, _ = server_round(federation.recipe, federation.model, recorder, state, setting)
+        state, _ = server_round(federation.method, federation.model, recorder, state, setting)
         found.append(_likeness(recorder, before, state))
     columns = [np.stack(column) for column in zip(*found, strict=True)]
     return LocalModels(np.arange(1, len(found) + 1), *columns)

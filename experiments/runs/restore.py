@@ -54,7 +54,7 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")
     federation = setup.federation(pair)
-    clients = federation.data
+    clients = federation.clients
     if state.hypotheses.best.association.clients != tuple(one.client for one in clients):
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
     return Restored(setup, federation.model, state, clients)

@@ -97,8 +97,13 @@ class Experiment:
             )
         return self._divided[seed]
 
-    def federation(self, pair: Pair) -> Federation:
-        """Clients, network and method, ready to run."""
+    def federation(self, pair: Pair, *, evaluate: bool = True) -> Federation:
+        """Clients, network and method, ready to run.
+
+        Args:
+            pair: the method and seed.
+            evaluate: whether clients test their models after each round.
+        """
         rules = self.scenario.federation
         return Federation(
             self.partition(pair.seed),
@@ -108,6 +113,7 @@ class Experiment:
             client_fraction=rules.client_fraction,
             drop_out=rules.drop_out,
             device=self.device,
+            evaluate=evaluate,
             executor=self.engine.choice,
             threads=self.threads,
         )
@@ -212,8 +218,8 @@ def _restored(federation: Federation, files: PairFiles) -> FederationState | Non
     newest = checkpoint.newest(files.checkpoints)
     if newest is None:
         return None
-    state = checkpoint.load(newest, device_named(federation.device), federation.dtype)
-    if state.hypotheses.best.association.clients != tuple(d.client for d in federation.data):
+    state = checkpoint.load(newest, federation.device, federation.dtype)
+    if state.hypotheses.best.association.clients != tuple(d.client for d in federation.clients):
         raise checkpoint.CheckpointError(
             f"checkpoint {newest} is of other clients than config.toml beside it describes"
         )

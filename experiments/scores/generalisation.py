@@ -20,7 +20,6 @@ from bcfl.executors import Executor, ExecutorConfig
 from bcfl.hypotheses import Posterior
 from bcfl.protocol import Pooling, PredictionSums, Score
 from bcfl.rounds import served_mixture
-from bcfl.runtime import device_named
 
 if TYPE_CHECKING:
     from experiments.datasets import Dataset
@@ -56,10 +55,9 @@ class HoldOut:
         inputs = torch.as_tensor(dataset.inputs[rows])
         view = View(inputs, torch.as_tensor(dataset.targets[rows]).long())
         place = ClientData(NAME, {TRAIN: view, TEST: view})
-        device = device_named(federation.device)
-        alone = ExecutorConfig("loop", arithmetic=federation.choice.arithmetic)
-        executor = alone.build([place], federation.model, 0, device, federation.dtype)
-        return cls(executor, federation.recipe.pooling)
+        alone = ExecutorConfig("loop", arithmetic=federation.executor.arithmetic)
+        executor = alone.build([place], federation.model, 0, federation.device, federation.dtype)
+        return cls(executor, federation.method.pooling)
 
     def predicted(self, hypotheses: HypothesisSet) -> dict[str, PredictionSums]:
         """What each client's mixture of models makes of the samples.

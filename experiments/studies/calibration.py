@@ -86,12 +86,12 @@ def found(
 
 def trials(setup: Experiment, pair: Pair, rounds: Sequence[int]) -> Iterator[UncertaintyEvaluation]:
     """A federation after each number of rounds."""
-    federation = replace(setup.federation(pair), evaluate=False)
+    federation = setup.federation(pair, evaluate=False)
     state = None
     for stop in rounds:
         run = federation.run(stop, planned_rounds=rounds[-1], state=state)
         state = run.state
-        yield UncertaintyEvaluation(run, federation.data, pair.seed)
+        yield UncertaintyEvaluation(run, federation.clients, pair.seed)
 
 
 def rules(

@@ -64,7 +64,7 @@ def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[
     run = federation.run(rounds)
     leading = run.hypotheses.best.association
     groups = [run.groups[client] or 0 for client in leading.clients]
-    trial = UncertaintyEvaluation(run, federation.data, seed)
+    trial = UncertaintyEvaluation(run, federation.clients, seed)
     plain, linear = (
         scores(trial.outcomes(rule), trial.parts("all"))["all"]
         for rule in (run.rule, replace(run.rule, predictive="probit"))

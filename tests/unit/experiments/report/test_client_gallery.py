@@ -68,7 +68,7 @@ def test_recorded_models_are_the_replies_of_one_training(folder):
     state = federation.initial_state()
     start = state.hypotheses.best.clusters[0]
     objective = setup.settings.objective
-    asked = [Train(data.client, start.key, objective) for data in federation.data]
+    asked = [Train(data.client, start.key, objective) for data in federation.clients]
     replies = federation.engine.answer(asked, {start.key: start}, 0)
     changes = np.stack(
         [replies[r].mean.numpy() - start.mean(federation.model).numpy() for r in asked]

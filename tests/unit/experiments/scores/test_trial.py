@@ -26,7 +26,7 @@ def trial():
     settings = Settings(2, Objective(20, 16, learning_rate=0.1))
     method = build("bcfl-mh-3", settings)
     federation = Federation(clients, models.mlp((1, 8, 8), 8, 10), method, evaluate=False)
-    return UncertaintyEvaluation(federation.run(4), federation.data, 1)
+    return UncertaintyEvaluation(federation.run(4), federation.clients, 1)
 
 
 def rows(inputs):

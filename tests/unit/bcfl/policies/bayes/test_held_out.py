@@ -167,7 +167,7 @@ def test_a_run_is_judged_by_samples_that_nobody_trained_on(linear, make_client):
 
 
 def _ranked(policy, federation, state):
-    names = tuple(d.client for d in federation.data)
+    names = tuple(d.client for d in federation.clients)
     context = RoundContext(0, names, dict.fromkeys(names, 12), 0, federation.model, None)
     steps = policy.associate(state.hypotheses.best, context)
     models = {p.key: p for p in state.hypotheses.best.clusters}
