@@ -3,6 +3,7 @@
 Reads values; never changes what a federation does. Files of runs and reports are in `experiments`.
 """
 
+from bcfl.analysis import metrics, uncertainty
 from bcfl.analysis.graphs import (
     association_graph,
     client_cluster_graph,
@@ -20,5 +21,7 @@ __all__ = [
     "association_graph",
     "client_cluster_graph",
     "hypothesis_tree",
+    "metrics",
     "support_graph",
+    "uncertainty",
 ]

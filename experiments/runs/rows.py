@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bcfl import Association, FederationState, Model, RoundRecord
+    from bcfl import FederationState, Model, RoundRecord
     from bcfl.protocol import PredictionSums
 
 Row = dict[str, Any]
@@ -52,8 +52,8 @@ def round_row(
         held_out: what the model of each client made of samples that no client holds.
         unit: the network that FedAvg would use, in which costs are counted.
     """
+    from bcfl.analysis import metrics
     from experiments.scores.costs import models_used
-    from experiments.scores.metrics import macro_f1_per_client, summarise
 
     leading = record.snapshot.associations[0]
     hypotheses = state.hypotheses
@@ -61,9 +61,9 @@ def round_row(
     phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
     row = {
         "round": record.round,
-        **summarise(record.evaluations),
-        "hold_out_f1": macro_f1_per_client(held_out or {}),
-        **_agreement(leading, groups),
+        **metrics.summarise(record.evaluations),
+        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
+        **metrics.agreement(leading, groups),
         "cluster_sizes": leading.sizes.tolist(),
         "clusters_used": int((leading.sizes > 0).sum()),
         "hypothesis_weights": hypotheses.weights.tolist(),
@@ -82,17 +82,6 @@ def round_row(
     }
     finite: Row = _finite(row)
     return finite
-
-
-def _agreement(leading: Association, groups: Mapping[str, int] | None) -> dict[str, float | None]:
-    from experiments.scores.metrics import AGREEMENT
-
-    if not groups:
-        return dict.fromkeys(AGREEMENT)
-    pairs = zip(leading.clients, leading.labels.tolist(), strict=True)
-    known = [(groups[client], label) for client, label in pairs if client in groups]
-    truth, found = zip(*known, strict=True)
-    return {name: score(truth, found) for name, score in AGREEMENT.items()}
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from bcfl import ClientData
+from bcfl.analysis import metrics
 from bcfl.data import TEST
 from bcfl.executors import LoopExecutor
 from bcfl.hypotheses import Posterior
 from bcfl.protocol import PredictionSums, Score
 from bcfl.rounds import served_mixture
-from experiments.scores import metrics
 
 if TYPE_CHECKING:
     from bcfl import FederationState, Model

@@ -34,7 +34,6 @@ from bcfl.executors import FlatModule
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 from experiments.scores.trial import UncertaintyEvaluation, scores
 from posteriors import Memory, diagonal_curvature
 
@@ -62,8 +61,6 @@ def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[
     """Scores after the last round."""
     federation = Federation(clients, models.mlp((1, 8, 8), 32, 10), method, seed, evaluate=False)
     run = federation.run(rounds)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
     trial = UncertaintyEvaluation(run, federation.clients, seed)
     plain, linear = (
         scores(trial.outcomes(rule), trial.parts("all"))["all"]
@@ -71,7 +68,7 @@ def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[
     )
     return {
         "accuracy": plain["accuracy"],
-        "ARI": metrics.ari(groups, leading.labels.tolist()),
+        "ARI": run.metrics()["ari"],
         "NLL": plain["nll"],
         "ECE": plain["ece"],
         "counted": counted(run),

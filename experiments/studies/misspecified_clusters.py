@@ -22,7 +22,6 @@ from bcfl import Federation, Method, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 METHODS = (
     *("fedavg", "ocfl-kmeans", "fedgroup", "fedsoft", "ifca", "ifca-w", "fesem", "wecfl"),
@@ -59,14 +58,8 @@ def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) 
     """Run a method and score its last round."""
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(rounds)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
-    tests = run.records[-1].evaluations
-    return Scores(
-        metrics.micro_accuracy(tests),
-        metrics.macro_f1_per_client(tests),
-        metrics.ari(groups, leading.labels.tolist()),
-    )
+    found = run.metrics()
+    return Scores(found["accuracy"], found["macro_f1"], found["ari"])
 
 
 def row(name: str, numbers: Sequence[int], score: Callable[[Method], Scores]) -> list[Scores]:

@@ -36,7 +36,6 @@ from bcfl.trackers import (
 )
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 ROUNDS = 25
 FULL = AdaptiveMultiHypothesis(8)
@@ -111,12 +110,11 @@ def outcome(method: Method, clients: Partition, seed: int) -> ClientPredictions:
     """Run a method; the score is that of the last round."""
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(ROUNDS)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
+    leading, scores = run.hypotheses.best.association, run.metrics()
     return ClientPredictions(
         int((leading.sizes > 0).sum()),
-        metrics.ari(groups, leading.labels.tolist()),
-        metrics.micro_accuracy(run.records[-1].evaluations),
+        scores["ari"],
+        scores["accuracy"],
         sum(record.ledger.trainings_done for record in run.records),
     )
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bcfl.analysis import uncertainty
 from experiments.report.pictures.drawing import COLOURS, FAINT, line_style, panels
-from experiments.scores import uncertainty
 from experiments.scores.trial import ClientPredictions
 
 if TYPE_CHECKING:

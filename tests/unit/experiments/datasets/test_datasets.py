@@ -195,7 +195,7 @@ def test_listing_and_importing_leave_scikit_learn_alone():
 
     code = (
         "import sys; from experiments import datasets, partitions, models;"
-        "from experiments.scores import metrics;"
+        "from bcfl.analysis import metrics;"
         "datasets.available(); print('sklearn' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,10 +6,10 @@ import torch
 from sklearn.metrics import f1_score
 
 from bcfl import Federation, methods
+from bcfl.analysis import metrics
 from bcfl.executors import ExecutorConfig
 from experiments import models, partitions
 from experiments.datasets import Dataset
-from experiments.scores import metrics
 from experiments.scores.generalisation import HoldOut
 
 SETTINGS = methods.Settings(num_clusters=2)

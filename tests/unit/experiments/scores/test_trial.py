@@ -6,10 +6,10 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from bcfl import Federation, Objective, PredictionRule
+from bcfl.analysis import uncertainty
 from bcfl.data.clients import with_validation
 from bcfl.methods import Settings, build
 from experiments import datasets, models, partitions
-from experiments.scores import uncertainty
 from experiments.scores.trial import TUNING, UncertaintyEvaluation, scores
 
 KINDS = {

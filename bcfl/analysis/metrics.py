@@ -13,7 +13,8 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.protocol import PredictionSums
+from bcfl.hypotheses.association import Association
+from bcfl.protocol.prediction_sums import PredictionSums
 
 PerClient = Mapping[str, PredictionSums]
 
@@ -151,6 +152,26 @@ AGREEMENT: Mapping[str, Callable[[ArrayLike, ArrayLike], float]] = {
     "completeness": completeness,
 }
 """Scores of a clustering against the true groups, by name."""
+
+
+def agreement(
+    association: Association, true_groups: Mapping[str, int | None] | None
+) -> dict[str, float]:
+    """All scores of `AGREEMENT` of an association, over the clients whose group is known.
+
+    Args:
+        association: whose serving clusters are compared with the groups.
+        true_groups: group of each client, None where unknown; None if none is.
+    """
+    known = [
+        (group, label)
+        for client, label in zip(association.clients, association.labels.tolist(), strict=True)
+        if (group := (true_groups or {}).get(client)) is not None
+    ]
+    if not known:
+        return dict.fromkeys(AGREEMENT, nan)
+    truth, found = zip(*known, strict=True)
+    return {name: score(truth, found) for name, score in AGREEMENT.items()}
 
 
 def _tested(per_client: PerClient) -> list[PredictionSums]:
