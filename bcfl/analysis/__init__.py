@@ -10,6 +10,13 @@ from bcfl.analysis.graphs import (
     hypothesis_tree,
     support_graph,
 )
+from bcfl.analysis.plots import (
+    plot_association_graph,
+    plot_cluster_sizes,
+    plot_hypothesis_weights,
+    plot_reliability,
+    plot_uncertain_clients,
+)
 from bcfl.analysis.predictions import Prediction, PredictionRule, PredictiveName
 from bcfl.analysis.run import Run
 
@@ -22,6 +29,11 @@ __all__ = [
     "client_cluster_graph",
     "hypothesis_tree",
     "metrics",
+    "plot_association_graph",
+    "plot_cluster_sizes",
+    "plot_hypothesis_weights",
+    "plot_reliability",
+    "plot_uncertain_clients",
     "support_graph",
     "uncertainty",
 ]

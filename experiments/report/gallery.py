@@ -8,17 +8,24 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.drawing import (
+    LEAST_PROBABILITY,
+    MOST_CLIENTS,
+    MOST_UNCERTAIN,
+    GraphPicture,
+    HypothesisLineage,
+    draw_client_graphs,
+    draw_cluster_sizes,
+    draw_hypothesis_weights,
+    draw_uncertain_clients,
+    with_alternatives,
+)
 from experiments.report.client_gallery import client_pictures
-from experiments.report.descent import HypothesisLineage, several
 from experiments.report.family_gallery import family_pictures
 from experiments.report.pictures import (
-    client_graph,
-    clusters,
     cost,
     curves,
-    ribbons,
     tree,
-    uncertainty,
 )
 from experiments.report.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
@@ -26,7 +33,7 @@ from experiments.runs.run_folder import RunFolder
 
 def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
     """The pictures of the report by name, None where the run has nothing to show."""
-    descents = several(run)
+    descents = with_alternatives(run.lineages())
     return {
         "curves": _curves(run),
         "graph": _client_graph(run),
@@ -76,7 +83,7 @@ def _curves(run: RunFolder) -> Picture | None:
 
 
 def _client_graph(run: RunFolder) -> Picture | None:
-    picture = client_graph.GraphPicture.of(run)
+    picture = GraphPicture.of(run.graphs(MOST_CLIENTS))
     if picture is None:
         return None
     look = (
@@ -88,7 +95,7 @@ def _client_graph(run: RunFolder) -> Picture | None:
     seed = run.seeds(run.methods[0])[0]
     notes = [
         "Edge width: probability of sharing a cluster, mean over all rounds "
-        f"(seed {seed}; edges below {client_graph.LEAST_PROBABILITY:.0%} are left out)."
+        f"(seed {seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
     ]
     if len(picture.groups) < picture.num_clients:
         notes.append(
@@ -96,7 +103,7 @@ def _client_graph(run: RunFolder) -> Picture | None:
             "of every group."
         )
     return Picture.of(
-        lambda: client_graph.draw_client_graphs(picture),
+        lambda: draw_client_graphs(picture),
         "graph",
         f"{len(picture.groups)} clients joined by how often they shared a cluster, by method",
         " ".join([look, *notes]),
@@ -108,7 +115,7 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
     if not any(any(map(sum, rows)) for rows in sizes.values()):
         return None
     return Picture.of(
-        lambda: clusters.draw_cluster_sizes(sizes),
+        lambda: draw_cluster_sizes(sizes),
         "sizes",
         "Clients per cluster over rounds, one panel per method",
         "Look for the round after which the bands stay level: clients have stopped moving. "
@@ -130,7 +137,7 @@ def _ribbons(descents: Mapping[str, HypothesisLineage]) -> Picture | None:
     if not descents:
         return None
     return Picture.of(
-        lambda: ribbons.draw_ribbons(descents),
+        lambda: draw_hypothesis_weights(descents),
         "ribbons",
         "Weights of hypotheses over rounds, stacked, one panel per method",
         "Look for colours that take over: a proposal beat what was believed before. One colour "
@@ -164,7 +171,7 @@ def _tree(descents: Mapping[str, HypothesisLineage]) -> Picture | None:
 
 
 def _uncertainty(run: RunFolder) -> Picture | None:
-    known = uncertainty.memberships(run)
+    known = run.memberships()
     shown = {method: one for method, one in known.items() if one.num_uncertain}
     if not known:
         return None
@@ -177,12 +184,12 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         "clusters as in the picture of their sizes."
     ]
     most = max(one.num_uncertain for one in shown.values())
-    if most > uncertainty.MOST_CLIENTS:
-        notes.append(f"The {uncertainty.MOST_CLIENTS} most uncertain of up to {most:,} are shown.")
+    if most > MOST_UNCERTAIN:
+        notes.append(f"The {MOST_UNCERTAIN} most uncertain of up to {most:,} are shown.")
     if sure:
         notes.append(f"No client is uncertain for {', '.join(sure)}.")
     return Picture.of(
-        lambda: uncertainty.draw_uncertainty(shown),
+        lambda: draw_uncertain_clients(shown),
         "uncertainty",
         "Uncertain clients and the probabilities of their clusters, by method",
         " ".join(notes),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 
 from experiments.report.pictures.drawing import inline_svg
-from experiments.report.pictures.trust import draw_entropies, draw_reliability, draw_risk
+from experiments.report.pictures.trust import draw_calibration, draw_entropies, draw_risk
 from experiments.report.study import Result
 from experiments.report.study_table import CALIBRATION, DETECTION, TEXTS, chosen_values, table
 from experiments.scores.trial import ClientPredictions
@@ -90,7 +90,7 @@ def _sections(findings: Sequence[Result]) -> list[Section]:
             "reliability",
             "Reliability",
             look,
-            svg=inline_svg(lambda: draw_reliability(shown), "reliability", "Reliability"),
+            svg=inline_svg(lambda: draw_calibration(shown), "reliability", "Reliability"),
         ),
         Section(
             "risk",

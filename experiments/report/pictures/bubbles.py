@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.pictures.client_graph import GROUP_COLOURS
-from experiments.report.pictures.drawing import FAINT, INK
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.report.pictures.drawing import COLOURS, INK
+from bcfl.drawing import COLOURS, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.pictures.drawing import (
-    COLOURS,
-    FAINT,
-    INK,
-    line_style,
-    spread,
-    whole_numbers,
-)
+from bcfl.drawing import COLOURS, FAINT, INK, line_style, spread, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

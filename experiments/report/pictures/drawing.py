@@ -1,46 +1,17 @@
-"""How all pictures look, and how they become part of a page or a file of their own."""
+"""How figures become part of a page."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bcfl.drawing import STYLE
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
-"""Colours that remain apart for colour-blind readers (Okabe, Ito 2008), yellow left out."""
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)))
-INK = "#222222"
-FAINT = "#8a8a8a"
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.labelsize": 9.0,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.unicode_minus": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.6,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "bcfl",
-}
 
 
 @dataclass(frozen=True)
@@ -59,15 +30,6 @@ class Picture:
     def of(cls, draw: Callable[[], Figure], name: str, title: str, caption: str) -> Picture:
         """Draw it; for `name` and `title` see `inline_svg`."""
         return cls(inline_svg(draw, name, title), caption)
-
-
-def line_style(index: int) -> dict[str, Any]:
-    """Colour and dashes of the method at a position; 28 that all differ."""
-    return {
-        "color": COLOURS[index % len(COLOURS)],
-        "linestyle": DASHES[index % len(DASHES)],
-        "linewidth": 1.7,
-    }
 
 
 def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
@@ -95,74 +57,6 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     return text.replace("<svg ", heading, 1).replace(
         ">", f'>\n <title id="{name}-title">{_escaped(title)}</title>', 1
     )
-
-
-def save_figure(draw: Callable[[], Figure], path: Path, resolution: int) -> None:
-    """Draw a figure into a PNG file of few colours; the same bytes every time.
-
-    Args:
-        draw: makes the figure.
-        path: the file, written aside and renamed.
-        resolution: pixels per inch.
-    """
-    import matplotlib as mpl
-    from PIL import Image
-
-    aside, buffer = path.with_name(path.name + ".tmp"), io.BytesIO()
-    with mpl.rc_context(STYLE):
-        draw().savefig(buffer, format="png", dpi=resolution, facecolor="white")
-    with Image.open(buffer) as image:
-        image.convert("RGB").quantize(64).save(aside, format="png", optimize=True)
-    aside.replace(path)
-
-
-def whole_numbers() -> MaxNLocator:
-    """Few ticks, none between whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
-
-
-def panels(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Small multiples of one size, row by row.
-
-    Args:
-        count: number of panels.
-        columns: panels in a row, fewer where there are not so many.
-        width: of a panel, inches.
-        height: of a panel, inches.
-    """
-    from matplotlib.figure import Figure
-
-    across = min(columns, count)
-    down = -(-count // across)
-    figure = Figure(figsize=(width * across, height * down), layout="constrained")
-    grid = figure.subplots(down, across, squeeze=False).ravel()
-    for unused in grid[count:]:
-        unused.set_axis_off()
-    return figure, list(grid[:count])
-
-
-def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions near to the values, at least a gap apart where there is room for that.
-
-    Args:
-        values: wanted positions.
-        gap: smallest distance of two positions.
-        low: lowest position.
-        high: highest position.
-    """
-    order = sorted(range(len(values)), key=lambda index: values[index])
-    placed = [0.0] * len(values)
-    floor = low
-    for index in order:
-        placed[index] = floor = max(values[index], floor)
-        floor += gap
-    ceiling = high
-    for index in reversed(order):
-        placed[index] = ceiling = min(placed[index], ceiling)
-        ceiling -= gap
-    return placed
 
 
 def _escaped(text: str) -> str:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.drawing import FAINT, GROUP_COLOURS, panels, whole_numbers
 from bcfl.hypotheses import UNSEEN, best_matching
-from experiments.report.pictures.client_graph import GROUP_COLOURS
-from experiments.report.pictures.drawing import FAINT, panels, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

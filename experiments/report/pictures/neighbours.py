@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.pictures.client_graph import LARGER, MARKERS
-from experiments.report.pictures.clusters import cluster_colours
-from experiments.report.pictures.drawing import FAINT, panels
+from bcfl.drawing import FAINT, LARGER, MARKERS, cluster_colours, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.drawing import FAINT, INK, line_style, spread, whole_numbers
 from experiments.report.pictures.curves import Series, seed_mean
-from experiments.report.pictures.drawing import FAINT, INK, line_style, spread, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

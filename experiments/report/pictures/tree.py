@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
-from experiments.report.descent import HypothesisLineage, Line, Node, longest_first
-from experiments.report.pictures.drawing import FAINT, INK, whole_numbers
-from experiments.report.pictures.ribbons import LABELLED, colours, stacked_panels
+from bcfl.drawing import (
+    FAINT,
+    INK,
+    LABELLED,
+    HypothesisLineage,
+    Line,
+    Node,
+    lineage_colours,
+    longest_first,
+    stacked_panels,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +122,7 @@ def _draw_panel(axes: Axes, method: str, layout: Layout) -> None:
         for line, row in zip(layout.lines, layout.rows, strict=True)
         for node in line.nodes
     }
-    shades = colours(layout.descent)
+    shades = lineage_colours(layout.descent)
     _draw_links(axes, method, layout, places)
     for line in layout.lines:
         shade = shades[line.lineage]
@@ -156,7 +165,7 @@ def _draw_nodes(
     rounds = layout.descent.num_rounds
     every = max(1, ceil(rounds / DETAILED))
     room = 9.5 if rounds <= DETAILED else 8.0
-    shades = colours(layout.descent)
+    shades = lineage_colours(layout.descent)
     for line in layout.lines:
         shade = shades[line.lineage]
         shown = [n for n in line.nodes if _happens(n, line) or n.round % every == 0]

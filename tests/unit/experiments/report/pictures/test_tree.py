@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 import networkx as nx
 import pytest
 
-from experiments.report.descent import HypothesisLineage, longest_first, read_tree
+from bcfl.drawing import HypothesisLineage, longest_first
 from experiments.report.pictures.drawing import inline_svg
 from experiments.report.pictures.tree import MOST_LINES, Layout, draw_trees, packed
-from experiments.runs.run_folder import NoRunError
+from experiments.runs.run_folder import NoRunError, read_lineage
 
 ROUNDS = {
     "r0h0": ("start", 1.0, ()),
@@ -120,4 +120,4 @@ def test_a_file_that_is_no_tree_is_named(tmp_path, text):
     path = tmp_path / "hypotheses.graphml"
     path.write_text(text)
     with pytest.raises(NoRunError, match=r"hypotheses\.graphml"):
-        read_tree(path)
+        read_lineage(path)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from experiments.report.pictures.trust import draw_entropies, draw_reliability, draw_risk
+from experiments.report.pictures.trust import draw_calibration, draw_entropies, draw_risk
 from experiments.scores.trial import ClientPredictions, UncertaintyScores
 
 P = np.array([[0.95, 0.05], [0.92, 0.08], [0.3, 0.7], [0.45, 0.55]])
@@ -17,7 +17,7 @@ def outcome(targets, strange=3):
 
 def test_lines_hold_the_bins_and_the_risks():
     methods = {"ifca": {"plug-in": outcome([0, 1, 1, 1])}}
-    (axes,) = draw_reliability(methods).axes
+    (axes,) = draw_calibration(methods).axes
     diagonal, line = axes.get_lines()
     np.testing.assert_allclose(line.get_xdata(), [0.55, 0.7, 0.935])
     np.testing.assert_allclose(line.get_ydata(), [1, 1, 0.5])

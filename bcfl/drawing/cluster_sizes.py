@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.pictures.drawing import INK, panels, whole_numbers
+from bcfl.drawing.style import INK, panels, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from experiments.report.pictures.client_graph import GROUP_COLOURS, LARGER, MARKERS
-from experiments.report.pictures.clusters import cluster_colours
-from experiments.report.pictures.drawing import FAINT, INK
-from experiments.runs.files import Pair, RunFiles
-from experiments.runs.run_folder import NoRunError, RunFolder
+from bcfl.drawing.client_graph import GROUP_COLOURS, LARGER, MARKERS
+from bcfl.drawing.cluster_sizes import cluster_colours
+from bcfl.drawing.style import FAINT, INK
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_CLIENTS = 20
+MOST_UNCERTAIN = 20
 LEAST_ENTROPY = 0.056
 """Of a client that is called uncertain, nats: 99 % in one cluster, 1 % in another."""
 WIDE_ENOUGH = 0.1
@@ -45,6 +42,25 @@ class Memberships:
     probabilities: NDArray[np.float64]
     groups: Mapping[str, int]
 
+    @classmethod
+    def of(cls, graph: nx.Graph[str]) -> Memberships:
+        """Take what `bcfl.analysis.client_cluster_graph` made; clients never seen are left out.
+
+        Raises:
+            KeyError: the graph is another one.
+        """
+        of: dict[str, dict[str, Any]] = {name: graph.nodes[name] for name in graph}
+        named = [name for name in of if of[name]["kind"] == "cluster"]
+        clusters = {name: index for index, name in enumerate(named)}
+        seen = sorted(n for n in of if of[n]["kind"] == "client" and graph[n])
+        table = np.zeros((len(seen), len(clusters)))
+        for row, client in zip(table, seen, strict=True):
+            for cluster, edge in graph[client].items():
+                row[clusters[cluster]] = edge["probability"]
+        order = np.argsort(-np.maximum(entr(table).sum(axis=1), 0.0).round(9), kind="stable")
+        groups = {name: int(data["group"]) for name, data in of.items() if "group" in data}
+        return cls(tuple(seen[i] for i in order), table[order], groups)
+
     @property
     def entropies(self) -> NDArray[np.float64]:
         """(clients,) entropy of each client's association, nats, descending."""
@@ -57,43 +73,7 @@ class Memberships:
         return int((self.entropies >= LEAST_ENTROPY).sum())
 
 
-def read_memberships(path: Path) -> Memberships:
-    """Read clients and clusters; clients that were never seen are left out.
-
-    Raises:
-        NoRunError: the file isn't what `bcfl.analysis.graphs.client_cluster_graph` made.
-    """
-    import networkx as nx
-
-    try:
-        graph = nx.read_graphml(path)
-        of: dict[str, dict[str, Any]] = {name: graph.nodes[name] for name in graph}
-        named = [name for name in of if of[name]["kind"] == "cluster"]
-        clusters = {name: index for index, name in enumerate(named)}
-        seen = sorted(n for n in of if of[n]["kind"] == "client" and graph[n])
-        table = np.zeros((len(seen), len(clusters)))
-        for row, client in zip(table, seen, strict=True):
-            for cluster, edge in graph[client].items():
-                row[clusters[cluster]] = edge["probability"]
-    except (ElementTree.ParseError, KeyError, ValueError, nx.NetworkXException) as error:
-        raise NoRunError(f"{str(path)!r} is not a GraphML file of clusters: {error}") from error
-    order = np.argsort(-np.maximum(entr(table).sum(axis=1), 0.0).round(9), kind="stable")
-    groups = {name: int(data["group"]) for name, data in of.items() if "group" in data}
-    return Memberships(tuple(seen[i] for i in order), table[order], groups)
-
-
-def memberships(run: RunFolder) -> dict[str, Memberships]:
-    """By method, with its first seed; methods that haven't written them yet are left out.
-
-    Raises:
-        NoRunError: a file can't be read.
-    """
-    files = RunFiles(run.path)
-    paths = {m: files.of(Pair(m, run.seeds(m)[0])).graph("clusters") for m in run.methods}
-    return {m: read_memberships(path) for m, path in paths.items() if path.is_file()}
-
-
-def draw_uncertainty(methods: Mapping[str, Memberships]) -> Figure:
+def draw_uncertain_clients(methods: Mapping[str, Memberships]) -> Figure:
     """One panel per method, one bar per client, the most uncertain at the top.
 
     Args:
@@ -101,7 +81,7 @@ def draw_uncertainty(methods: Mapping[str, Memberships]) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    rows = [min(MOST_CLIENTS, one.num_uncertain) for one in methods.values()]
+    rows = [min(MOST_UNCERTAIN, one.num_uncertain) for one in methods.values()]
     columns = min(2, len(methods))
     lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
     figure = Figure(
@@ -120,7 +100,7 @@ def draw_uncertainty(methods: Mapping[str, Memberships]) -> Figure:
 
 
 def _draw_panel(axes: Axes, method: str, one: Memberships, known: list[int]) -> None:
-    count = min(MOST_CLIENTS, one.num_uncertain)
+    count = min(MOST_UNCERTAIN, one.num_uncertain)
     shown, entropies = one.probabilities[:count], one.entropies
     palette = cluster_colours(shown.shape[1])
     left = np.zeros(count)
@@ -176,7 +156,7 @@ def _draw_key(figure: Figure, methods: Mapping[str, Memberships], known: list[in
     shown = [
         one.groups.get(client)
         for one in methods.values()
-        for client in one.clients[: min(MOST_CLIENTS, one.num_uncertain)]
+        for client in one.clients[: min(MOST_UNCERTAIN, one.num_uncertain)]
     ]
     groups = [group for group in known if group in shown]
     if groups:

@@ -7,9 +7,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from bcfl.drawing import MOST_UNCERTAIN, draw_uncertain_clients
 from experiments.report.pictures.drawing import inline_svg
-from experiments.report.pictures.uncertainty import MOST_CLIENTS, draw_uncertainty, read_memberships
-from experiments.runs.run_folder import NoRunError
+from experiments.runs.run_folder import NoRunError, read_memberships
 
 
 def write(path, rows, groups=()):
@@ -50,10 +50,10 @@ def test_at_most_so_many_clients_are_drawn_and_their_bars_fill_the_width(tmp_pat
         "a": write(tmp_path / "a.graphml", uncertain, groups=[0] * 30),
         "b": write(tmp_path / "b.graphml", [[0.25, 0.75], [1, 0]]),
     }
-    svg = inline_svg(lambda: draw_uncertainty(methods), "p", "uncertain")
+    svg = inline_svg(lambda: draw_uncertain_clients(methods), "p", "uncertain")
     root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
     bars = [e.get("id") for e in root.iter() if "p-membership-" in e.get("id", "")]
-    assert len(bars) == 2 * (MOST_CLIENTS + 1)
+    assert len(bars) == 2 * (MOST_UNCERTAIN + 1)
     texts = {e.text for e in root.iter("text")}
     assert {"0.69", "75% in 1", "25% in 0", "true group 0"} <= texts
     assert "c29" not in texts

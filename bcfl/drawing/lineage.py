@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
-
-from experiments.runs.files import Pair, RunFiles
-from experiments.runs.run_folder import NoRunError, RunFolder
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -168,41 +163,11 @@ class HypothesisLineage:
         return heirs
 
 
-def read_descent(run: RunFolder, method: str, seed: int) -> HypothesisLineage | None:
-    """The hypotheses of a method with a seed, None if the run hasn't come to write them.
-
-    Raises:
-        NoRunError: the file isn't a hypothesis tree.
-    """
-    path = RunFiles(run.path).of(Pair(method, seed)).graph("hypotheses")
-    return read_tree(path) if path.is_file() else None
-
-
-def read_tree(path: Path) -> HypothesisLineage:
-    """Read a hypothesis tree.
-
-    Raises:
-        NoRunError: the file isn't one.
-    """
-    import networkx as nx
-
-    try:
-        return HypothesisLineage.of(nx.DiGraph(nx.read_graphml(path)))
-    except (ElementTree.ParseError, KeyError, ValueError, nx.NetworkXException) as error:
-        raise NoRunError(f"{str(path)!r} is not a GraphML file of hypotheses: {error}") from error
-
-
-def several(run: RunFolder) -> dict[str, HypothesisLineage]:
-    """By method, with its first seed, the hypotheses where there were ever alternatives.
-
-    Methods that kept one hypothesis at a time, and never took a proposal instead, are left out.
-
-    Raises:
-        NoRunError: a file isn't a hypothesis tree.
-    """
-    found = {method: read_descent(run, method, run.seeds(method)[0]) for method in run.methods}
-    known = {method: one for method, one in found.items() if one is not None}
-    return {m: one for m, one in known.items() if one.most_at_once > 1 or one.winners}
+def with_alternatives(
+    methods: Mapping[str, HypothesisLineage],
+) -> dict[str, HypothesisLineage]:
+    """Those that kept several hypotheses at a time, or took a proposal in place of one."""
+    return {m: one for m, one in methods.items() if one.most_at_once > 1 or one.winners}
 
 
 def lineages(lines: Iterable[Line]) -> list[str]:

@@ -6,15 +6,15 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.report.descent import HypothesisLineage
-from experiments.report.pictures.drawing import inline_svg
-from experiments.report.pictures.ribbons import (
+from bcfl.drawing import HypothesisLineage
+from bcfl.drawing.hypothesis_weights import (
     START_COLOUR,
-    colours,
-    draw_ribbons,
+    draw_hypothesis_weights,
+    lineage_colours,
     lineage_name,
     weights,
 )
+from experiments.report.pictures.drawing import inline_svg
 
 
 def descent(starts, takes_over):
@@ -46,16 +46,16 @@ def test_ribbons_fill_every_round(starts, takes_over):
 
 def test_lineages_have_colours_and_names_of_their_own():
     one, two = descent(1, True), descent(2, True)
-    assert colours(descent(1, False)) == {"r0h0": START_COLOUR}
-    assert colours(one)["r0h0"] == START_COLOUR != colours(one)["r2p0"]
-    assert len(set(colours(two).values())) == 3
+    assert lineage_colours(descent(1, False)) == {"r0h0": START_COLOUR}
+    assert lineage_colours(one)["r0h0"] == START_COLOUR != lineage_colours(one)["r2p0"]
+    assert len(set(lineage_colours(two).values())) == 3
     assert lineage_name(one, "r2p0") == "split of round 2"
     assert (lineage_name(one, "r0h0"), lineage_name(two, "r0h1")) == ("the start", "start 2")
 
 
 def test_each_line_is_a_ribbon_and_lineages_are_labelled():
     found = descent(1, True)
-    svg = inline_svg(lambda: draw_ribbons({"m": found}), "p", "ribbons")
+    svg = inline_svg(lambda: draw_hypothesis_weights({"m": found}), "p", "ribbons")
     root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
     ribbons = {e.get("id") for e in root.iter() if "ribbon-" in e.get("id", "")}
     assert ribbons == {f"p-ribbon-m-{line.first.name}" for line in found.lines()}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.descent import HypothesisLineage, Line, lineages, longest_first
-from experiments.report.pictures.drawing import COLOURS, FAINT, INK, spread, whole_numbers
+from bcfl.drawing.lineage import HypothesisLineage, Line, lineages, longest_first
+from bcfl.drawing.style import COLOURS, FAINT, INK, spread, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ LINEAGE_COLOURS = (*COLOURS[1:4], COLOURS[5], COLOURS[6], COLOURS[4])
 LABELLED = 0.05
 
 
-def draw_ribbons(methods: Mapping[str, HypothesisLineage]) -> Figure:
+def draw_hypothesis_weights(methods: Mapping[str, HypothesisLineage]) -> Figure:
     """One panel per method; in each round the ribbons fill the height.
 
     Args:
@@ -44,7 +44,7 @@ def weights(lines: Sequence[Line], rounds: int) -> NDArray[np.float64]:
     return table
 
 
-def colours(descent: HypothesisLineage) -> dict[str, str]:
+def lineage_colours(descent: HypothesisLineage) -> dict[str, str]:
     """A colour for each lineage: grey for what descends from the start alone.
 
     Several starts have colours of their own.
@@ -89,7 +89,7 @@ def stacked_panels(heights: Sequence[float], label: str) -> tuple[Figure, list[A
 
 
 def _draw_panel(axes: Axes, method: str, descent: HypothesisLineage) -> None:
-    shades, lines = colours(descent), longest_first(descent.lines(), descent.lasting())
+    shades, lines = lineage_colours(descent), longest_first(descent.lines(), descent.lasting())
     order = lineages(descent.lines())
     lines.sort(key=lambda line: order.index(line.lineage))
     table = weights(lines, descent.num_rounds)

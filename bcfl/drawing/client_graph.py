@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.report.pictures.drawing import COLOURS, FAINT, INK, panels, save_figure
-from experiments.runs.run_folder import ClientGraph, NoRunError, RunFolder
+from bcfl.drawing.style import COLOURS, FAINT, INK, panels
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -42,6 +41,54 @@ Colour = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
+class ClientGraph:
+    """Clients, joined by the probability of sharing a cluster.
+
+    Attributes:
+        groups: true group of each client, None where unknown; the order is that of the file.
+        clusters: cluster of each client after the last round, -1 if it was never seen.
+        edges: probability of each joined pair, in (0, 1].
+        num_clients: clients in the file, those that were left out included.
+    """
+
+    groups: Mapping[str, int | None]
+    clusters: Mapping[str, int]
+    edges: Mapping[tuple[str, str], float]
+    num_clients: int
+
+    @classmethod
+    def of(cls, graph: nx.Graph[str], clients: int | None = None) -> ClientGraph:
+        """Take what `bcfl.analysis.association_graph` made.
+
+        Args:
+            graph: the association graph of a run.
+            clients: keep at most so many, evenly from all groups; None keeps all.
+        """
+        kept = evenly({name: data.get("group") for name, data in graph.nodes(data=True)}, clients)
+        clusters = {name: graph.nodes[name]["cluster"] for name in kept}
+        edges: dict[tuple[str, str], float] = {
+            (first, second): float(data["probability"])
+            for first, second, data in graph.edges(data=True)
+            if first in kept and second in kept
+        }
+        return cls(kept, clusters, edges, len(graph))
+
+
+def evenly(groups: Mapping[str, int | None], limit: int | None) -> dict[str, int | None]:
+    """At most so many clients, the same share of every group, spread over the order of names."""
+    if limit is None or len(groups) <= limit:
+        return dict(groups)
+    ordered = sorted(groups, key=lambda name: (_rank(groups[name]), name))
+    chosen = np.linspace(0, len(ordered) - 1, limit).round().astype(int)
+    names = {ordered[index] for index in chosen}
+    return {name: group for name, group in groups.items() if name in names}
+
+
+def _rank(group: int | None) -> tuple[bool, int]:
+    return group is None, group or 0
+
+
+@dataclass(frozen=True)
 class GraphPicture:
     """What the panels show.
 
@@ -58,15 +105,12 @@ class GraphPicture:
     num_clients: int
 
     @classmethod
-    def of(cls, run: RunFolder) -> GraphPicture | None:
-        """Read the graphs of each method's first seed; None if there is none.
+    def of(cls, graphs: Mapping[str, ClientGraph | None]) -> GraphPicture | None:
+        """Lay the clients out, the same in all panels; None if there is no graph.
 
-        At most `MOST_CLIENTS` clients are kept, evenly from all groups.
-
-        Raises:
-            NoRunError: a graph cannot be read.
+        Args:
+            graphs: by method, None where there is none.
         """
-        graphs = {m: run.graph(m, run.seeds(m)[0], MOST_CLIENTS) for m in run.methods}
         found = [graph for graph in graphs.values() if graph is not None]
         if not found:
             return None
@@ -133,23 +177,6 @@ def draw_client_graphs(picture: GraphPicture) -> Figure:
         _draw_panel(place, method, graph, picture)
     _draw_key(figure, picture)
     return figure
-
-
-def save_png(run_dir: Path, path: Path, resolution: int = 88) -> None:
-    """Save the client graphs of a run as a picture of its own.
-
-    Args:
-        run_dir: folder of the run.
-        path: the PNG file.
-        resolution: pixels per inch; the picture is about 10 inches wide.
-
-    Raises:
-        NoRunError: the folder holds no run, or no client graph.
-    """
-    picture = GraphPicture.of(RunFolder.read(run_dir))
-    if picture is None:
-        raise NoRunError(f"run {str(run_dir)!r} holds no client graph")
-    save_figure(lambda: draw_client_graphs(picture), path, resolution)
 
 
 def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: GraphPicture) -> None:
