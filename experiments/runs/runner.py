@@ -177,7 +177,7 @@ class Log:
         groups = clients.groups_at(Schedule.of(clients, planned).step(record.round - 1))
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
-        row = rows.round_row(state, record, groups, now - self.since, held_out, self.setup.model)
+        row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model)
         self.since = now
         rows.append(self.files.metrics, row)
         self.watch.did_round(self.pair, row)
@@ -211,7 +211,7 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> N
         watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
         log = Log(setup, pair, files, watch, setup.hold_out(federation, pair.seed))
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
-        _write_graphs(run, files)
+        write_graphs(run, files)
 
 
 def _restored(federation: Federation, files: PairFiles) -> FederationState | None:
@@ -226,8 +226,13 @@ def _restored(federation: Federation, files: PairFiles) -> FederationState | Non
     return state
 
 
-def _write_graphs(run: Run, files: PairFiles) -> None:
-    """Write the graphs, those that tell a finished run last."""
+def write_graphs(run: Run, files: PairFiles) -> None:
+    """Write the graphs, those that tell a finished run last.
+
+    Args:
+        run: after its last round.
+        files: of its method and seed.
+    """
     supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
     graphs: Mapping[str, nx.Graph[str]] = {
         **supports,

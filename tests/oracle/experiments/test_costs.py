@@ -70,7 +70,7 @@ def test_tables_show_the_costs_of_the_paper(rounds):
 
     def metrics(name, **settings):
         seen, model = rounds(name, **settings)
-        lines = [rows.round_row(*pair, None, 0.0, unit=model) for pair in seen]
+        lines = [rows.round_row(record, None, 0.0, unit=model) for _, record in seen]
         return {key: summary.over_seeds([value]) for key, value in summary.of_seed(lines).items()}
 
     results = {
@@ -91,7 +91,8 @@ def test_tables_show_the_costs_of_the_paper(rounds):
 def test_rounds_that_told_no_costs_are_unknown(rounds):
     seen, model = rounds("fedavg")
     told, silent = (
-        [rows.round_row(*pair, None, 0.0, unit=unit) for pair in seen] for unit in (model, None)
+        [rows.round_row(record, None, 0.0, unit=unit) for _, record in seen]
+        for unit in (model, None)
     )
     assert summary.of_seed(silent)["storage"] is None
     assert summary.of_seed([*silent, *told])["communication"] == 1
