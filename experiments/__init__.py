@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from experiments import datasets, models, partitions
-    from experiments.report.session import report
+    from experiments.reports.session import report
     from experiments.runs.restore import open_runs as open
 
 _PACKAGES = ("datasets", "models", "partitions")
 _NAMES = {
     "open": ("experiments.runs.restore", "open_runs"),
-    "report": ("experiments.report.session", "report"),
+    "report": ("experiments.reports.session", "report"),
 }
 
 __all__ = ["datasets", "models", "open", "partitions", "report"]

@@ -74,6 +74,6 @@ def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, watch: Watch) -> 
         orders = Orders(plan.scenario, plan.device, plan.threads, files, plan.engine)
         run_parallel(orders, plan.scenario.pairs, plan.jobs, watch)
     write_summary(plan, files)
-    from experiments.report.report import write_report
+    from experiments.reports.report import write_report
 
     write_report(files.folder)

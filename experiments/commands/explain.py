@@ -13,7 +13,7 @@ import typer
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
-    from experiments.report.story import Chronicle, ClientReport, Companion, Matrix
+    from experiments.reports.story import Chronicle, ClientReport, Companion, Matrix
     from experiments.scores.gains import ModelScore
 
 MARGIN = 13
@@ -38,7 +38,7 @@ def explain(
     """Tell a client's story: where it was, how sure, whom it trains with, what it gains."""
     del debug
     from bcfl.runtime import limited_threads
-    from experiments.report.story import read_chronicle
+    from experiments.reports.story import read_chronicle
     from experiments.runs.selection import choose, find_client
 
     pair, note = choose(folder, method, seed)

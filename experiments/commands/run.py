@@ -202,7 +202,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 
 
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
-    from experiments.report.compare import aligned, read_results
+    from experiments.reports.compare import aligned, read_results
     from experiments.runs.files import RunFiles
     from experiments.runs.plan import read_description
 

@@ -13,7 +13,7 @@ from experiments.commands.shared import Debug, console, explained
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.report.study import Result
+    from experiments.reports.study import Result
 
 
 class Kind(StrEnum):
@@ -61,8 +61,8 @@ def uncertainty(
     """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
     del debug
     from bcfl.runtime import limited_threads
-    from experiments.report.study import Query, as_json, named_predictive, study
-    from experiments.report.uncertainty_page import render
+    from experiments.reports.study import Query, as_json, named_predictive, study
+    from experiments.reports.uncertainty_page import render
     from experiments.runs.files import RunFiles, write_aside
     from experiments.runs.plan import read_plan
 
@@ -80,7 +80,13 @@ def uncertainty(
 
 
 def _show(screen: Console, findings: list[Result]) -> None:
-    from experiments.report.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
+    from experiments.reports.study_table import (
+        CALIBRATION,
+        DETECTION,
+        aligned,
+        chosen_values,
+        table,
+    )
 
     texts = {
         "calibration and selection; accuracy, cover and risk in %": CALIBRATION,

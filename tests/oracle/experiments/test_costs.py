@@ -6,7 +6,7 @@ import bcfl
 from bcfl.methods import Settings, build
 from bcfl.rounds.round import RoundConfig, server_round
 from experiments.models import linear
-from experiments.report import compare
+from experiments.reports import compare
 from experiments.runs import rows, summary
 from experiments.scores.costs import RelativeCost, models_used, over_rounds
 

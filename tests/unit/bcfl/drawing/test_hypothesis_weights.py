@@ -14,7 +14,7 @@ from bcfl.drawing.hypothesis_weights import (
     lineage_name,
     weights,
 )
-from experiments.report.pictures.drawing import inline_svg
+from experiments.reports.pictures.drawing import inline_svg
 
 
 def descent(starts, takes_over):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bcfl.drawing import MOST_UNCERTAIN, draw_uncertain_clients
-from experiments.report.pictures.drawing import inline_svg
+from experiments.reports.pictures.drawing import inline_svg
 from experiments.runs.run_folder import NoRunError, read_memberships
 
 

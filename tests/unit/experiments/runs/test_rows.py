@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,9 +71,9 @@ def test_agreement_is_that_of_scikit_learn(two_rounds):
 
 def test_what_is_not_known_is_null(two_rounds):
     _, seen = two_rounds
-    state, record = seen[-1]
+    _, record = seen[-1]
     untested = SimpleNamespace(**{**vars(record), "evaluations": {}})
-    untested.snapshot = SimpleNamespace(**{**vars(record.snapshot), "log_captured_mass": math.nan})
+    untested.snapshot = replace(record.snapshot, log_captured_mass=math.nan)
     row = rows.round_row(untested, None, 0.0)
     assert [row[name] for name in ("accuracy", "macro_f1", "nll", "ece", "brier")] == [None] * 5
     assert row["log_captured_mass"] is None

@@ -5,10 +5,10 @@ import pytest
 
 from experiments.commands.run import run
 from experiments.config.scenario import from_table
-from experiments.report import local_models
-from experiments.report.client_gallery import client_pictures
-from experiments.report.local_models import LocalModels
-from experiments.report.report import render, write_report
+from experiments.reports import local_models
+from experiments.reports.client_gallery import client_pictures
+from experiments.reports.local_models import LocalModels
+from experiments.reports.report import render, write_report
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder

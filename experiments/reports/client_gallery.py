@@ -15,9 +15,9 @@ from bcfl import FederationState
 from bcfl.hypotheses import Snapshot
 from bcfl.rounds import CheckpointError
 from experiments.datasets import DataError
-from experiments.report.local_models import LocalModels, path_of
-from experiments.report.pictures import bubbles, likeness, moves, neighbours
-from experiments.report.pictures.drawing import Picture
+from experiments.reports.local_models import LocalModels, path_of
+from experiments.reports.pictures import bubbles, likeness, moves, neighbours
+from experiments.reports.pictures.drawing import Picture
 from experiments.runs.files import Pair
 from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.restore import newest_state

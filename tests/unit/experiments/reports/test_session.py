@@ -5,10 +5,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import experiments
 from bcfl import Federation, Objective, methods
 from experiments import datasets, models, partitions
+from experiments.cli import app
 
 ROUNDS = 3
 
@@ -65,17 +67,12 @@ def test_runs_that_cannot_be_reported_are_refused(runs, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_finished_runs_of_a_folder_are_opened(tmp_path, capsys):
-    from experiments.cli import main
-
+def test_finished_runs_of_a_folder_are_opened(tmp_path):
     folder = tmp_path / "run"
-    arguments = "run demo --rounds 2 --methods fedavg,bcfl-g --seeds 0,1 --out".split()
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments, str(folder)])
-    assert not ended.value.code
-    capsys.readouterr()
+    arguments = ["--rounds", "2", "--methods", "fedavg,bcfl-g", "--seeds", "0,1"]
+    assert CliRunner().invoke(app, ["run", "demo", *arguments, "--out", str(folder)]).exit_code == 0
     opened = experiments.open(folder)
-    assert list(opened) == [(m, s) for m in ("fedavg", "bcfl-g") for s in (0, 1)]
+    assert list(opened) == [(m, s) for s in (0, 1) for m in ("fedavg", "bcfl-g")]
     one = opened["bcfl-g", 1]
     assert one.config["methods"] == ["bcfl-g"]
     assert [row["round"] for row in one.rows] == [1, 2]

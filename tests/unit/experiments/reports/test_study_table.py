@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from bcfl import PredictionRule
-from experiments.report.study import Result, as_json
-from experiments.report.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
+from experiments.reports.study import Result, as_json
+from experiments.reports.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
 from experiments.runs.files import Pair
 from experiments.scores.trial import ClientPredictions, UncertaintyScores
 

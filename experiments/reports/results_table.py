@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.report.pictures.cost import unit_of
+from experiments.reports.pictures.cost import unit_of
 from experiments.runs.run_folder import RunFolder
 
 UNKNOWN = "–"

@@ -20,14 +20,14 @@ from bcfl.drawing import (
     draw_uncertain_clients,
     with_alternatives,
 )
-from experiments.report.client_gallery import client_pictures
-from experiments.report.family_gallery import family_pictures
-from experiments.report.pictures import (
+from experiments.reports.client_gallery import client_pictures
+from experiments.reports.family_gallery import family_pictures
+from experiments.reports.pictures import (
     cost,
     curves,
     tree,
 )
-from experiments.report.pictures.drawing import Picture
+from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
 
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from experiments.report.report import counted, write_report
+from experiments.reports.report import counted, write_report
 from experiments.runs.run_folder import NoRunError
 
 COLUMNS = {"accuracy": 100, "macro_f1": 100, "ari": 1, "ami": 1, "nll": 1, "ece": 1}

@@ -12,7 +12,7 @@ import pytest
 from bcfl.drawing import client_graph, style
 from bcfl.drawing import cluster_sizes as clusters
 from bcfl.drawing.client_graph import ClientGraph, evenly
-from experiments.report.pictures import cost, curves, drawing
+from experiments.reports.pictures import cost, curves, drawing
 from experiments.runs.run_folder import RunFolder, read_client_graph
 
 

@@ -11,7 +11,7 @@ from scipy.stats import entropy
 from bcfl.rounds import checkpoint
 from experiments.config.scenario import from_table
 from experiments.launch import start
-from experiments.report.story import read_chronicle, renamed
+from experiments.reports.story import read_chronicle, renamed
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import Plan
 from experiments.runs.runner import Experiment, Watch

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from experiments.report.pictures.trust import draw_calibration, draw_entropies, draw_risk
+from experiments.reports.pictures.trust import draw_calibration, draw_entropies, draw_risk
 from experiments.scores.trial import ClientPredictions, UncertaintyScores
 
 P = np.array([[0.95, 0.05], [0.92, 0.08], [0.3, 0.7], [0.45, 0.55]])

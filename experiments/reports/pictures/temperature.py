@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing import FAINT, INK, line_style, spread, whole_numbers
-from experiments.report.pictures.curves import Series, seed_mean
+from experiments.reports.pictures.curves import Series, seed_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

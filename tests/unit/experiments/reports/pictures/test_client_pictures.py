@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.report.pictures import bubbles, likeness, moves, neighbours
+from experiments.reports.pictures import bubbles, likeness, moves, neighbours
 
 # Moves
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from experiments.report.compare import UNKNOWN
-from experiments.report.study import Result
+from experiments.reports.compare import UNKNOWN
+from experiments.reports.study import Result
 
 TEXTS = ("method", "prediction", "of")
 CALIBRATION: Mapping[str, tuple[str, str, float]] = {

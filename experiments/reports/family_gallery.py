@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.report.pictures import curves, support, temperature
-from experiments.report.pictures.drawing import Picture
+from experiments.reports.pictures import curves, support, temperature
+from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
 
 

@@ -20,7 +20,7 @@ from bcfl.protocol import Train, Trained
 from bcfl.rounds import RoundConfig, server_round
 from bcfl.runtime import limited_threads
 from experiments.config.options import chosen
-from experiments.report.pictures.likeness import cosines
+from experiments.reports.pictures.likeness import cosines
 from experiments.runs.files import Pair, RunFiles, write_aside
 from experiments.runs.plan import read_plan
 from experiments.runs.runner import Experiment

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bcfl import Run, checkpoint
-from experiments.report.report import render
+from experiments.reports.report import render
 from experiments.runs import rows
 from experiments.runs.files import Pair, RunFiles, write_aside
 from experiments.runs.run_folder import RunFolder

@@ -6,8 +6,8 @@ import networkx as nx
 import pytest
 
 from bcfl.drawing import HypothesisLineage, longest_first
-from experiments.report.pictures.drawing import inline_svg
-from experiments.report.pictures.tree import MOST_LINES, Layout, draw_trees, packed
+from experiments.reports.pictures.drawing import inline_svg
+from experiments.reports.pictures.tree import MOST_LINES, Layout, draw_trees, packed
 from experiments.runs.run_folder import NoRunError, read_lineage
 
 ROUNDS = {

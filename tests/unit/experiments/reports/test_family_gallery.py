@@ -6,9 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.report.family_gallery import family_pictures
-from experiments.report.pictures import curves, drawing, support, temperature
-from experiments.report.report import warnings
+from experiments.reports.family_gallery import family_pictures
+from experiments.reports.pictures import curves, drawing, support, temperature
+from experiments.reports.report import warnings
 from experiments.runs.run_folder import NoRunError, RunFolder
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.report.gallery import all_pictures
-from experiments.report.results_table import agreement_table, results_table
+from experiments.reports.gallery import all_pictures
+from experiments.reports.results_table import agreement_table, results_table
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.run_folder import RunFolder
 
@@ -110,7 +110,7 @@ def render(run: RunFolder) -> str:
     """The report of a run as HTML."""
     from jinja2 import Environment, StrictUndefined
 
-    source = files("experiments.report").joinpath("templates/report.html.jinja").read_text("utf-8")
+    source = files("experiments.reports").joinpath("templates/report.html.jinja").read_text("utf-8")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

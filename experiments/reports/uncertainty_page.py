@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from experiments.report.pictures.drawing import inline_svg
-from experiments.report.pictures.trust import draw_calibration, draw_entropies, draw_risk
-from experiments.report.study import Result
-from experiments.report.study_table import CALIBRATION, DETECTION, TEXTS, chosen_values, table
+from experiments.reports.pictures.drawing import inline_svg
+from experiments.reports.pictures.trust import draw_calibration, draw_entropies, draw_risk
+from experiments.reports.study import Result
+from experiments.reports.study_table import CALIBRATION, DETECTION, TEXTS, chosen_values, table
 from experiments.scores.trial import ClientPredictions
 
 NOTE = (
@@ -55,7 +55,7 @@ def render(name: str, findings: Sequence[Result]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     source = (
-        files("experiments.report").joinpath("templates/uncertainty.html.jinja").read_text("utf-8")
+        files("experiments.reports").joinpath("templates/uncertainty.html.jinja").read_text("utf-8")
     )
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
