@@ -1,7 +1,7 @@
-"""Networks as named parameter blocks on one flat vector, and their scopes.
+"""Networks as named parameter blocks of one flat vector.
 
-Layout and the architectures that need blocks of their own: additive (CAM), decomposed (APD,
-FedWeIT), dropout. Concrete networks are in `experiments.models`.
+Here: layouts, scopes of blocks (global, cluster, client), and architectures built from blocks:
+additive (CAM), decomposed (APD, FedWeIT), dropout. Concrete networks are in `experiments.models`.
 """
 
 from bcfl.architecture.additive import AdditiveNetwork, additive

@@ -1,4 +1,4 @@
-"""One client's samples, their views, and how they change over time steps.
+"""Samples of one client by view, and their change over time steps.
 
 Data sets and their partitions among clients are in `experiments`.
 """

@@ -24,7 +24,7 @@ from bcfl.drawing.hypothesis_weights import (
 )
 from bcfl.drawing.lineage import HypothesisLineage, Line, Node, longest_first, with_alternatives
 from bcfl.drawing.memberships import MOST_UNCERTAIN, Memberships, draw_uncertain_clients
-from bcfl.drawing.reliability import draw_reliability, kind_styles, name_axes, with_key
+from bcfl.drawing.reliability import draw_reliability, kind_styles, name_axes, with_legend
 from bcfl.drawing.style import COLOURS, FAINT, INK, STYLE, line_style, panels, spread, whole_numbers
 
 __all__ = [
@@ -62,5 +62,5 @@ __all__ = [
     "stacked_panels",
     "whole_numbers",
     "with_alternatives",
-    "with_key",
+    "with_legend",
 ]

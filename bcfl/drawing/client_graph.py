@@ -1,6 +1,6 @@
-"""The clients of every method, joined by the probability of sharing a cluster.
+"""Association graph of the clients, one panel per method.
 
-After Figure 4 of the BCFL paper: the wider an edge, the more the two clients learned together.
+After Figure 4 of the BCFL paper: edge width is the probability that two clients share a cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST_PROBABILITY = 0.05
 LEVELS = 12
 MARKERS = "os^Dv*PXp"
 LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
-"""Factors that make all shapes look of one size."""
+"""Factors that equalise the apparent size of markers."""
 GROUP_COLOURS = (
     *COLOURS[5:6],
     *COLOURS[1:2],
@@ -90,13 +90,13 @@ def _rank(group: int | None) -> tuple[bool, int]:
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """What the panels show.
+    """Association graphs of several methods with a common layout.
 
     Attributes:
-        graphs: by method, None where the file is missing.
-        groups: true group of each client shown.
-        places: where each client is, the same in all panels.
-        num_clients: clients in the files, those that aren't shown included.
+        graphs: graph by method, None where the file is missing.
+        groups: true group of each client shown, None where unknown.
+        places: position of each client, the same in all panels.
+        num_clients: number of clients of the run, including those not shown.
     """
 
     graphs: Mapping[str, ClientGraph | None]
@@ -111,13 +111,13 @@ class GraphPicture:
         Args:
             graphs: by method, None where there is none.
         """
-        found = [graph for graph in graphs.values() if graph is not None]
-        if not found:
+        known = [graph for graph in graphs.values() if graph is not None]
+        if not known:
             return None
         groups: dict[str, int | None] = {}
-        for graph in found:
+        for graph in known:
             groups.update(graph.groups)
-        return cls(graphs, groups, layout(groups, found), max(g.num_clients for g in found))
+        return cls(graphs, groups, layout(groups, known), max(g.num_clients for g in known))
 
     @property
     def known_groups(self) -> list[int]:
@@ -126,15 +126,17 @@ class GraphPicture:
 
 
 def layout(groups: Mapping[str, int | None], graphs: Sequence[ClientGraph]) -> dict[str, Place]:
-    """Where each client is drawn, within the unit circle.
+    """Position of each client within the unit circle.
 
-    Groups lie around a circle and the members of a group on a small circle of their own, those
-    side by side that ended in one cluster. Without groups, springs between clients are as strong
-    as their mean probability.
+    Groups are placed on a circle, and the members of a group on a smaller circle in the order of
+    their final clusters. Without groups, a spring layout weighted by the mean probability is used.
 
     Args:
-        groups: true group of each client.
-        graphs: the graphs that are to share the layout.
+        groups: true group of each client, None where unknown.
+        graphs: the graphs that share the layout.
+
+    Returns:
+        Horizontal and vertical position by client.
     """
     if all(group is None for group in groups.values()):
         return _springs(sorted(groups), graphs)
@@ -162,20 +164,20 @@ def _springs(clients: list[str], graphs: Sequence[ClientGraph]) -> dict[str, Pla
     mean: nx.Graph[str] = nx.Graph()
     mean.add_nodes_from(clients)
     for graph in graphs:
-        for (one, other), probability in sorted(graph.edges.items()):
-            before = mean.get_edge_data(one, other, {"weight": 0.0})["weight"]
-            mean.add_edge(one, other, weight=before + probability / len(graphs))
-    found = nx.spring_layout(mean, seed=0, iterations=200)
-    return {client: (float(found[client][0]), float(found[client][1])) for client in clients}
+        for (first, second), probability in sorted(graph.edges.items()):
+            before = mean.get_edge_data(first, second, {"weight": 0.0})["weight"]
+            mean.add_edge(first, second, weight=before + probability / len(graphs))
+    places = nx.spring_layout(mean, seed=0, iterations=200)
+    return {client: (float(places[client][0]), float(places[client][1])) for client in clients}
 
 
 def draw_client_graphs(picture: GraphPicture) -> Figure:
-    """One panel per method, then a key to widths and groups."""
+    """Association graphs, one panel per method, with a legend of edge widths and groups."""
     columns = 3 if len(picture.graphs) != 4 else 2
     figure, axes = panels(len(picture.graphs), columns, 10.4 / 3, 3.55)
     for place, (method, graph) in zip(axes, picture.graphs.items(), strict=True):
         _draw_panel(place, method, graph, picture)
-    _draw_key(figure, picture)
+    _draw_legend(figure, picture)
     return figure
 
 
@@ -199,15 +201,15 @@ def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: Gra
 
 
 def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str, Place]) -> None:
-    """Draw edges of about one width as one path, so that crossings don't grow darker."""
+    """Draw edges of equal width as one path, so that crossings do not become darker."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
     by_level: dict[int, list[Place]] = {}
-    for (one, other), probability in sorted(graph.edges.items()):
+    for (first, second), probability in sorted(graph.edges.items()):
         if probability >= LEAST_PROBABILITY:
             level = max(1, round(probability * LEVELS))
-            by_level.setdefault(level, []).extend((places[one], places[other]))
+            by_level.setdefault(level, []).extend((places[first], places[second]))
     for level, ends in sorted(by_level.items()):
         codes = [Outline.MOVETO, Outline.LINETO] * (len(ends) // 2)
         width, colour = _edge_style(level / LEVELS, len(places))
@@ -218,7 +220,7 @@ def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str
 
 
 def _edge_style(probability: float, clients: int) -> tuple[float, Colour]:
-    """Width in points and colour: as if seen through, but the same where edges cross."""
+    """Line width in points and an opaque colour that imitates transparency."""
     widest = 1.15 * min(1.0, sqrt(40 / clients))
     opacity = 0.2 + 0.45 * probability
     red, green, blue = (1 - opacity * (1 - part) for part in EDGE)
@@ -248,7 +250,7 @@ def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, 
     }
 
 
-def _draw_key(figure: Figure, picture: GraphPicture) -> None:
+def _draw_legend(figure: Figure, picture: GraphPicture) -> None:
     from matplotlib.lines import Line2D
 
     handles, labels = [], []
@@ -258,7 +260,7 @@ def _draw_key(figure: Figure, picture: GraphPicture) -> None:
     for probability in (0.25, 0.5, 1.0):
         width, colour = _edge_style(probability, len(picture.places))
         handles.append(Line2D([], [], color=colour, linewidth=width))
-        labels.append(f"together {probability:.0%}")
+        labels.append(f"shared {probability:.0%}")
     figure.legend(
         handles,
         labels,

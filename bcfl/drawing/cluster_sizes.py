@@ -1,4 +1,4 @@
-"""Clusters and hypotheses over rounds."""
+"""Cluster sizes over rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def draw_cluster_sizes(sizes: Mapping[str, Sizes]) -> Figure:
     """Clients per cluster of the leading hypothesis, stacked, one panel per method.
 
     Args:
-        sizes: by method, (rounds, clusters) clients; rounds may differ in their clusters.
+        sizes: (rounds, clusters) number of clients by method; the number of clusters may vary.
     """
     figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75)
     figure.set_layout_engine("constrained", wspace=0.09)
@@ -35,7 +35,7 @@ def draw_cluster_sizes(sizes: Mapping[str, Sizes]) -> Figure:
 
 
 def table(rows: Sizes) -> NDArray[np.int64]:
-    """(rounds, clusters) int64 clients, 0 for a cluster that is not there in a round."""
+    """(rounds, clusters) int64 number of clients, 0 where a cluster does not exist."""
     filled = np.zeros((len(rows), max(map(len, rows), default=0)), dtype=np.int64)
     for target, row in zip(filled, rows, strict=True):
         target[: len(row)] = row
@@ -43,7 +43,7 @@ def table(rows: Sizes) -> NDArray[np.int64]:
 
 
 def cluster_colours(count: int) -> NDArray[np.float64]:
-    """(clusters, 4) colour of each cluster, from dark to light."""
+    """(clusters, 4) RGBA colour of each cluster, from dark to light."""
     import matplotlib as mpl
 
     colours: NDArray[np.float64] = mpl.colormaps["cividis"](np.linspace(0.12, 0.92, max(2, count)))

@@ -23,19 +23,27 @@ LABELLED = 0.05
 
 
 def draw_hypothesis_weights(methods: Mapping[str, HypothesisLineage]) -> Figure:
-    """One panel per method; in each round the ribbons fill the height.
+    """Stacked weights of hypotheses over rounds, one panel per method.
 
     Args:
-        methods: hypotheses by method.
+        methods: lineages by method.
     """
     figure, axes = stacked_panels([1.25] * len(methods), "round")
-    for place, (method, descent) in zip(axes, methods.items(), strict=True):
-        _draw_panel(place, method, descent)
+    for place, (method, ancestry) in zip(axes, methods.items(), strict=True):
+        _draw_panel(place, method, ancestry)
     return figure
 
 
 def weights(lines: Sequence[Line], rounds: int) -> NDArray[np.float64]:
-    """(lines, rounds) weight of each line of descent, 0 where it is not there."""
+    """Weight of each line over rounds.
+
+    Args:
+        lines: the lines.
+        rounds: number of rounds.
+
+    Returns:
+        (lines, rounds) float64 weights, 0 where a line does not exist.
+    """
     table = np.zeros((len(lines), rounds))
     for row, line in zip(table, lines, strict=True):
         for node in line.nodes:
@@ -44,26 +52,26 @@ def weights(lines: Sequence[Line], rounds: int) -> NDArray[np.float64]:
     return table
 
 
-def lineage_colours(descent: HypothesisLineage) -> dict[str, str]:
-    """A colour for each lineage: grey for what descends from the start alone.
+def lineage_colours(ancestry: HypothesisLineage) -> dict[str, str]:
+    """Colour of each lineage: grey for descendants of a single initial hypothesis.
 
-    Several starts have colours of their own.
+    Several initial hypotheses have a colour each.
     """
-    names = lineages(descent.lines())
-    starts = [name for name in names if not descent.nodes[name].is_proposal]
+    names = lineages(ancestry.lines())
+    starts = [name for name in names if not ancestry.nodes[name].is_proposal]
     coloured = [name for name in names if name not in starts or len(starts) > 1]
-    found = dict.fromkeys(names, START_COLOUR)
+    palette = dict.fromkeys(names, START_COLOUR)
     for index, name in enumerate(coloured):
-        found[name] = LINEAGE_COLOURS[index % len(LINEAGE_COLOURS)]
-    return found
+        palette[name] = LINEAGE_COLOURS[index % len(LINEAGE_COLOURS)]
+    return palette
 
 
-def lineage_name(descent: HypothesisLineage, lineage: str) -> str:
-    """What a lineage is called: its proposal and round, or its start."""
-    node = descent.nodes[lineage]
+def lineage_name(ancestry: HypothesisLineage, lineage: str) -> str:
+    """Display name of a lineage: its proposal and round, or its initial hypothesis."""
+    node = ancestry.nodes[lineage]
     if node.is_proposal:
         return f"{node.kind} of round {node.round}"
-    starts = [one for one in descent.nodes.values() if not one.round]
+    starts = [start for start in ancestry.nodes.values() if not start.round]
     return "the start" if len(starts) < 2 else f"start {starts.index(node) + 1}"
 
 
@@ -71,8 +79,8 @@ def stacked_panels(heights: Sequence[float], label: str) -> tuple[Figure, list[A
     """Panels of full width below one another, with room for labels at the right.
 
     Args:
-        heights: of the axes, inches.
-        label: of the lowest horizontal axis.
+        heights: heights of the axes, inches.
+        label: label of the lowest horizontal axis.
     """
     from matplotlib.figure import Figure
 
@@ -88,13 +96,13 @@ def stacked_panels(heights: Sequence[float], label: str) -> tuple[Figure, list[A
     return figure, axes
 
 
-def _draw_panel(axes: Axes, method: str, descent: HypothesisLineage) -> None:
-    shades, lines = lineage_colours(descent), longest_first(descent.lines(), descent.lasting())
-    order = lineages(descent.lines())
+def _draw_panel(axes: Axes, method: str, ancestry: HypothesisLineage) -> None:
+    shades, lines = lineage_colours(ancestry), longest_first(ancestry.lines(), ancestry.survival())
+    order = lineages(ancestry.lines())
     lines.sort(key=lambda line: order.index(line.lineage))
-    table = weights(lines, descent.num_rounds)
-    edges = np.arange(descent.num_rounds + 1) + 0.5
-    bottom = np.zeros(descent.num_rounds)
+    table = weights(lines, ancestry.num_rounds)
+    edges = np.arange(ancestry.num_rounds + 1) + 0.5
+    bottom = np.zeros(ancestry.num_rounds)
     for line, row in zip(lines, table, strict=True):
         if row.any():
             axes.stairs(
@@ -114,20 +122,20 @@ def _draw_panel(axes: Axes, method: str, descent: HypothesisLineage) -> None:
     axes.set_yticks([0, 0.5, 1])
     axes.set_ylabel("weight")
     axes.xaxis.set_major_locator(whole_numbers())
-    _label_ends(axes, descent, lines, table[:, -1])
+    _label_ends(axes, ancestry, lines, table[:, -1])
 
 
 def _label_ends(
-    axes: Axes, descent: HypothesisLineage, lines: Sequence[Line], last: NDArray[np.float64]
+    axes: Axes, ancestry: HypothesisLineage, lines: Sequence[Line], last: NDArray[np.float64]
 ) -> None:
-    """The weight of each lineage after the last round, and how many hypotheses share it."""
+    """Label each lineage with its weight and number of hypotheses after the last round."""
     bottom, texts, middles = 0.0, [], []
     for lineage in dict.fromkeys(line.lineage for line in lines):
         rows = [i for i, line in enumerate(lines) if line.lineage == lineage and last[i] > 0]
         weight = float(last[rows].sum())
         if weight >= LABELLED:
             count = f"{len(rows)} " if len(rows) > 1 else ""
-            texts.append(f"{weight:.0%} · {count}from {lineage_name(descent, lineage)}")
+            texts.append(f"{weight:.0%} · {count}from {lineage_name(ancestry, lineage)}")
             middles.append(bottom + weight / 2)
         bottom += weight
     for text, middle, place in zip(texts, middles, spread(middles, 0.15, 0.06, 0.94), strict=True):

@@ -1,4 +1,4 @@
-"""Hypotheses of a run as lines of descent: who came from whom, for how long, with what weight."""
+"""Lineages of the hypotheses of a run: parents, children and weights over rounds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Node:
     """A hypothesis or a proposal of one round.
 
     Attributes:
-        name: such as `r3h0` or `r3p0`.
-        round: round after which it was there; 0 for a start.
-        weight: its probability; 0 for a proposal.
-        kind: `hypothesis`, `start`, or how a proposal was made.
-        parents: those that it came from, the heaviest first; several if it was merged.
-        children: those that came from it, proposals included.
+        name: node name such as `r3h0` (hypothesis) or `r3p0` (proposal).
+        round: round after which it was kept; 0 for an initial hypothesis.
+        weight: normalised weight; 0 for a proposal.
+        kind: `hypothesis`, `start`, or the kind of proposal.
+        parents: names of its parents by descending weight; several if it was merged.
+        children: names of its children, proposals included.
     """
 
     name: str
@@ -34,24 +34,24 @@ class Node:
 
     @property
     def is_proposal(self) -> bool:
-        """Whether it was proposed, not ranked."""
+        """Whether it was proposed rather than ranked."""
         return self.kind not in (HYPOTHESIS, START)
 
     @property
-    def is_barren(self) -> bool:
-        """Whether it was proposed, and nothing came of it."""
+    def is_rejected(self) -> bool:
+        """Whether it is a proposal that was not accepted."""
         return self.is_proposal and not self.children
 
 
 @dataclass(frozen=True)
 class Line:
-    """Nodes that follow one another, one in each round.
+    """A chain of parents and children, one node per round.
 
-    A line begins at a start, at a proposal, or where a hypothesis has more than one successor.
+    A line begins at an initial hypothesis, at a proposal, or at a branch.
 
     Attributes:
-        nodes: in the order of rounds, at least one.
-        lineage: name of the nearest proposal above, or else of the start.
+        nodes: nodes in the order of rounds, at least one.
+        lineage: name of the nearest proposal among its ancestors, else of the initial hypothesis.
     """
 
     nodes: tuple[Node, ...]
@@ -59,28 +59,28 @@ class Line:
 
     @property
     def first(self) -> Node:
-        """Where it begins."""
+        """First node."""
         return self.nodes[0]
 
     @property
     def last(self) -> Node:
-        """Where it ends, or where it is after the last round."""
+        """Last node."""
         return self.nodes[-1]
 
 
 @dataclass(frozen=True)
 class HypothesisLineage:
-    """The hypotheses of one method with one seed.
+    """The hypotheses of one method and seed over all rounds.
 
     Attributes:
-        nodes: by name, in the order of rounds.
+        nodes: nodes by name, in the order of rounds.
     """
 
     nodes: Mapping[str, Node]
 
     @classmethod
     def of(cls, tree: nx.DiGraph[str]) -> HypothesisLineage:
-        """Take what `bcfl.analysis.graphs.hypothesis_tree` made."""
+        """From a graph of `bcfl.analysis.graphs.hypothesis_tree`."""
         of: dict[str, dict[str, Any]] = {name: tree.nodes[name] for name in tree}
         ordered = sorted(of, key=lambda name: (of[name]["round"], of[name]["rank"], name))
         return cls(
@@ -99,50 +99,50 @@ class HypothesisLineage:
 
     @property
     def num_rounds(self) -> int:
-        """Rounds done."""
+        """Number of rounds."""
         return max((node.round for node in self.nodes.values()), default=0)
 
     @property
-    def most_at_once(self) -> int:
-        """Largest number of hypotheses that were kept after a round."""
+    def max_hypotheses(self) -> int:
+        """Largest number of hypotheses kept after any round."""
         counts = [0] * (self.num_rounds + 1)
         for node in self.nodes.values():
             counts[node.round] += node.kind == HYPOTHESIS
         return max(counts)
 
     @property
-    def dead_proposals(self) -> list[Node]:
-        """Proposals that lost; those of the last round haven't been judged yet."""
-        return [n for n in self.nodes.values() if n.is_barren and n.round < self.num_rounds]
+    def rejected_proposals(self) -> list[Node]:
+        """Proposals that were not accepted; those of the last round are still undecided."""
+        return [n for n in self.nodes.values() if n.is_rejected and n.round < self.num_rounds]
 
     @property
-    def winners(self) -> list[Node]:
+    def accepted_proposals(self) -> list[Node]:
         """Proposals that became hypotheses."""
-        return [n for n in self.nodes.values() if n.is_proposal and not n.is_barren]
+        return [n for n in self.nodes.values() if n.is_proposal and not n.is_rejected]
 
     def lines(self) -> list[Line]:
-        """All lines, in the order in which they begin; barren proposals are left out.
+        """All lines in the order in which they begin, without rejected proposals.
 
-        At a fork the line goes on with the successor whose descendants last longest, the heaviest
-        of several; a merged hypothesis goes on with the line of its heaviest parent.
+        At a branch the line continues with the child whose descendants survive longest, the
+        heaviest among equals; a merged hypothesis continues the line of its heaviest parent.
         """
-        heirs = self._heirs()
-        begun = {name for name in self.nodes if name not in heirs.values()}
+        successors = self._successors()
+        begun = {name for name in self.nodes if name not in successors.values()}
         lineages: dict[str, str] = {}
-        found = []
-        for name in (n for n in self.nodes if n in begun and not self.nodes[n].is_barren):
+        lines = []
+        for name in (n for n in self.nodes if n in begun and not self.nodes[n].is_rejected):
             path = [name]
-            while path[-1] in heirs:
-                path.append(heirs[path[-1]])
+            while path[-1] in successors:
+                path.append(successors[path[-1]])
             first = self.nodes[name]
             inherits = first.parents and not first.is_proposal
             lineage = lineages[first.parents[0]] if inherits else name
             lineages.update(dict.fromkeys(path, lineage))
-            found.append(Line(tuple(self.nodes[n] for n in path), lineage))
-        return found
+            lines.append(Line(tuple(self.nodes[n] for n in path), lineage))
+        return lines
 
-    def lasting(self) -> dict[str, tuple[int, float]]:
-        """For each node, the last round that its descendants reach and their weight there."""
+    def survival(self) -> dict[str, tuple[int, float]]:
+        """By node, the last round that its descendants survive to and their total weight there."""
         reached: dict[str, tuple[int, float]] = {}
         for name in reversed(list(self.nodes)):
             node = self.nodes[name]
@@ -152,22 +152,28 @@ class HypothesisLineage:
             reached[name] = last, weight
         return reached
 
-    def _heirs(self) -> dict[str, str]:
-        reached = self.lasting()
-        heirs: dict[str, str] = {}
+    def _successors(self) -> dict[str, str]:
+        reached = self.survival()
+        successors: dict[str, str] = {}
         for name, node in self.nodes.items():
             if node.kind == HYPOTHESIS and node.parents:
                 parent = node.parents[0]
-                before = heirs.setdefault(parent, name)
-                heirs[parent] = max(before, name, key=lambda n: (*reached[n], self.nodes[n].weight))
-        return heirs
+                before = successors.setdefault(parent, name)
+                successors[parent] = max(
+                    before, name, key=lambda n: (*reached[n], self.nodes[n].weight)
+                )
+        return successors
 
 
 def with_alternatives(
     methods: Mapping[str, HypothesisLineage],
 ) -> dict[str, HypothesisLineage]:
-    """Those that kept several hypotheses at a time, or took a proposal in place of one."""
-    return {m: one for m, one in methods.items() if one.most_at_once > 1 or one.winners}
+    """Lineages of methods that ever kept several hypotheses, or accepted a proposal."""
+    return {
+        method: ancestry
+        for method, ancestry in methods.items()
+        if ancestry.max_hypotheses > 1 or ancestry.accepted_proposals
+    }
 
 
 def lineages(lines: Iterable[Line]) -> list[str]:
@@ -176,10 +182,10 @@ def lineages(lines: Iterable[Line]) -> list[str]:
 
 
 def longest_first(lines: Sequence[Line], reached: Mapping[str, tuple[int, float]]) -> list[Line]:
-    """Lines ordered by how long their descendants last, then by weight; parents before children.
+    """Sort lines by how long their descendants survive, then by weight; parents before children.
 
     Args:
-        lines: in the order in which they begin.
-        reached: what `HypothesisLineage.lasting` says.
+        lines: lines in the order in which they begin.
+        reached: result of `HypothesisLineage.survival`.
     """
     return sorted(lines, key=lambda line: tuple(-part for part in reached[line.first.name]))

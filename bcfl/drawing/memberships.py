@@ -1,4 +1,4 @@
-"""Clients that a method is not sure of, and between which clusters."""
+"""Association probabilities of the clients with uncertain clusters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_UNCERTAIN = 20
 LEAST_ENTROPY = 0.056
-"""Of a client that is called uncertain, nats: 99 % in one cluster, 1 % in another."""
+"""Minimum entropy of an uncertain client, nats: 99 % in one cluster, 1 % in another."""
 WIDE_ENOUGH = 0.1
 DARK = 0.5
 BAR = 0.2
@@ -30,12 +30,12 @@ BAR = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Memberships:
-    """In which clusters the clients of a method may be.
+    """Association probabilities of the clients of a method.
 
     Attributes:
-        clients: names, the most uncertain first.
-        probabilities: (clients, clusters), rows sum to 1.
-        groups: true group of each client where known.
+        clients: names of the clients by descending entropy.
+        probabilities: (clients, clusters) float64, rows sum to 1.
+        groups: true group of each client, where known.
     """
 
     clients: tuple[str, ...]
@@ -63,13 +63,13 @@ class Memberships:
 
     @property
     def entropies(self) -> NDArray[np.float64]:
-        """(clients,) entropy of each client's association, nats, descending."""
+        """(clients,) float64 entropy of each client's association, nats, descending."""
         entropy: NDArray[np.float64] = np.maximum(entr(self.probabilities).sum(axis=1), 0.0)
         return entropy
 
     @property
     def num_uncertain(self) -> int:
-        """Clients of an entropy that counts."""
+        """Number of clients with an entropy of at least `LEAST_ENTROPY`."""
         return int((self.entropies >= LEAST_ENTROPY).sum())
 
 
@@ -77,11 +77,11 @@ def draw_uncertain_clients(methods: Mapping[str, Memberships]) -> Figure:
     """One panel per method, one bar per client, the most uncertain at the top.
 
     Args:
-        methods: with at least one uncertain client each.
+        methods: memberships by method, each with at least one uncertain client.
     """
     from matplotlib.figure import Figure
 
-    rows = [min(MOST_UNCERTAIN, one.num_uncertain) for one in methods.values()]
+    rows = [min(MOST_UNCERTAIN, rows.num_uncertain) for rows in methods.values()]
     columns = min(2, len(methods))
     lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
     figure = Figure(
@@ -89,25 +89,25 @@ def draw_uncertain_clients(methods: Mapping[str, Memberships]) -> Figure:
     )
     figure.set_layout_engine("constrained", h_pad=0.09)
     grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=lines).ravel()
-    known = sorted({group for one in methods.values() for group in one.groups.values()})
-    for place, (method, one) in zip(grid, methods.items(), strict=False):
+    known = sorted({group for rows in methods.values() for group in rows.groups.values()})
+    for place, (method, members) in zip(grid, methods.items(), strict=False):
         place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
-        _draw_panel(place, method, one, known)
+        _draw_panel(place, method, members, known)
     for unused in grid[len(methods) :]:
         unused.set_axis_off()
-    _draw_key(figure, methods, known)
+    _draw_legend(figure, methods, known)
     return figure
 
 
-def _draw_panel(axes: Axes, method: str, one: Memberships, known: list[int]) -> None:
-    count = min(MOST_UNCERTAIN, one.num_uncertain)
-    shown, entropies = one.probabilities[:count], one.entropies
+def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int]) -> None:
+    count = min(MOST_UNCERTAIN, members.num_uncertain)
+    shown, entropies = members.probabilities[:count], members.entropies
     palette = cluster_colours(shown.shape[1])
     left = np.zeros(count)
     for cluster, (colour, width) in enumerate(zip(palette, shown.T, strict=False)):
         bars = axes.barh(range(count), width, 0.78, left, color=colour, edgecolor="white")
         for row, bar in enumerate(bars):
-            bar.set_gid(f"membership-{method}-{one.clients[row]}-{cluster}")
+            bar.set_gid(f"membership-{method}-{members.clients[row]}-{cluster}")
             if width[row] >= WIDE_ENOUGH:
                 axes.text(
                     left[row] + width[row] / 2,
@@ -121,11 +121,11 @@ def _draw_panel(axes: Axes, method: str, one: Memberships, known: list[int]) -> 
                     color="white" if colour[:3].mean() < DARK else INK,
                 )
         left = left + width
-    for row, client in enumerate(one.clients[:count]):
+    for row, client in enumerate(members.clients[:count]):
         axes.text(1.015, row, f"{entropies[row]:.2f}", va="center_baseline", fontsize=8.5)
-        if client in one.groups:
-            _mark_group(axes, row, known.index(one.groups[client]))
-    axes.set_yticks(range(count), one.clients[:count])
+        if client in members.groups:
+            _mark_group(axes, row, known.index(members.groups[client]))
+    axes.set_yticks(range(count), members.clients[:count])
     axes.tick_params(axis="y", length=0, pad=17)
     axes.set_xlim(0, 1)
     axes.set_xticks([])
@@ -150,13 +150,13 @@ def _marker(index: int) -> dict[str, Any]:
     }
 
 
-def _draw_key(figure: Figure, methods: Mapping[str, Memberships], known: list[int]) -> None:
+def _draw_legend(figure: Figure, methods: Mapping[str, Memberships], known: list[int]) -> None:
     from matplotlib.lines import Line2D
 
     shown = [
-        one.groups.get(client)
-        for one in methods.values()
-        for client in one.clients[: min(MOST_UNCERTAIN, one.num_uncertain)]
+        members.groups.get(client)
+        for members in methods.values()
+        for client in members.clients[: min(MOST_UNCERTAIN, members.num_uncertain)]
     ]
     groups = [group for group in known if group in shown]
     if groups:

@@ -47,7 +47,7 @@ def draw_reliability(methods: Mapping[str, Mapping[str, Bins]]) -> Figure:
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)
         name_axes(axes, method, "confidence", "accuracy")
-    return with_key(figure, places)
+    return with_legend(figure, places)
 
 
 def name_axes(axes: Axes, title: str, across: str, up: str) -> None:
@@ -71,7 +71,7 @@ def kind_styles(methods: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
     return {kind: line_style(index) for index, kind in enumerate(kinds)}
 
 
-def with_key(figure: Figure, places: Sequence[Axes]) -> Figure:
+def with_legend(figure: Figure, places: Sequence[Axes]) -> Figure:
     """The figure, with one key to what all panels show."""
     drawn: dict[str, Any] = {}
     for axes in places:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.ticker import MaxNLocator
 
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
-"""Colours that remain apart for colour-blind readers (Okabe, Ito 2008), yellow left out."""
+"""Palette for colour-blind readers (Okabe, Ito 2008) without yellow."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)))
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -40,7 +40,7 @@ STYLE: Any = {
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Colour and dashes of the method at a position; 28 that all differ."""
+    """Colour and dashes of the method with an index; 28 distinct combinations."""
     return {
         "color": COLOURS[index % len(COLOURS)],
         "linestyle": DASHES[index % len(DASHES)],
@@ -49,7 +49,7 @@ def line_style(index: int) -> dict[str, Any]:
 
 
 def whole_numbers() -> MaxNLocator:
-    """Few ticks, none between whole numbers."""
+    """Locator of few ticks at integers."""
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
@@ -60,9 +60,12 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
 
     Args:
         count: number of panels.
-        columns: panels in a row, fewer where there are not so many.
-        width: of a panel, inches.
-        height: of a panel, inches.
+        columns: maximum number of panels in a row.
+        width: width of a panel, inches.
+        height: height of a panel, inches.
+
+    Returns:
+        The figure, and the axes of each panel.
     """
     from matplotlib.figure import Figure
 
@@ -76,13 +79,16 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions near to the values, at least a gap apart where there is room for that.
+    """Positions close to the given values and at least a gap apart where the range permits.
 
     Args:
-        values: wanted positions.
-        gap: smallest distance of two positions.
+        values: preferred positions.
+        gap: minimum distance of two positions.
         low: lowest position.
         high: highest position.
+
+    Returns:
+        Position for each value.
     """
     order = sorted(range(len(values)), key=lambda index: values[index])
     placed = [0.0] * len(values)

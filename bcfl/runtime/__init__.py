@@ -1,6 +1,6 @@
-"""Seeds derived from what they are for; device selection and thread limits.
+"""Seeds as documented hashes; device selection and thread limits.
 
-Nothing here knows of clients, models or methods.
+Independent of clients and models.
 """
 
 from bcfl.runtime.devices import device_named, limited_threads

@@ -1,4 +1,4 @@
-"""Tables, pages and stories of finished runs.
+"""Result tables, HTML pages and per-client reports of runs.
 
-Single pictures are in `pictures`; numbers come from `experiments.scores`.
+Figures are in `pictures`; scores come from `experiments.scores`.
 """

@@ -1,6 +1,6 @@
-"""Pictures of clients: what they hold, how they moved, how alike their models are.
+"""Figures of clients: partition, cluster changes and similarity of models.
 
-They need more than the log of a run: its newest checkpoints, its data, its local models.
+They are drawn from the newest checkpoints, the data and the recorded local models of a run.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from experiments.runs.runner import Experiment
 
 Groups = Mapping[str, int | None]
 MOST_CLUSTERS = 24
-"""More clusters than these make no heat map."""
+"""Maximum number of clusters of a heat map."""
 
 
 def client_pictures(run: RunFolder) -> dict[str, Picture | None]:
-    """By name, None where the folder has nothing to show.
+    """Figures by name, None where the folder has no data for one.
 
     Raises:
-        ValueError: a file of local models is something else.
+        ValueError: a file of local models cannot be read.
     """
     states = _states(run)
     groups = _groups(run)
@@ -46,12 +46,12 @@ def client_pictures(run: RunFolder) -> dict[str, Picture | None]:
 
 
 def _states(run: RunFolder) -> dict[str, FederationState]:
-    """Newest checkpoints by method, without those that another version of this program wrote."""
-    found = {}
+    """Newest checkpoints by method, without those of incompatible versions."""
+    states = {}
     for method in run.methods:
         with suppress(CheckpointError):
-            found[method] = newest_state(run.path, _first(run, method))
-    return {method: state for method, state in found.items() if state is not None}
+            states[method] = newest_state(run.path, _first(run, method))
+    return {method: state for method, state in states.items() if state is not None}
 
 
 def _first(run: RunFolder, method: str) -> Pair:
@@ -59,7 +59,7 @@ def _first(run: RunFolder, method: str) -> Pair:
 
 
 def _groups(run: RunFolder) -> Groups:
-    """True groups as the graphs have them."""
+    """True groups of the clients as stored in the graphs."""
     for method in run.methods:
         graph = run.graph(method, run.seeds(method)[0])
         if graph is not None:
@@ -76,22 +76,21 @@ def _partition(run: RunFolder) -> Picture | None:
     groups = [data.group for data in clients]
     known = clients.groups is not None
     look = (
-        "Look for what the clients of a true group have in common. Rows of equal circles: groups "
-        "differ in their inputs, not in their classes."
+        "Look for classes that the clients of a true group have in common. Rows of equal circles: "
+        "feature shift between groups, no label skew."
         if known
-        else "Look for how few classes a client has, and whether some have much more than others."
+        else "Look for label skew (few classes per client) and quantity skew (unequal totals)."
     )
     return Picture.of(
         lambda: bubbles.draw_partition(clients.class_counts(), groups),
         "partition",
-        f"Samples of {len(clients)} clients by class, as circles",
-        f"{look} Area of a circle: samples of a client in a class, training and test (seed "
-        f"{seed}).",
+        f"Samples of {len(clients)} clients by class",
+        f"{look} Area of a circle: training and test samples of a client in a class (seed {seed}).",
     )
 
 
 def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | None:
-    shown = {method: one for method, state in states.items() if (one := _moves_of(state, groups))}
+    shown = {m: lines for m, state in states.items() if (lines := _moves_of(state, groups))}
     if not shown:
         return None
     colours = " Colours: true groups." if any(map(_is_known, groups.values())) else ""
@@ -99,9 +98,9 @@ def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | N
         lambda: moves.draw_moves(shown),
         "moves",
         "Cluster of each client over rounds, a line per client, one panel per method",
-        "Look for lines that change lanes late or again and again, and for a lane that fills up "
-        f"with all colours: clusters collapse into it.{colours} Leading hypothesis, first seed; "
-        "clusters keep the numbers that they have at the end; methods with one are left out.",
+        "Look for late or repeated changes of cluster, and for a cluster that absorbs all "
+        f"colours: cluster collapse.{colours} Leading hypothesis, first seed; clusters are "
+        "numbered as in the last round; methods with one cluster are omitted.",
     )
 
 
@@ -111,16 +110,18 @@ def _is_known(group: int | None) -> bool:
 
 def _moves_of(state: FederationState, groups: Groups) -> moves.Moves | None:
     leading = [snapshot.associations[0] for snapshot in state.history]
-    most = max((one.num_clusters for one in leading), default=0)
+    most = max((association.num_clusters for association in leading), default=0)
     if most < 2:
         return None
-    labels = np.stack([one.labels for one in leading])
+    labels = np.stack([association.labels for association in leading])
     known = [groups.get(client) for client in leading[0].clients]
-    return moves.Moves.of(labels, most, known, list(starmap(_goes_on, pairwise(state.history))))
+    return moves.Moves.of(
+        labels, most, known, list(starmap(_keeps_numbers, pairwise(state.history)))
+    )
 
 
-def _goes_on(before: Snapshot, after: Snapshot) -> bool:
-    """Whether the only hypothesis goes on without losing a cluster: their numbers then stay."""
+def _keeps_numbers(before: Snapshot, after: Snapshot) -> bool:
+    """Whether a single hypothesis continues without losing clusters, so that numbers are kept."""
     if len(before.associations) > 1 or len(after.associations) > 1:
         return False
     return after.associations[0].num_clusters >= before.associations[0].num_clusters
@@ -139,70 +140,70 @@ def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
     return Picture.of(
         lambda: likeness.draw_clusters(maps),
         "clusters",
-        "Cosines between the models of clusters, one map per method",
-        "Look for dark squares off the diagonal: two clusters with almost one model. Cosines of "
-        "all parameters after the last checkpoint, clusters of the leading hypothesis that have "
-        "clients.",
+        "Cosine similarity of cluster models, one heat map per method",
+        "Look for dark squares off the diagonal: clusters with almost identical models. Cosine "
+        "similarity of all parameters in the last checkpoint, non-empty clusters of the leading "
+        "hypothesis.",
     )
 
 
 def _parameters(state: FederationState, cluster: int) -> likeness.Matrix:
-    """All parameters of a cluster's model; their order means nothing."""
+    """(parameters,) float64 parameters of a cluster's model in arbitrary order."""
     blocks = state.hypotheses.best.clusters[cluster].blocks
     means = [block.gaussian.mean.cpu().numpy() for block in blocks]
     return np.concatenate(means).astype(np.float64)
 
 
 def _local(run: RunFolder, groups: Groups) -> dict[str, Picture | None]:
-    """Pictures of local models, of the first method that has any recorded."""
+    """Figures of local models of the first method that has some recorded."""
     for method in run.methods:
-        found = LocalModels.read(path_of(run.path, _first(run, method)))
-        if found is not None:
+        recorded = LocalModels.read(path_of(run.path, _first(run, method)))
+        if recorded is not None:
             known = [groups.get(client) for client in sorted(groups)]
             return {
-                "neighbours": _neighbours(method, found, known),
-                "likeness": _likeness(method, found),
+                "neighbours": _neighbours(method, recorded, known),
+                "likeness": _likeness(method, recorded),
             }
     return {"neighbours": None, "likeness": None}
 
 
-def _neighbours(method: str, found: LocalModels, groups: Sequence[int | None]) -> Picture | None:
-    shown, clients = found.clusters >= 0, found.clusters.shape[1]
+def _neighbours(method: str, recorded: LocalModels, groups: Sequence[int | None]) -> Picture | None:
+    shown, clients = recorded.clusters >= 0, recorded.clusters.shape[1]
     if shown.sum(axis=1).min() < neighbours.FEWEST:
         return None
     owners = groups if len(groups) == clients else [None] * clients
     rounds = [
         neighbours.Neighbourhood(int(number), gaps[np.ix_(seen, seen)], labels[seen])
         for number, gaps, labels, seen in zip(
-            found.rounds, found.distances, found.clusters, shown, strict=True
+            recorded.rounds, recorded.distances, recorded.clusters, shown, strict=True
         )
     ]
-    of_round = [[owner for owner, here in zip(owners, seen, strict=True) if here] for seen in shown]
+    of_round = [[group for group, s in zip(owners, seen, strict=True) if s] for seen in shown]
     return Picture.of(
-        lambda: neighbours.draw_neighbours(rounds, of_round, int(found.clusters.max()) + 1),
+        lambda: neighbours.draw_neighbours(rounds, of_round, int(recorded.clusters.max()) + 1),
         "neighbours",
         f"Local models of {method} in two dimensions, one panel per round",
-        f"Look for heaps of one colour and one shape: the clusters of {method} are what the "
-        "clients' models say they are. t-SNE of the models that clients sent back; colours: "
-        "clusters after the round; shapes: true groups. Neighbours are alike; distances between "
-        "heaps mean little.",
+        f"Look for groups of points of one colour and one shape: the clusters of {method} match "
+        "the structure of the clients' models. t-SNE of the models after local training; colours: "
+        "clusters after the round; shapes: true groups. Distances between groups of points are "
+        "not meaningful.",
     )
 
 
-def _likeness(method: str, found: LocalModels) -> Picture | None:
-    labels = found.clusters[-1]
+def _likeness(method: str, recorded: LocalModels) -> Picture | None:
+    labels = recorded.clusters[-1]
     order = np.argsort(np.where(labels < 0, labels.max() + 1, labels), kind="stable")
     order = order[labels[order] >= 0]
     if len(order) < 2:
         return None
     sizes = np.bincount(labels[order]).tolist()
     block = np.ix_(order, order)
-    models = found.models[-1][block].astype(np.float64)
-    updates = found.updates[-1][block].astype(np.float64)
+    models = recorded.models[-1][block].astype(np.float64)
+    updates = recorded.updates[-1][block].astype(np.float64)
     return Picture.of(
         lambda: likeness.draw_clients(models, updates, sizes),
         "likeness",
-        f"Cosines between local models of {method}, and between their updates",
-        f"Look for dark blocks on the diagonal: clients of one cluster of {method} are alike, and "
-        f"unlike the others. Round {int(found.rounds[-1])}, clients by cluster.",
+        f"Cosine similarity of local models and updates of {method}",
+        f"Look for dark blocks on the diagonal: clients in one cluster of {method} have similar "
+        f"models, dissimilar to the others. Round {int(recorded.rounds[-1])}, clients by cluster.",
     )

@@ -17,19 +17,19 @@ UNKNOWN = "–"
 
 
 class NoResultsError(ValueError):
-    """A run without a summary: it isn't finished."""
+    """A run without a summary, because it is not finished."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A metric as people read it.
+    """How a metric is displayed.
 
     Attributes:
         metric: its key in `summary.json`.
         title: heading.
         digits: decimals shown.
-        scale: factor in front of the number.
-        best: picks the best of several numbers; None where none is better.
+        scale: factor applied to the value.
+        best: `max` or `min`, picks the best of several values; None for an unranked metric.
     """
 
     metric: str
@@ -39,7 +39,12 @@ class Column:
     best: Callable[[Sequence[float]], float] | None = None
 
     def text(self, statistic: Mapping[str, Any], plus_minus: str = "±") -> str:
-        """The mean, and the spread where there are several seeds."""
+        """Format the mean, with the standard deviation where there are several seeds.
+
+        Args:
+            statistic: entry of `summary.json` with "mean", "std" and "values".
+            plus_minus: sign between the two.
+        """
         if statistic["mean"] is None:
             return UNKNOWN
         mean = f"{self.scale * statistic['mean']:.{self.digits}f}"
@@ -48,7 +53,7 @@ class Column:
         return f"{mean} {plus_minus}{self.scale * statistic['std']:.{self.digits}f}"
 
     def marked(self, results: Mapping[str, Metrics]) -> set[str]:
-        """Rows that show the best mean, ties included; none if there is one row."""
+        """Names of the rows with the best displayed mean, ties included; empty for a single row."""
         means = {name: row.get(self.metric, MISSING)["mean"] for name, row in results.items()}
         known = {
             name: round(self.scale * m, self.digits) for name, m in means.items() if m is not None
@@ -70,7 +75,7 @@ COLUMNS = (
     Column("storage", "stor. ×", 1),
     Column("computation", "comp. ×", 1),
 )
-"""Costs are multiples of those of FedAvg; runs of earlier versions have none."""
+"""Costs are relative to FedAvg; runs of earlier versions lack them."""
 MISSING: Mapping[str, Any] = {"mean": None, "std": None, "values": []}
 
 
@@ -79,21 +84,21 @@ def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
 
     Raises:
         FolderError: there is no run in the folder.
-        NoResultsError: the run isn't finished, or its summary can't be read.
+        NoResultsError: the run is not finished, or its summary cannot be read.
     """
     read_description(folder)
     path = RunFiles(folder).summary
     if not path.is_file():
-        raise NoResultsError(f"{folder} isn't finished; go on with: bcfl resume {folder}")
+        raise NoResultsError(f"{folder} is not finished; continue it with: bcfl resume {folder}")
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
         return summary["scenario"], summary["methods"]
     except (ValueError, KeyError, TypeError) as error:
-        raise NoResultsError(f"{path} can't be read: {error!r}") from error
+        raise NoResultsError(f"{path} cannot be read: {error!r}") from error
 
 
 def gather(folders: Sequence[Path]) -> dict[str, Metrics]:
-    """Results of several runs by method, the folder's name in front where there are several."""
+    """Results of several runs by method, prefixed with the folder's name if there are several."""
     results: dict[str, Metrics] = {}
     for folder in folders:
         _, methods = read_results(folder)
@@ -103,10 +108,10 @@ def gather(folders: Sequence[Path]) -> dict[str, Metrics]:
 
 
 def aligned(results: Mapping[str, Metrics]) -> list[str]:
-    """Lines of a table: one row per method, the best of each column marked.
+    """Lines of a text table: one row per method, the best of each column marked.
 
     Args:
-        results: metrics by the name of the row, as in `summary.json`.
+        results: metrics by name of the row, as in `summary.json`.
     """
     columns = [["method", *results]]
     for column in COLUMNS:
@@ -117,7 +122,7 @@ def aligned(results: Mapping[str, Metrics]) -> list[str]:
             for name, row in results.items()
         ]
         columns.append([f"{column.title}  ", *cells])
-    columns.append([" trainings asked / done", *map(_trainings, results.values())])
+    columns.append([" trainings requested / run", *map(_trainings, results.values())])
     widths = [max(map(len, column)) for column in columns]
     lines = []
     for name, *cells in zip(*columns, strict=True):
@@ -128,7 +133,7 @@ def aligned(results: Mapping[str, Metrics]) -> list[str]:
 
 
 def latex(results: Mapping[str, Metrics]) -> list[str]:
-    r"""Lines of a LaTeX table for the package booktabs: mean $\pm$ spread, the best in bold."""
+    r"""Lines of a LaTeX table (booktabs): mean $\pm$ standard deviation, the best in bold."""
     titles = (column.title.replace("×", r"$\times$") for column in COLUMNS)
     header = " & ".join(["Method", *titles])
     lines = [
@@ -149,5 +154,5 @@ def latex(results: Mapping[str, Metrics]) -> list[str]:
 
 
 def _trainings(row: Metrics) -> str:
-    asked, done = (row[name]["mean"] for name in ("trainings_asked", "trainings_done"))
-    return f"{asked:.0f} / {done:.0f}"
+    requested, run = (row[name]["mean"] for name in ("trainings_asked", "trainings_done"))
+    return f"{requested:.0f} / {run:.0f}"

@@ -1,4 +1,4 @@
-"""Pictures of what only some families of methods have, each with a line on what to look for."""
+"""Figures specific to a family of methods, with captions: OCFL, hold-out F1, FAACL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from experiments.runs.run_folder import RunFolder
 
 
 def family_pictures(run: RunFolder) -> dict[str, Picture | None]:
-    """Pictures by name, None where no method of the run has what they show."""
+    """Figures by name, None where no method of the run records their data.
+
+    Raises:
+        NoRunError: a support graph cannot be read.
+    """
     return {
         "temperature": _temperature(run),
         "segments": _segments(run),
@@ -24,14 +28,14 @@ def _temperature(run: RunFolder) -> Picture | None:
     if not series:
         return None
     several = any(len(run.seeds(method)) > 1 for method in series)
-    band = " Line: mean over seeds, band: smallest to largest." if several else ""
+    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
     return Picture.of(
         lambda: temperature.draw_temperature(series, run.methods),
         "temperature",
-        "Clustering temperature over rounds until clients are clustered, by method",
-        "Look for the first rise: there OCFL clusters, and its line ends at a point. The "
-        "temperature is high where the clients' updates point apart (0: all alike, 1: opposed)."
-        f"{band} Methods that have the same numbers share a line.",
+        "Clustering temperature over rounds until clustering, by method",
+        "Look for the first rise: it triggers the clustering of OCFL, and its line ends at a "
+        "point. The temperature is high where client updates diverge (0: parallel, 1: opposite)."
+        f"{band} Methods with identical values share a line.",
     )
 
 
@@ -48,30 +52,30 @@ def _segments(run: RunFolder) -> Picture | None:
     return Picture.of(
         lambda: curves.draw_segments(scores),
         "segments",
-        "F1 on the clients' own test samples and on the held-out set, by method",
-        "Look for segments that reach far to the right without leaving the left end behind: models "
-        "that suit their clients and still know other classes. Personal: on the clients' own test "
-        "samples; general: the same models on samples of all classes that no client holds; the gap "
-        "lies between them. Means over all rounds and seeds.",
+        "F1 on the clients' test samples and on the hold-out set, by method",
+        "Look for segments whose ends both lie far to the right: personalised models that still "
+        "generalise. Personal: F1 on the clients' own test samples; general: F1 of the same models "
+        "on a hold-out set of all classes; the gap is their difference. Means over all rounds and "
+        "seeds.",
     )
 
 
 def _support(run: RunFolder) -> Picture | None:
-    found = support.SupportPicture.several(run)
-    if not found:
+    graphs = support.SupportPicture.several(run)
+    if not graphs:
         return None
-    crowded = [m for m, one in found.items() if len(one.supports) > support.MOST_LABELS]
-    seed = run.seeds(next(iter(found)))[0]
+    crowded = [m for m, g in graphs.items() if len(g.supports) > support.MOST_LABELS]
+    seed = run.seeds(next(iter(graphs)))[0]
     notes = [
-        "Look for arrows that have no arrow back: a cluster lends its devices' work to another "
-        "and takes none from it. Circles are clusters after the last round, with their number of "
-        "devices; an arrow runs from the supporter to the cluster it supports, with the largest "
-        f"p-value of that cluster's devices in the last test (seed {seed}).",
-        f"Too many arrows for p-values: {', '.join(crowded)}." if crowded else "",
+        "Look for arrows without a reverse arrow: asymmetric support, one cluster contributes to "
+        "another and receives nothing. Circles: clusters after the last round with their number "
+        "of devices; arrows: from supporter to supported cluster, with the largest p-value over "
+        f"the supported cluster's devices in the last test (seed {seed}).",
+        f"p-values omitted for: {', '.join(crowded)}." if crowded else "",
     ]
     return Picture.of(
-        lambda: support.draw_supports(found),
+        lambda: support.draw_supports(graphs),
         "support",
-        "Clusters and who supports whom, by method",
+        "Support between clusters, by method",
         " ".join(note for note in notes if note),
     )

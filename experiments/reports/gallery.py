@@ -1,4 +1,4 @@
-"""The pictures of the report, each with a line that says what to look for."""
+"""The figures of the report, each with a caption that says what to look for."""
 
 from __future__ import annotations
 
@@ -32,14 +32,18 @@ from experiments.runs.run_folder import RunFolder
 
 
 def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
-    """The pictures of the report by name, None where the run has nothing to show."""
-    descents = with_alternatives(run.lineages())
+    """Figures of the report by name, None where the run has no data for one.
+
+    Raises:
+        ValueError: a file of the run cannot be read.
+    """
+    ancestries = with_alternatives(run.lineages())
     return {
         "curves": _curves(run),
         "graph": _client_graph(run),
         "sizes": _cluster_sizes(run),
-        "ribbons": _ribbons(descents),
-        "tree": _tree(descents),
+        "ribbons": _ribbons(ancestries),
+        "tree": _tree(ancestries),
         "hypotheses": _hypotheses(run),
         "uncertainty": _uncertainty(run),
         "cost": _cost(run),
@@ -49,7 +53,7 @@ def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
 
 
 def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
-    """A field of the methods that have it, by method."""
+    """(seeds, rounds) values of a field by method, for the methods that record it."""
     series = {method: run.series(method, field) * factor for method in run.methods}
     return {m: values for m, values in series.items() if np.isfinite(values).any()}
 
@@ -65,20 +69,20 @@ def _curves(run: RunFolder) -> Picture | None:
     if not shown:
         return None
     several = any(len(run.seeds(method)) > 1 for method in run.methods)
-    band = " Line: mean over seeds, band: smallest to largest." if several else ""
+    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
     both = len(shown) == 2
     look = (
-        "Look for methods that reach the true groups (index 1) early: their accuracy should rise "
-        "with it."
+        "Look for methods that recover the true groups early (index 1): their accuracy should rise "
+        "at the same time."
         if both
-        else "Look for how early the methods part, and whether they still rise at the end. True "
-        "groups are unknown, so there is no index of agreement with them."
+        else "Look for when the methods diverge and whether they still improve at the end. True "
+        "groups are unknown, so agreement with them cannot be scored."
     )
     return Picture.of(
         lambda: curves.draw_curves(shown, run.methods),
         "curves",
         "Accuracy and adjusted Rand index over rounds, one line per method",
-        f"{look}{band} Numbers are those of the last round; the first may lie below the picture.",
+        f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
     )
 
 
@@ -87,25 +91,25 @@ def _client_graph(run: RunFolder) -> Picture | None:
     if picture is None:
         return None
     look = (
-        "Look for edges between shapes (groups taken for one) and for rings that fall apart "
-        "(one group split)."
+        "Look for edges between different shapes (merged groups) and for rings that fall apart "
+        "(a split group)."
         if picture.known_groups
-        else "Look for groups of clients that hang together in one method and not in another."
+        else "Look for sets of clients that are connected under one method and not under another."
     )
     seed = run.seeds(run.methods[0])[0]
     notes = [
-        "Edge width: probability of sharing a cluster, mean over all rounds "
+        "Edge width: probability of sharing a cluster, mean over rounds "
         f"(seed {seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
     ]
     if len(picture.groups) < picture.num_clients:
         notes.append(
-            f"Shown are {len(picture.groups)} of {picture.num_clients:,} clients, the same share "
-            "of every group."
+            f"A subsample of {len(picture.groups)} of {picture.num_clients:,} clients, stratified "
+            "by group."
         )
     return Picture.of(
         lambda: draw_client_graphs(picture),
         "graph",
-        f"{len(picture.groups)} clients joined by how often they shared a cluster, by method",
+        f"Association graph of {len(picture.groups)} clients, by method",
         " ".join([look, *notes]),
     )
 
@@ -118,80 +122,80 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
         lambda: draw_cluster_sizes(sizes),
         "sizes",
         "Clients per cluster over rounds, one panel per method",
-        "Look for the round after which the bands stay level: clients have stopped moving. "
-        "Clusters of the leading hypothesis, first seed; at the right, clients in the last round."
+        "Look for the round after which the bands stay level: assignments have converged. "
+        "Clusters of the leading hypothesis, first seed; at the right, sizes in the last round."
         + _bounds(run),
     )
 
 
 def _bounds(run: RunFolder) -> str:
-    """Which sizes were allowed, in words; nothing where all were."""
+    """Sentence on the bounds of cluster sizes; empty without bounds."""
     rules = run.scenario.get("federation", {})
     least, most = rules.get("min_cluster_size", 0), rules.get("max_cluster_size", "all")
     if most == "all":
-        return f" Every cluster was given at least {least} clients." if least else ""
-    return f" Every cluster was given {least} to {most} clients."
+        return f" Cluster sizes were bounded below by {least}." if least else ""
+    return f" Cluster sizes were bounded to {least} to {most} clients."
 
 
-def _ribbons(descents: Mapping[str, HypothesisLineage]) -> Picture | None:
-    if not descents:
+def _ribbons(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
+    if not ancestries:
         return None
     return Picture.of(
-        lambda: draw_hypothesis_weights(descents),
+        lambda: draw_hypothesis_weights(ancestries),
         "ribbons",
         "Weights of hypotheses over rounds, stacked, one panel per method",
-        "Look for colours that take over: a proposal beat what was believed before. One colour "
-        "throughout: variants of one hypothesis. A band's height is the weight of a hypothesis; "
-        "methods that never had alternatives are left out.",
+        "Look for colours that take over: a proposal displaced the previous hypotheses. One colour "
+        "throughout: variants of one hypothesis. Height of a band: weight of a hypothesis. "
+        "Methods that never had alternatives are omitted.",
     )
 
 
-def _tree(descents: Mapping[str, HypothesisLineage]) -> Picture | None:
-    if not descents:
+def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
+    if not ancestries:
         return None
-    layouts = {method: tree.Layout.of(one) for method, one in descents.items()}
-    merged = any(len(node.parents) > 1 for d in descents.values() for node in d.nodes.values())
+    layouts = {method: tree.Layout.of(ancestry) for method, ancestry in ancestries.items()}
+    merged = any(len(node.parents) > 1 for d in ancestries.values() for node in d.nodes.values())
     notes = [
-        "Look for how far back lines meet: what competes at the end has differed since then. Area "
-        "of a circle: weight; a line ends where its hypothesis was dropped; colours as above.",
-        "Lines that join were merged." if merged else "",
-        "Diamonds: proposals that won; small open circles: proposals that lost."
-        if any(one.winners or one.dead_proposals for one in descents.values())
+        "Look for the last common ancestor of the lines that reach the end. Area of a circle: "
+        "weight; a line ends where its hypothesis was pruned; colours as above.",
+        "Joining lines: merged hypotheses." if merged else "",
+        "Diamonds: accepted proposals; small open circles: rejected proposals."
+        if any(a.accepted_proposals or a.rejected_proposals for a in ancestries.values())
         else "",
     ]
     left_out = {m: x.left_out for m, x in layouts.items() if x.left_out}
     counts = ", ".join(f"{number} ({method})" for method, number in left_out.items())
-    notes.append(f"Short lines left out: {counts}." if left_out else "")
+    notes.append(f"Short lines omitted: {counts}." if left_out else "")
     return Picture.of(
         lambda: tree.draw_trees(layouts),
         "tree",
-        "Hypotheses over rounds, joined to those that they came from, one panel per method",
+        "Hypotheses over rounds with edges to their parents, one panel per method",
         " ".join(note for note in notes if note),
     )
 
 
 def _uncertainty(run: RunFolder) -> Picture | None:
     known = run.memberships()
-    shown = {method: one for method, one in known.items() if one.num_uncertain}
+    shown = {method: rows for method, rows in known.items() if rows.num_uncertain}
     if not known:
         return None
     if not shown:
-        return Picture("", "No client is uncertain: each is in one cluster with more than 99 %.")
-    sure = [method for method in known if method not in shown]
+        return Picture("", "No client is uncertain: each has a cluster of probability above 99 %.")
+    certain = [method for method in known if method not in shown]
     notes = [
         "Look for clusters that share several clients of one true group: they compete for it. "
-        "Probabilities over the kept hypotheses after the last round and their entropy; colours of "
-        "clusters as in the picture of their sizes."
+        "Association probabilities over the kept hypotheses after the last round, with their "
+        "entropy; colours of clusters as in the figure of cluster sizes."
     ]
-    most = max(one.num_uncertain for one in shown.values())
+    most = max(rows.num_uncertain for rows in shown.values())
     if most > MOST_UNCERTAIN:
-        notes.append(f"The {MOST_UNCERTAIN} most uncertain of up to {most:,} are shown.")
-    if sure:
-        notes.append(f"No client is uncertain for {', '.join(sure)}.")
+        notes.append(f"Shown: the {MOST_UNCERTAIN} most uncertain of up to {most:,}.")
+    if certain:
+        notes.append(f"No client is uncertain for {', '.join(certain)}.")
     return Picture.of(
         lambda: draw_uncertain_clients(shown),
         "uncertainty",
-        "Uncertain clients and the probabilities of their clusters, by method",
+        "Association probabilities of uncertain clients, by method",
         " ".join(notes),
     )
 
@@ -221,9 +225,9 @@ def _hypotheses(run: RunFolder) -> Picture | None:
         lambda: curves.draw_curves(shown, run.methods),
         "hypotheses",
         "Captured mass and effective number of hypotheses over rounds",
-        "Look at how far below 0 the mass stays: e to that power is the share of the probability "
-        "of all associations that the kept ones hold, given the round before. Methods with one "
-        "possible association, or one hypothesis, are left out.",
+        "Look at how far the mass stays below 0: its exponential is the share of the posterior "
+        "mass of all associations that the kept ones capture, given the previous round. Methods "
+        "with a single association or hypothesis are omitted.",
     )
 
 
@@ -231,9 +235,9 @@ def _cost(run: RunFolder) -> Picture:
     return Picture.of(
         lambda: cost.draw_cost({method: _cost_of(run, method) for method in run.methods}),
         "cost",
-        "Bytes per round, trainings asked and done, and seconds by phase, by method",
-        "Look for trainings asked but not done: hypotheses that shared them. Means over seeds; "
-        "bytes are payload, evaluation not counted.",
+        "Bytes per round, local trainings and seconds by phase, by method",
+        "Look for local trainings that deduplication saved: hypotheses shared them. Means over "
+        "seeds; bytes are payload without evaluation.",
     )
 
 
@@ -244,11 +248,11 @@ def _cost_of(run: RunFolder, method: str) -> cost.Cost:
             phases.update(entry.get("seconds") or {})
     seeds = len(run.seeds(method))
     return cost.Cost(
-        _mean(run.series(method, "bytes_down")),
-        _mean(run.series(method, "bytes_up")),
-        _mean(np.nansum(run.series(method, "trainings_asked"), axis=1)),
-        _mean(np.nansum(run.series(method, "trainings_done"), axis=1)),
-        {phase: float(value) / seeds for phase, value in phases.items()},
+        bytes_down=_mean(run.series(method, "bytes_down")),
+        bytes_up=_mean(run.series(method, "bytes_up")),
+        trainings_requested=_mean(np.nansum(run.series(method, "trainings_asked"), axis=1)),
+        trainings_run=_mean(np.nansum(run.series(method, "trainings_done"), axis=1)),
+        seconds={phase: float(value) / seeds for phase, value in phases.items()},
     )
 
 

@@ -1,6 +1,6 @@
-"""What clients sent back in the first rounds of a run, which are done again for that.
+"""Similarity of the clients' local models in the first rounds, recomputed from a run.
 
-Runs keep no models of clients. The same rounds give the same models, so they can be had later.
+Runs store no local models; repeating their first rounds reproduces them exactly.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ FIELDS = ("rounds", "clusters", "distances", "models", "updates")
 
 @dataclass(frozen=True, eq=False)
 class Recorder:
-    """Passes requests on and remembers the models that came back.
+    """Executor that records the trained models it passes on.
 
     Attributes:
-        executor: answers for the clients.
+        executor: executor that answers the requests.
         model: the architecture.
-        trained: by client and key of the model it started from, its model after training.
-        starts: the models that clients started from, by key.
+        trained: trained models by client and key of the initial model.
+        starts: initial models by key.
     """
 
     executor: Executor
@@ -55,7 +55,7 @@ class Recorder:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer as the executor does; see `Executor`."""
+        """See `Executor.answer`."""
         outcomes = self.executor.answer(requests, models, round)
         for request, outcome in outcomes.items():
             if isinstance(request, Train) and isinstance(outcome, Trained):
@@ -66,17 +66,17 @@ class Recorder:
 
 @dataclass(frozen=True, eq=False)
 class LocalModels:
-    """How alike the clients' models were after they had trained, in each of a few rounds.
+    """Pairwise similarity of the clients' models after local training, in a few rounds.
 
-    Clients are in the order of their names. One that sent nothing in a round is at cluster -1, and
-    its other numbers mean nothing.
+    Clients are sorted by name. A client without a reply in a round has cluster -1, and its other
+    entries are undefined.
 
     Attributes:
-        rounds: (rounds,) numbers of the rounds, from 1.
-        clusters: (rounds, clients) cluster of each client after the round, leading hypothesis.
-        distances: (rounds, clients, clients) Euclidean distances of the models.
-        models: (rounds, clients, clients) their cosines.
-        updates: (rounds, clients, clients) cosines of what training changed.
+        rounds: (rounds,) int64 numbers of the rounds, from 1.
+        clusters: (rounds, clients) int64 cluster after the round in the leading hypothesis.
+        distances: (rounds, clients, clients) float32 Euclidean distances of the models.
+        models: (rounds, clients, clients) float32 cosine similarity of the models.
+        updates: (rounds, clients, clients) float32 cosine similarity of the updates.
     """
 
     rounds: NDArray[np.int64]
@@ -87,10 +87,10 @@ class LocalModels:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """From a file that `record` wrote; None if there is no such file.
+        """Read a file written by `write`; None if there is no such file.
 
         Raises:
-            ValueError: the file is something else.
+            ValueError: the file is not one.
         """
         if not path.is_file():
             return None
@@ -101,21 +101,33 @@ class LocalModels:
             raise ValueError(f"{str(path)!r} holds no local models: {error}") from error
 
     def write(self, path: Path) -> None:
-        """Into a NumPy archive, aside and renamed."""
+        """Write a NumPy archive to a temporary name and rename it."""
         buffer = BytesIO()
         np.savez_compressed(buffer, **{name: getattr(self, name) for name in FIELDS})
         write_aside(path, buffer.getvalue())
 
 
 def path_of(folder: Path, pair: Pair) -> Path:
-    """Where the local models of a pair lie in the folder of a run."""
+    """Path of the local models of a method and seed.
+
+    Args:
+        folder: folder of the run.
+        pair: the method and seed.
+    """
     return RunFiles(folder).of(pair).folder / "local-models.npz"
 
 
 def record_into(folder: Path, method: str) -> Path:
-    """Record the local models of a method with the first seed of a run, beside its checkpoints.
+    """Record the local models of a method with the first seed of a run.
 
-    Those of other methods are dropped: a report shows one.
+    Recordings of other methods are deleted: a report shows one.
+
+    Args:
+        folder: folder of the run.
+        method: name of the method.
+
+    Returns:
+        Path of the recording.
 
     Raises:
         ValueError: the folder holds no run, or the run has no such method.
@@ -124,37 +136,37 @@ def record_into(folder: Path, method: str) -> Path:
     chosen("method", method, dict.fromkeys(plan.scenario.methods))
     pair = Pair(method, plan.scenario.seeds[0])
     with limited_threads(plan.threads):
-        found = record(Experiment(plan.scenario, plan.device, plan.engine, plan.threads), pair)
+        recorded = record(Experiment(plan.scenario, plan.device, plan.engine, plan.threads), pair)
     for other in plan.scenario.methods:
         path_of(folder, Pair(other, pair.seed)).unlink(missing_ok=True)
-    found.write(path_of(folder, pair))
+    recorded.write(path_of(folder, pair))
     return path_of(folder, pair)
 
 
 def record(setup: Experiment, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
-    """Do the first rounds of a pair again and keep how alike the clients' models were.
+    """Repeat the first rounds of a run and compare the clients' local models.
 
-    Where a client trained from several models, that of the leading hypothesis counts.
+    Of a client that trained from several models, that of the leading hypothesis is used.
 
     Args:
         setup: the experiment.
         pair: the method and seed.
-        rounds: how many, at most those of the experiment.
+        rounds: number of rounds, at most those of the experiment.
     """
     federation = setup.federation(pair)
     setting = RoundConfig(pair.seed, federation.client_fraction, evaluate=False)
     state = federation.initial_state()
-    found = []
+    similarities = []
     for _ in range(min(rounds, setup.scenario.federation.rounds)):
         recorder = Recorder(federation.engine, federation.model)
         before = state
         state, _ = server_round(federation.method, federation.model, recorder, state, setting)
-        found.append(_likeness(recorder, before, state))
-    columns = [np.stack(column) for column in zip(*found, strict=True)]
-    return LocalModels(np.arange(1, len(found) + 1), *columns)
+        similarities.append(_similarity(recorder, before, state))
+    columns = [np.stack(column) for column in zip(*similarities, strict=True)]
+    return LocalModels(np.arange(1, len(similarities) + 1), *columns)
 
 
-def _likeness(
+def _similarity(
     recorder: Recorder, before: FederationState, after: FederationState
 ) -> tuple[NDArray[Any], ...]:
     best = after.hypotheses.best
@@ -175,7 +187,7 @@ def _likeness(
 
 
 def _start(recorder: Recorder, client: str, parent: Hypothesis, label: int) -> str | None:
-    """Key of the model that a client started from: its cluster's, else any of the hypothesis'."""
+    """Key of the initial model of a client: its cluster's, else any of the hypothesis."""
     keys = [cluster.key for cluster in parent.clusters]
     wanted = [keys[label], *keys] if label != UNSEEN else keys
     tried = [*wanted, *(start for name, start in recorder.trained if name == client)]

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing else."""
+"""The report of a run as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.runs.run_folder import RunFolder
 
 
 def headline(run: RunFolder) -> str:
-    """What was run, in one sentence, and the scenario's own description."""
+    """One sentence on methods, data, rounds and seeds, and the description of the scenario."""
     data = run.description.get("data", {})
     parts = [counted(len(run.methods), "method")]
     if "dataset" in data:
@@ -28,17 +28,25 @@ def headline(run: RunFolder) -> str:
             parts[-1] += f" in {counted(data['groups'], 'true group')}"
     parts.append(counted(max(run.series(m, "round").shape[1] for m in run.methods), "round"))
     parts.append(counted(len({seed for m in run.methods for seed in run.seeds(m)}), "seed"))
-    told = str(run.scenario.get("description", "")).strip().rstrip(".")
-    return ", ".join(parts) + "." + (f" {told}." if told else "")
+    description = str(run.scenario.get("description", "")).strip().rstrip(".")
+    return ", ".join(parts) + "." + (f" {description}." if description else "")
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, such as `1 round` or `25 rounds`."""
+    """Number with noun in singular or plural, such as `1 round` or `25 rounds`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested settings as dotted names and text."""
+    """Flatten nested settings into dotted names and text.
+
+    Args:
+        settings: nested settings.
+        prefix: prefix of all names.
+
+    Yields:
+        Dotted name and value as text.
+    """
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{name}.")
@@ -49,7 +57,7 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
 
 
 def failures(run: RunFolder) -> list[tuple[str, str, int]]:
-    """Method, sentence and number of times, for what clients failed to do; most frequent first."""
+    """Method, message and count of the failures of clients, most frequent first."""
     counts: Counter[tuple[str, str]] = Counter()
     for method in run.methods:
         for rounds in run.rounds[method].values():
@@ -59,43 +67,46 @@ def failures(run: RunFolder) -> list[tuple[str, str, int]]:
 
 
 def warnings(run: RunFolder) -> list[str]:
-    """Sentences on how far the fused posteriors, and tests of support, can be trusted."""
+    """Warnings about unreliable fused posteriors and underpowered support tests."""
     floored = {m: run.series(m, "num_floored") for m in run.methods}
     outside = {m: run.series(m, "outside_hull") for m in run.methods}
     raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
     beyond = [f"{np.nanmax(v):.2%} ({m})" for m, v in outside.items() if np.nansum(v) > 0]
     few = {m: run.facts(m, "devices_with_too_few_pairs") for m in run.methods}
-    mute = [f"{np.nanmax(v):,.0f} ({m})" for m, v in few.items() if np.nansum(v) > 0]
-    found = []
-    if mute:
-        found.append(
-            f"Devices with too few samples to test support on, most in a round: {', '.join(mute)}. "
-            "No p-value of theirs can reach the level (at 0.1 that takes four samples on which two "
-            "models differ), so their clusters are supported by none and never merge: set more "
-            "samples aside (validation), or raise alpha."
+    underpowered = [f"{np.nanmax(v):,.0f} ({m})" for m, v in few.items() if np.nansum(v) > 0]
+    messages = []
+    if underpowered:
+        messages.append(
+            "Devices with too few samples for the support test, maximum per round: "
+            f"{', '.join(underpowered)}. Their p-values cannot reach the significance level (at "
+            "0.1 that takes four samples on which two models differ), so their clusters receive "
+            "no support and never merge: hold out more samples (validation), or raise alpha."
         )
     if raised:
-        found.append(
+        messages.append(
             f"Curvature entries raised to the floor, mean per round: {', '.join(raised)}. The data "
-            "say next to nothing about these parameters (inputs that are always zero, units that "
-            "never fire); their uncertainty is that of the floor."
+            "hardly constrain these parameters (constant-zero inputs, inactive units); their "
+            "uncertainty is that of the floor."
         )
     if beyond:
-        found.append(
-            "Parameters of a cluster outside the range of its clients' own, share in the worst "
-            f"round: {', '.join(beyond)}. More than a few per cent means that fusion is unstable: "
-            "try precision-weighted fusion, a smaller learning rate or fewer local steps."
+        messages.append(
+            "Cluster parameters outside the range of the clients' parameters, share in the worst "
+            f"round: {', '.join(beyond)}. More than a few per cent indicates unstable fusion: try "
+            "precision-weighted fusion, a smaller learning rate or fewer local steps."
         )
-    return found
+    return messages
 
 
 def write_report(run_dir: Path) -> Path:
-    """Write `report.html` into the folder of a run, finished or not, and return its path.
+    """Write `report.html` into the folder of a finished or running run.
 
-    The same folder gives the same bytes. The file is written aside and renamed.
+    The output is deterministic; the file is written to a temporary name and renamed.
 
     Args:
         run_dir: folder of the run.
+
+    Returns:
+        Path of the report.
 
     Raises:
         ValueError: the folder holds no run, or one of its files cannot be read.
@@ -107,7 +118,7 @@ def write_report(run_dir: Path) -> Path:
 
 
 def render(run: RunFolder) -> str:
-    """The report of a run as HTML."""
+    """Render the report of a run as HTML."""
     from jinja2 import Environment, StrictUndefined
 
     source = files("experiments.reports").joinpath("templates/report.html.jinja").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The table of results: a row per method, a column per metric, the best marked."""
+"""Tables of results: one row per method, one column per metric, the best marked."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Column:
 
     Attributes:
         title: heading.
-        unit: of the numbers, empty where they have none.
-        metric: name in `summary.json`, or field of a round that is summed over the run.
-        better: 1 if more is better, -1 if less is, 0 if the best is not marked.
-        format: of mean and standard deviation.
-        factor: numbers are multiplied by it.
+        unit: unit of the values, empty for dimensionless ones.
+        metric: name in `summary.json`, or a field of the rounds that is summed over the run.
+        better: 1 if higher is better, -1 if lower is better, 0 if the best is not marked.
+        format: format of mean and standard deviation.
+        factor: factor applied to the values.
     """
 
     title: str
@@ -38,12 +38,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A number as shown.
+    """A formatted value.
 
     Attributes:
-        mean: over seeds.
+        mean: mean over seeds.
         spread: standard deviation over seeds, empty for one seed.
-        best: no other method has a better mean, as far as it is shown.
+        best: whether no other method has a better mean at the displayed precision.
     """
 
     mean: str
@@ -53,10 +53,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """All of it.
+    """A table of results.
 
     Attributes:
-        columns: headings.
+        columns: the columns.
         rows: cells by method, in the order of the columns.
     """
 
@@ -72,8 +72,8 @@ COLUMNS = (
     Column("NLL", "nats", "nll", -1, ".3f"),
     Column("ECE", "", "ece", -1, ".3f"),
     Column("time", "s", "seconds", 0, ".1f"),
-    Column("trainings asked", "", "trainings_asked", 0, ",.0f"),
-    Column("trainings done", "", "trainings_done", 0, ",.0f"),
+    Column("trainings requested", "", "trainings_asked", 0, ",.0f"),
+    Column("trainings run", "", "trainings_done", 0, ",.0f"),
     Column("sent", "× FedAvg", "communication", 0, ".1f"),
     Column("stored", "× FedAvg", "storage", 0, ".1f"),
     Column("computed", "× FedAvg", "computation", 0, ".1f"),
@@ -88,7 +88,7 @@ AGREEMENT_COLUMNS = (
 
 
 def agreement_table(run: RunFolder) -> Table | None:
-    """Agreement with the true groups, mean over all rounds; None where it isn't known."""
+    """Agreement with the true groups, mean over all rounds; None where groups are unknown."""
     methods = [method for method in run.methods if method in run.summary]
     known = [c for c in AGREEMENT_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
     if not any(isfinite(_mean_std(run, m, c.metric)[0]) for m in methods for c in known):
@@ -98,7 +98,7 @@ def agreement_table(run: RunFolder) -> Table | None:
 
 
 def results_table(run: RunFolder) -> Table | None:
-    """The methods that have finished, None if there is none yet."""
+    """Results of the finished methods, None if there is none yet."""
     methods = [method for method in run.methods if method in run.summary]
     if not methods:
         return None
@@ -135,7 +135,7 @@ def _shown(value: float, column: Column) -> str:
 
 
 def _mean_std(run: RunFolder, method: str, metric: str) -> tuple[float, float]:
-    """Mean and standard deviation over seeds; NaN where unknown, no deviation of one seed."""
+    """Mean and standard deviation over seeds; NaN where unknown, and the latter for one seed."""
     if metric not in run.summary[method]:
         return _totals(run, method, metric)
     entry = run.summary[method][metric]

@@ -1,4 +1,4 @@
-"""Tables and pictures of a study in one HTML file that needs nothing else."""
+"""Tables and figures of uncertainty results as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ from importlib.resources import files
 
 from experiments.reports.pictures.drawing import inline_svg
 from experiments.reports.pictures.trust import draw_calibration, draw_entropies, draw_risk
-from experiments.reports.study import Result
-from experiments.reports.study_table import CALIBRATION, DETECTION, TEXTS, chosen_values, table
-from experiments.scores.trial import ClientPredictions
+from experiments.reports.uncertainty_results import Result
+from experiments.reports.uncertainty_table import (
+    CALIBRATION,
+    DETECTION,
+    TEXTS,
+    chosen_values,
+    table,
+)
+from experiments.scores.uncertainty_evaluation import ClientPredictions
 
 NOTE = (
-    "Where it says tuned, prior precision and temperature were chosen on training samples that the "
-    "run set aside; if it did not, on a third of each client's test samples, and the rest is "
-    "scored. Means over seeds; pictures show the first."
+    "Tuned: prior precision and temperature minimise the NLL of held-out training samples; if the "
+    "run holds none out, of a third of each client's test samples, and the rest is scored. "
+    "Scores are means over seeds; figures show the first seed."
 )
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page.
+    """A section of the page.
 
     Attributes:
-        id: name for links.
+        id: anchor.
         title: heading.
-        look: what to look for.
-        cells: a table, headings first.
-        lines: sentences below it.
-        svg: a picture.
+        look: how to read the table or figure.
+        cells: table, header first.
+        lines: sentences below the table.
+        svg: figure as an SVG element, or empty.
     """
 
     id: str
@@ -45,12 +51,12 @@ class Section:
         return sum(title in TEXTS for title in self.cells[0]) if self.cells else 0
 
 
-def render(name: str, findings: Sequence[Result]) -> str:
-    """The page as HTML.
+def render(name: str, results: Sequence[Result]) -> str:
+    """Render the page as HTML.
 
     Args:
-        name: of the run.
-        findings: at least one.
+        name: name of the run.
+        results: at least one result.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -60,31 +66,31 @@ def render(name: str, findings: Sequence[Result]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(source).render(
-        name=name, note=NOTE, sections=_sections(findings)
+    return environment.from_string(source).render(name=name, note=NOTE, sections=_sections(results))
+
+
+def _sections(results: Sequence[Result]) -> list[Section]:
+    shown = _of_first_seed(results)
+    look = (
+        "Confidence is the probability of the predicted class; on the diagonal it equals accuracy."
     )
-
-
-def _sections(findings: Sequence[Result]) -> list[Section]:
-    shown = _of_first_seed(findings)
-    look = "Confidence is the probability of the predicted class: on the diagonal it is right."
-    less = "Below the thin line at 5 % the samples kept can be used; lower curves are better."
-    know = "Own samples should lie to the left, samples of other groups and noise to the right."
+    lower = "Error rate of the most confident samples; the thin line marks 5 %. Lower is better."
+    separated = "Out-of-distribution samples and noise should have higher entropy than own samples."
     return [
         Section(
             "calibration",
             "Calibration and selection",
             "Accuracy, cover@5% (samples kept at 5 % errors) and risk@80% in %, NLL in nats.",
-            table(findings, CALIBRATION),
-            chosen_values(findings),
+            table(results, CALIBRATION),
+            chosen_values(results),
         ),
         Section(
             "detection",
             "Detection",
-            "AUROC, AUPR and FPR95 of finding wrong predictions by confidence, samples of other "
-            "groups and noise by their strangeness to the client's clusters; AUROC by entropy, and "
-            "by the mutual information between label and model, beside it.",
-            table(findings, DETECTION),
+            "AUROC, AUPR and FPR95 of detecting misclassified samples by confidence, and samples "
+            "of other groups and noise by their out-of-distribution (OOD) score; for the latter "
+            "two also AUROC by entropy and by mutual information (MI) of label and model.",
+            table(results, DETECTION),
         ),
         Section(
             "reliability",
@@ -95,21 +101,21 @@ def _sections(findings: Sequence[Result]) -> list[Section]:
         Section(
             "risk",
             "Risk and coverage",
-            less,
+            lower,
             svg=inline_svg(lambda: draw_risk(shown), "risk", "Risk against coverage"),
         ),
         Section(
             "entropies",
             "Entropies",
-            know,
+            separated,
             svg=inline_svg(lambda: draw_entropies(shown), "entropies", "Entropies"),
         ),
     ]
 
 
-def _of_first_seed(findings: Sequence[Result]) -> dict[str, dict[str, ClientPredictions]]:
-    """Outcomes by method and kind of prediction."""
+def _of_first_seed(results: Sequence[Result]) -> dict[str, dict[str, ClientPredictions]]:
+    """Predictions by method and kind of prediction."""
     shown: dict[str, dict[str, ClientPredictions]] = {}
-    for one in findings:
-        shown.setdefault(one.pair.method, {}).setdefault(one.label, one.outcome)
+    for result in results:
+        shown.setdefault(result.pair.method, {}).setdefault(result.label, result.predictions)
     return shown

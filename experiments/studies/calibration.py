@@ -2,8 +2,8 @@
 
 Every method sets a fifth of the clients' training samples aside; prior precision and temperature
 are tuned on sums over those, so a tuned `plug-in` is temperature scaling. Scored on test samples:
-NLL in nats, expected calibration error, and AUROC of finding wrong predictions by their confidence,
-and samples of other groups and noise by their strangeness to the client's cluster, and by entropy.
+NLL in nats, expected calibration error, and AUROC of detecting misclassified samples by confidence,
+and samples of other groups and noise by their OOD score and by entropy.
 Differences are to the same method's plain and tuned softmax on the same draws, with one standard
 error. `python -m experiments.studies.calibration SEEDS`, 10 by default; `--help` has the rest.
 """
@@ -26,7 +26,7 @@ from bcfl.runtime import limited_threads
 from experiments.config import scenario as scenarios
 from experiments.runs.files import Pair
 from experiments.runs.runner import Experiment
-from experiments.scores.trial import UncertaintyEvaluation, scores
+from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
 
 METHODS = ("wecfl", "bcfl-g-w", "bcfl-mh-3-w")
 SCENARIOS = ("digits-rotated", "digits-label-skew")
@@ -75,16 +75,18 @@ def found(
         kinds: of prediction beside the plug-in, for methods with posteriors.
     """
     return {
-        (trial.run.state.round, name, label): scores(trial.outcomes(rule), trial.parts("all"))[
-            "all"
-        ]
+        (evaluation.run.state.round, name, label): scores(
+            evaluation.predictions(rule), evaluation.parts("all")
+        )["all"]
         for name in methods
-        for trial in trials(setup, Pair(name, seed), rounds)
-        for label, rule in rules(trial, kinds if name.startswith("bcfl") else ())
+        for evaluation in evaluations(setup, Pair(name, seed), rounds)
+        for label, rule in rules(evaluation, kinds if name.startswith("bcfl") else ())
     }
 
 
-def trials(setup: Experiment, pair: Pair, rounds: Sequence[int]) -> Iterator[UncertaintyEvaluation]:
+def evaluations(
+    setup: Experiment, pair: Pair, rounds: Sequence[int]
+) -> Iterator[UncertaintyEvaluation]:
     """A federation after each number of rounds."""
     federation = setup.federation(pair, evaluate=False)
     state = None
@@ -95,7 +97,7 @@ def trials(setup: Experiment, pair: Pair, rounds: Sequence[int]) -> Iterator[Unc
 
 
 def rules(
-    trial: UncertaintyEvaluation, kinds: Sequence[PredictiveName]
+    evaluation: UncertaintyEvaluation, kinds: Sequence[PredictiveName]
 ) -> Iterator[tuple[str, PredictionRule]]:
     """Each kind of prediction, as it is and tuned; the plain softmax comes first."""
     names: tuple[PredictiveName, ...] = ("plug-in", *kinds)
@@ -103,7 +105,7 @@ def rules(
         rule = PredictionRule(kind, num_draws=DRAWS)
         if kind in ("plug-in", "probit"):  # plain, draws say the same as `probit` or less
             yield kind, rule
-        yield f"{kind}, tuned", trial.tuned(rule)
+        yield f"{kind}, tuned", evaluation.tuned(rule)
 
 
 def tables(every: Sequence[Found]) -> Iterator[str]:

@@ -34,7 +34,7 @@ from bcfl.executors import FlatModule
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores.trial import UncertaintyEvaluation, scores
+from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
 from posteriors import Memory, diagonal_curvature
 
 METHOD = "bcfl-g-w"
@@ -57,13 +57,13 @@ def variants() -> Iterator[tuple[Memory, float, Method]]:
             yield memory, weight, replace(method, aggregation=aggregation)
 
 
-def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[str, float]:
+def final_scores(method: Method, clients: Partition, seed: int, rounds: int) -> dict[str, float]:
     """Scores after the last round."""
     federation = Federation(clients, models.mlp((1, 8, 8), 32, 10), method, seed, evaluate=False)
     run = federation.run(rounds)
-    trial = UncertaintyEvaluation(run, federation.clients, seed)
+    evaluation = UncertaintyEvaluation(run, federation.clients, seed)
     plain, linear = (
-        scores(trial.outcomes(rule), trial.parts("all"))["all"]
+        scores(evaluation.predictions(rule), evaluation.parts("all"))["all"]
         for rule in (run.rule, replace(run.rule, predictive="probit"))
     )
     return {
@@ -113,8 +113,8 @@ def main(seeds: Sequence[int], rounds: int = 25, clients: int = 40) -> None:
         print("|---|---" + "|---:" * len(SHOWN) + "|")
         for memory, weight, method in variants():
             pairs = zip(drawn, seeds, strict=True)
-            found = [outcome(method, one, seed, rounds) for one, seed in pairs]
-            cells = [spread([one[key] for one in found]) for key in SHOWN]
+            scored = [final_scores(method, split, seed, rounds) for split, seed in pairs]
+            cells = [spread([scores[key] for scores in scored]) for key in SHOWN]
             print(f"| {weight:g} | {memory} | {' | '.join(cells)} |", flush=True)
 
 

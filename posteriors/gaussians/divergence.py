@@ -8,14 +8,14 @@ from posteriors.gaussians.gaussian import DiagonalGaussian
 
 
 def kl(p: DiagonalGaussian, q: DiagonalGaussian) -> Tensor:
-    """Kullback-Leibler divergence of `q` from `p`: the expectation under `p` of log p - log q.
+    """Kullback-Leibler divergence KL(p || q), the expectation of log p - log q under `p`.
 
     Args:
-        p: The Gaussian that the expectation is taken under, (..., parameters).
-        q: The other one; leading axes broadcast.
+        p: First Gaussian, (..., parameters).
+        q: Second Gaussian; leading axes broadcast.
 
     Returns:
-        Nats, at least 0 up to rounding, float64, one number per leading index.
+        Divergence in nats, (...), float64, at least 0 up to rounding.
 
     Raises:
         ValueError: If a precision is zero or the numbers of parameters differ.

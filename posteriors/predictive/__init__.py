@@ -1,10 +1,12 @@
 """Predictions from posteriors over network parameters.
 
-predictive   `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
-             `ClosedForm`
-links        `apply_link`: Gaussian logits -> class probabilities; `temper`
-mixture      `predict_mixture`: several posteriors, uncertainty split into three parts
-tuning       `choose`: prior precision and softmax temperature
+predictive       `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
+                 `ClosedForm`
+links            `apply_link`: Gaussian logits -> class probabilities; `temper`
+mixture          `predict_mixture`: mixture of posteriors, entropy decomposed into three parts
+entropy          `split_entropy`, `split_by_group`: entropy decompositions
+feature_density  Gaussian densities of features, from additive sums
+tuning           `choose`: prior precision and softmax temperature
 """
 
 from posteriors.predictive.links import Link, apply_link, temper

@@ -1,4 +1,4 @@
-"""One file per kind of picture, each a matplotlib figure made without global state.
+"""One module per kind of matplotlib figure, drawn without global pyplot state.
 
-Which pictures a report shows is decided in the galleries beside this folder.
+Which figures a report shows is decided in `report.gallery` and its companions.
 """

@@ -1,4 +1,4 @@
-"""A partition as circles: clients by classes, areas in proportion to samples.
+"""Bubble chart of a partition: clients by classes, areas proportional to sample counts.
 
 After Figures A.1 to A.4 of Ma (2023), "Clustered federated learning", PhD thesis.
 """
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, RIGHT, ABOVE, BELOW = 10.4, 0.06, 0.99, 0.3, 0.45
 ROW = 0.24
-"""Inches: of the picture, and of a class."""
+"""Height of a class, inches."""
 GAP = 1.0
-"""Between groups, where clients are 1 apart."""
+"""Gap between groups, in distances between clients."""
 OVERLAP = 2.5
-"""Diameter of the largest circle in client distances, as far as the rows have room for it."""
+"""Largest diameter of a circle, in distances between clients; bounded by the height of a row."""
 
 
 def draw_partition(counts: NDArray[np.int64], groups: Sequence[int | None]) -> Figure:
-    """Circles for the samples of each client and class, clients side by side by true group.
+    """Bubble chart of sample counts by client and class, clients ordered by true group.
 
     Args:
-        counts: (clients, classes) samples.
+        counts: (clients, classes) int64 samples.
         groups: true group of each client, None where unknown.
     """
     from matplotlib.figure import Figure
@@ -64,7 +64,14 @@ def draw_partition(counts: NDArray[np.int64], groups: Sequence[int | None]) -> F
 
 
 def along(groups: Sequence[int | None]) -> tuple[list[int], NDArray[np.float64]]:
-    """Clients in the order in which they are drawn, and where: those of a group together."""
+    """Horizontal layout with the clients of a group next to each other.
+
+    Args:
+        groups: true group of each client, None where unknown.
+
+    Returns:
+        Clients in drawing order, and the (clients,) float64 position of each.
+    """
     keys = [(group is None, group or 0) for group in groups]
     order = sorted(range(len(groups)), key=lambda client: (keys[client], client))
     changes = np.array([keys[a] != keys[b] for a, b in pairwise(order)])

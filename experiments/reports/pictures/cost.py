@@ -1,4 +1,4 @@
-"""What each method cost: bytes, trainings and seconds."""
+"""Cost of each method: bytes, local trainings and seconds."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ class Cost:
 
     Attributes:
         bytes_down: payload sent to clients, bytes per round.
-        bytes_up: payload of the clients' answers, bytes per round.
-        trainings_asked: trainings that hypotheses asked for, whole run.
-        trainings_done: distinct trainings among them, whole run.
+        bytes_up: payload of the clients' replies, bytes per round.
+        trainings_requested: local trainings requested by all hypotheses, whole run.
+        trainings_run: local trainings run after deduplication, whole run.
         seconds: wall-clock time by phase, whole run.
     """
 
     bytes_down: float
     bytes_up: float
-    trainings_asked: float
-    trainings_done: float
+    trainings_requested: float
+    trainings_run: float
     seconds: Mapping[str, float]
 
 
 def unit_of(largest: float) -> tuple[float, str]:
-    """Size in bytes and name of the unit in which a number of bytes is best read."""
+    """Size in bytes and name of the largest unit that does not exceed a number of bytes."""
     return next((unit for unit in UNITS if largest >= unit[0]), UNITS[-1])
 
 
 def draw_cost(costs: Mapping[str, Cost]) -> Figure:
-    """Three sets of bars over the same methods."""
+    """Bars of bytes, local trainings and seconds by method."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.4, 1.35 + 0.33 * len(costs)), layout="constrained")
@@ -55,7 +55,7 @@ def draw_cost(costs: Mapping[str, Cost]) -> Figure:
         "from clients": [c.bytes_up / factor for c in costs.values()],
     }
     _stack(data, parts, (COLOURS[5], COLOURS[2]))
-    work.set_title("trainings", loc="left")
+    work.set_title("local trainings", loc="left")
     _pairs(work, costs)
     time.set_title("seconds by phase", loc="left")
     phases = [phase for phase in PHASES if any(phase in c.seconds for c in costs.values())]
@@ -87,7 +87,9 @@ def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: tuple[str, ...
 
 def _pairs(axes: Axes, costs: Mapping[str, Cost]) -> None:
     rows = range(len(costs))
-    asked = [c.trainings_asked for c in costs.values()]
-    done = [c.trainings_done for c in costs.values()]
-    axes.barh(rows, asked, 0.62, facecolor="white", edgecolor=INK, linewidth=0.9, label="asked")
-    axes.barh(rows, done, 0.34, color=COLOURS[4], label="done")
+    requested = [c.trainings_requested for c in costs.values()]
+    run = [c.trainings_run for c in costs.values()]
+    axes.barh(
+        rows, requested, 0.62, facecolor="white", edgecolor=INK, linewidth=0.9, label="requested"
+    )
+    axes.barh(rows, run, 0.34, color=COLOURS[4], label="run after deduplication")

@@ -1,4 +1,4 @@
-"""Numbers over rounds, one line per method."""
+"""Metrics over rounds, one line per method, and personal against general F1."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PERSONAL, GENERAL = COLOURS[5], COLOURS[1]
 
 
 def draw_segments(scores: Mapping[str, tuple[float, float]]) -> Figure:
-    """A segment per method, from its F1 on the hold-out samples to that on the clients' own.
+    """A segment per method from its F1 on the hold-out set to that on the clients' test samples.
 
     Args:
-        scores: by method, personal and general F1, fractions.
+        scores: personal and general F1 by method, fractions.
     """
     from matplotlib.figure import Figure
 
@@ -58,20 +58,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Series = Mapping[str, NDArray[np.float64]]
-"""By method, (seeds, rounds) numbers, NaN where unknown."""
+"""(seeds, rounds) float64 values by method, NaN where unknown."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.
+    """One panel of curves.
 
     Attributes:
-        name: of its lines in the picture.
-        title: what is shown, with its unit.
-        series: the numbers.
-        format: how the last value is written beside its line.
-        zoom: leave out what lies below all values after the first fifth of the rounds.
-        limits: of the axis, as far as the numbers lie within.
+        name: prefix of the ids of its lines.
+        title: quantity with its unit.
+        series: values by method.
+        format: format of the last value beside its line.
+        zoom: whether to fit the vertical axis to the values after the first fifth of the rounds.
+        limits: minimum extent of the vertical axis.
     """
 
     name: str
@@ -83,11 +83,11 @@ class Panel:
 
 
 def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
-    """Mean over seeds as a line, smallest to largest as a band, for each method and panel.
+    """Curves of the mean over seeds with a band from minimum to maximum.
 
     Args:
-        panels: one or two.
-        methods: all methods of the run, so that a method looks the same in all pictures.
+        panels: one or two panels.
+        methods: all methods of the run, so that a method has one line style in all figures.
     """
     from matplotlib.figure import Figure
 
@@ -104,10 +104,10 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
 
 
 def seed_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(rounds,) mean over the seeds that are known; NaN where none is.
+    """(rounds,) float64 mean over the seeds with known values; NaN where there is none.
 
     Args:
-        values: (seeds, rounds) numbers, NaN where unknown.
+        values: (seeds, rounds) values, NaN where unknown.
     """
     return np.ma.masked_invalid(values).mean(axis=0).filled(np.nan)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""How figures become part of a page."""
+"""Export of figures to inline SVG."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture in a page.
+    """A figure of a page with its caption.
 
     Attributes:
-        svg: the picture as an element of the page, empty where one sentence says it all.
-        caption: what to look for.
+        svg: the figure as an SVG element, or empty where the caption is all there is.
+        caption: how to read the figure.
     """
 
     svg: str
@@ -28,17 +28,24 @@ class Picture:
 
     @classmethod
     def of(cls, draw: Callable[[], Figure], name: str, title: str, caption: str) -> Picture:
-        """Draw it; for `name` and `title` see `inline_svg`."""
+        """Draw a figure as inline SVG.
+
+        Args:
+            draw: makes the figure.
+            name: prefix of all ids in the element.
+            title: text alternative for screen readers.
+            caption: how to read the figure.
+        """
         return cls(inline_svg(draw, name, title), caption)
 
 
 def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
-    """Draw a figure as an `<svg>` element to be put into a page; the same bytes every time.
+    """Draw a figure as an `<svg>` element of an HTML page; the output is deterministic.
 
     Args:
         draw: makes the figure.
-        name: starts all ids in the element, so that several fit into one page.
-        title: what the picture shows, for readers who don't see it.
+        name: prefix of all ids in the element, unique within the page.
+        title: text alternative for screen readers.
     """
     import matplotlib as mpl
 

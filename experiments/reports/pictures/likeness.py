@@ -1,7 +1,7 @@
-"""Cosines between models as heat maps: of clusters, of clients.
+"""Heat maps of the cosine similarity of models of clusters and of clients.
 
 After Figure 3.4 of Ma (2023), "Clustered federated learning", PhD thesis: models of
-clusters should differ, those of clients in one cluster should be alike.
+clusters should differ, those of clients in one cluster should be similar.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 Matrix = NDArray[np.float64]
 Real = TypeVar("Real", bound=np.floating[Any])
 WRITTEN = 6
-"""Numbers are written into maps of at most so many rows."""
+"""Maximum number of rows of a heat map with printed values."""
 
 
 def cosines(vectors: NDArray[Real]) -> NDArray[Real]:
-    """(n, n) cosine of each pair of rows; 0 for a row of zeros.
+    """(n, n) cosine similarity of each pair of rows; 0 for a row of zeros.
 
     Args:
-        vectors: (n, parameters).
+        vectors: (n, parameters) floats.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    found: NDArray[Real] = np.clip(unit @ unit.T, -1, 1)
-    return found
+    similarity: NDArray[Real] = np.clip(unit @ unit.T, -1, 1)
+    return similarity
 
 
 def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]]) -> Figure:
-    """A map per method, all in the same shades.
+    """Heat map per method, all on one colour scale.
 
     Args:
-        methods: by method, (clusters, clusters) cosines and the numbers of these clusters.
+        methods: by method, (clusters, clusters) cosine similarities and the cluster numbers.
     """
     figure, places = panels(len(methods), 4, 2.6, 2.5)
     low = lowest([matrix for matrix, _ in methods.values()])
@@ -51,17 +51,17 @@ def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]]) -> Figure
         axes.set_yticks(range(len(names)), list(map(str, names)))
         if len(names) <= WRITTEN:
             _write_numbers(axes, matrix, low)
-    _key(figure, image, places)
+    _colourbar(figure, image, places)
     return figure
 
 
 def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int]) -> Figure:
-    """Clients' models and what they changed in a round, side by side, ordered by cluster.
+    """Heat maps of the clients' models and of their updates, clients ordered by cluster.
 
     Args:
-        models: (clients, clients) cosines of models after training, clusters one after another.
-        updates: (clients, clients) cosines of the changes.
-        sizes: clients of each cluster, in that order.
+        models: (clients, clients) cosine similarities of models after local training.
+        updates: (clients, clients) cosine similarities of the updates.
+        sizes: number of clients of each cluster, in that order.
     """
     figure, places = panels(2, 2, 5.2, 4.3)
     titles = ("models after training", "updates of the round")
@@ -84,7 +84,7 @@ def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int]) -> Figur
 
 
 def lowest(matrices: Sequence[Matrix]) -> float:
-    """Where the shades begin: the smallest cosine, a little below 1 if all are 1."""
+    """Lower end of the colour scale: the smallest cosine, slightly below 1 if all are 1."""
     return min(0.999, *(float(matrix.min()) for matrix in matrices))
 
 
@@ -110,5 +110,5 @@ def _write_numbers(axes: Axes, matrix: Matrix, low: float) -> None:
         )
 
 
-def _key(figure: Figure, image: Any, places: Sequence[Axes]) -> None:  # noqa: ANN401
+def _colourbar(figure: Figure, image: Any, places: Sequence[Axes]) -> None:  # noqa: ANN401
     figure.colorbar(image, ax=list(places), label="cosine", fraction=0.03, pad=0.02)

@@ -1,4 +1,4 @@
-"""Which cluster each client was in, as one line per client through the rounds."""
+"""Cluster of each client over rounds, one line per client."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SAME_NUMBER = 1e-3
-"""What it counts, in clients, that a cluster keeps its number."""
+"""Matching bonus, in clients, for a cluster that keeps its number."""
 LANE = 0.72
-"""Height of a cluster's lane, where the clusters are 1 apart."""
+"""Height of the band of a cluster, in distances between clusters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """The clusters of all clients over rounds.
+    """Cluster assignments of all clients over rounds.
 
     Attributes:
-        labels: (rounds, clients) cluster of each client after each round, -1 before it was seen.
+        labels: (rounds, clients) int64 cluster after each round, -1 before a client was seen.
         num_clusters: number of clusters.
         groups: true group of each client, None where unknown.
     """
@@ -42,23 +42,23 @@ class Moves:
         labels: NDArray[np.int64],
         num_clusters: int,
         groups: Sequence[int | None],
-        goes_on: Sequence[bool] = (),
+        keeps_numbers: Sequence[bool] = (),
     ) -> Moves:
-        """Name clusters so that as few clients as can be move; in the last round as they are.
+        """Relabel clusters so that as few clients as possible move; the last round is kept.
 
-        Another hypothesis that takes the lead may number the same clusters differently.
+        A different leading hypothesis may number the same clusters differently.
 
         Args:
-            labels: (rounds, clients) cluster of each client after each round, -1 before it was
-                seen.
+            labels: (rounds, clients) int64 cluster of each client after each round, -1 before it
+                was seen.
             num_clusters: number of clusters.
             groups: true group of each client, None where unknown.
-            goes_on: for each round but the last, whether the next one numbers the same clusters
-                alike, so that all clients may really move at once; empty where nobody knows.
+            keeps_numbers: for each round but the last, whether the next round numbers clusters in
+                the same way; empty where unknown.
         """
         named, names = np.array(labels), np.arange(num_clusters)
         for row in range(len(named) - 2, -1, -1):
-            if goes_on and goes_on[row]:
+            if keeps_numbers and keeps_numbers[row]:
                 named[row] = np.where(named[row] == UNSEEN, UNSEEN, names[named[row]])
                 continue
             shared = SAME_NUMBER * np.eye(num_clusters)
@@ -70,13 +70,13 @@ class Moves:
 
     @property
     def moved(self) -> NDArray[np.bool_]:
-        """(rounds - 1, clients) whether a client is elsewhere than the round before."""
+        """(rounds - 1, clients) whether a client changed its cluster."""
         before, after = self.labels[:-1], self.labels[1:]
-        found: NDArray[np.bool_] = (before != UNSEEN) & (before != after)
-        return found
+        changed: NDArray[np.bool_] = (before != UNSEEN) & (before != after)
+        return changed
 
     def title(self) -> str:
-        """How often clients moved, and when for the last time."""
+        """Number of changes of cluster, and the round of the last moves."""
         moved = self.moved
         if not moved.any():
             return "no moves"
@@ -85,9 +85,9 @@ class Moves:
         return f"{count} move{'' if count == 1 else 's'}, the last in round {last}"
 
     def heights(self) -> NDArray[np.float64]:
-        """(rounds, clients) place of each line: its cluster's lane, in it by true group.
+        """(rounds, clients) vertical position of each line within the band of its cluster.
 
-        A client has the same place in all lanes, so that those of one group run side by side.
+        A client has the same offset in all bands, ordered by true group.
         """
         groups = [(group is None, group or 0) for group in self.groups]
         order = sorted(range(len(groups)), key=lambda client: (groups[client], client))
@@ -98,15 +98,15 @@ class Moves:
 
 
 def draw_moves(methods: Mapping[str, Moves]) -> Figure:
-    """A panel per method, a line per client in the colour of its true group.
+    """One panel per method, one line per client in the colour of its true group.
 
     Args:
-        methods: clusters of the same clients by method.
+        methods: assignments of the same clients by method.
     """
-    most = max(one.num_clusters for one in methods.values())
+    most = max(moves.num_clusters for moves in methods.values())
     figure, places = panels(len(methods), 2, 5.2, max(1.7, 0.5 + 0.34 * most))
-    for axes, (method, one) in zip(places, methods.items(), strict=True):
-        _draw_panel(axes, method, one)
+    for axes, (method, moves) in zip(places, methods.items(), strict=True):
+        _draw_panel(axes, method, moves)
     for axes in places[::2]:
         axes.set_ylabel("cluster")
     for axes in places[-2:]:
@@ -114,13 +114,13 @@ def draw_moves(methods: Mapping[str, Moves]) -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, method: str, one: Moves) -> None:
-    known = sorted({group for group in one.groups if group is not None})
-    rounds = np.arange(1, len(one.labels) + 1)
-    width = float(np.clip(40 / len(one.groups), 0.35, 1.2))
-    for cluster in range(one.num_clusters):
+def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
+    known = sorted({group for group in moves.groups if group is not None})
+    rounds = np.arange(1, len(moves.labels) + 1)
+    width = float(np.clip(40 / len(moves.groups), 0.35, 1.2))
+    for cluster in range(moves.num_clusters):
         axes.axhspan(cluster - LANE / 2, cluster + LANE / 2, color="#f2f2f2", linewidth=0)
-    for client, (line, group) in enumerate(zip(one.heights().T, one.groups, strict=True)):
+    for client, (line, group) in enumerate(zip(moves.heights().T, moves.groups, strict=True)):
         colour = FAINT if group is None else GROUP_COLOURS[known.index(group) % len(GROUP_COLOURS)]
         axes.plot(
             rounds,
@@ -133,10 +133,10 @@ def _draw_panel(axes: Axes, method: str, one: Moves) -> None:
             gid=f"move-{method}-{client}",
         )
     axes.set_title(method, loc="left", fontweight="bold")
-    axes.set_title(one.title(), loc="right", fontsize=8.5, color=FAINT)
+    axes.set_title(moves.title(), loc="right", fontsize=8.5, color=FAINT)
     axes.set_xlim(1 - 0.02 * len(rounds), len(rounds) + 0.02 * len(rounds))
-    axes.set_ylim(-0.55, one.num_clusters - 0.45)
-    axes.set_yticks(range(one.num_clusters), [str(k) for k in range(one.num_clusters)])
+    axes.set_ylim(-0.55, moves.num_clusters - 0.45)
+    axes.set_yticks(range(moves.num_clusters), [str(k) for k in range(moves.num_clusters)])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.xaxis.set_major_locator(whole_numbers())

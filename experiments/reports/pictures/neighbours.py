@@ -1,7 +1,7 @@
-"""The clients' own models in two dimensions, round by round (t-SNE).
+"""t-SNE of the clients' local models, one panel per round.
 
 After Figure 3.5 of Ma (2023), "Clustered federated learning", PhD thesis. Neighbours
-in the picture are neighbours in the space of parameters; distances between heaps mean little.
+in the figure are neighbours in parameter space; larger distances are not meaningful.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEWEST = 5
-"""Fewer clients than these make no picture."""
+"""Minimum number of clients."""
 PERPLEXITY = 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """Clients in one round.
+    """Local models of one round.
 
     Attributes:
-        round: its number, from 1.
-        distances: (clients, clients) Euclidean distances of the clients' models after training.
-        clusters: (clients,) cluster that each was put into.
+        round: number of the round, from 1.
+        distances: (clients, clients) Euclidean distances of the models after local training.
+        clusters: (clients,) int64 cluster of each client after the round.
     """
 
     round: int
@@ -39,11 +39,14 @@ class Neighbourhood:
 
 
 def embed(distances: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
-    """(points, 2) places of points whose distances are given.
+    """Embed points with given distances in the plane by t-SNE.
 
     Args:
-        distances: (points, points), at least `FEWEST` points.
-        seed: decides the start.
+        distances: (points, points) distances of at least `FEWEST` points.
+        seed: seed of the initialisation.
+
+    Returns:
+        (points, 2) coordinates.
 
     References:
         van der Maaten, Hinton (2008), "Visualizing data using t-SNE".
@@ -52,27 +55,27 @@ def embed(distances: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
 
     perplexity = min(PERPLEXITY, (len(distances) - 1) / 3)
     scale = float(np.median(distances)) or 1.0
-    found: NDArray[np.float64] = TSNE(
+    points: NDArray[np.float64] = TSNE(
         metric="precomputed", init="random", perplexity=perplexity, random_state=seed
     ).fit_transform(distances / scale)
-    return found
+    return points
 
 
 def draw_neighbours(
     rounds: Sequence[Neighbourhood], groups: Sequence[Sequence[int | None]], num_clusters: int
 ) -> Figure:
-    """A panel per round: colour is the cluster, shape the true group.
+    """One panel per round: colour is the cluster, shape the true group.
 
     Args:
-        rounds: the clients.
+        rounds: local models of each round.
         groups: for each round, the true group of each client, None where unknown.
-        num_clusters: number of clusters, for the colours.
+        num_clusters: number of clusters, which sets the palette.
     """
     figure, places = panels(len(rounds), 4, 2.6, 2.7)
     palette = cluster_colours(num_clusters)
     known = sorted({group for owners in groups for group in owners if group is not None})
-    for axes, one, owners in zip(places, rounds, groups, strict=True):
-        points = embed(one.distances)
+    for axes, models, owners in zip(places, rounds, groups, strict=True):
+        points = embed(models.distances)
         for group in [*known, None]:
             rows = np.array([row for row, own in enumerate(owners) if own == group], dtype=int)
             if len(rows):
@@ -82,12 +85,12 @@ def draw_neighbours(
                     points[rows, 1],
                     s=26 * LARGER.get(marker, 1.0),
                     marker=marker,
-                    color=palette[one.clusters[rows]],
+                    color=palette[models.clusters[rows]],
                     edgecolor="white",
                     linewidth=0.4,
-                    gid=f"neighbours-{one.round}-{'unknown' if group is None else group}",
+                    gid=f"neighbours-{models.round}-{'unknown' if group is None else group}",
                 )
-        axes.set_title(f"round {one.round}", loc="left")
+        axes.set_title(f"round {models.round}", loc="left")
         axes.set_xticks([])
         axes.set_yticks([])
         for spine in axes.spines.values():

@@ -1,4 +1,4 @@
-"""Clusters and who supports whom: the asymmetric association graph of FAACL.
+"""Directed graph of support between clusters: the asymmetric association graph of FAACL.
 
 After Figure 1.2 of Zhang (2024), "Asymmetric clustering in federated continual learning".
 """
@@ -28,10 +28,10 @@ Place = tuple[float, float]
 
 @dataclass(frozen=True)
 class SupportPicture:
-    """What a panel shows.
+    """Clusters of one method and the support between them.
 
     Attributes:
-        members: by cluster, number of its devices of each true group; -1 where it isn't known.
+        members: by cluster, number of devices of each true group; -1 for an unknown group.
         supports: p-value of each (supporter, supported) pair of clusters.
     """
 
@@ -40,7 +40,7 @@ class SupportPicture:
 
     @classmethod
     def of(cls, graph: nx.DiGraph[str]) -> Self:
-        """From a graph of `bcfl.analysis.graphs`; clusters without devices are left out."""
+        """From a graph of `bcfl.analysis.graphs`; empty clusters are omitted."""
         counts: dict[str, Counter[int]] = {}
         edges = list(graph.edges(data=True))
         for client, cluster, data in edges:
@@ -56,46 +56,46 @@ class SupportPicture:
 
     @classmethod
     def several(cls, run: RunFolder) -> dict[str, Self]:
-        """Of each method of a run that tests support, its first seed.
+        """By method, for the first seed of each method of a run that tests support.
 
         Raises:
             NoRunError: a graph cannot be read.
         """
-        found = {}
+        pictures = {}
         for method in run.methods:
             path = RunFiles(run.path).of(Pair(method, run.seeds(method)[0])).graph(SUPPORT)
             if path.is_file():
-                found[method] = cls.of(_read(path))
-        return found
+                pictures[method] = cls.of(_read(path))
+        return pictures
 
     @property
     def groups(self) -> list[int]:
-        """True groups that are known, ascending."""
-        return sorted({group for one in self.members.values() for group in one if group >= 0})
+        """Known true groups, ascending."""
+        return sorted({group for groups in self.members.values() for group in groups if group >= 0})
 
 
 def _read(path: Path) -> nx.DiGraph[str]:
     import networkx as nx
 
     try:
-        found: nx.Graph[str] = nx.read_graphml(path)
+        graph: nx.Graph[str] = nx.read_graphml(path)
     except (SyntaxError, KeyError, nx.NetworkXError) as error:
         raise NoRunError(f"{str(path)!r} is not a GraphML file of supports: {error}") from error
-    return nx.DiGraph(found)
+    return nx.DiGraph(graph)
 
 
 def draw_supports(pictures: Mapping[str, SupportPicture]) -> Figure:
-    """One panel per method, then a key to the groups."""
+    """Support graphs, one panel per method, with a legend of the groups."""
     figure, places = panels(len(pictures), 3, 10.4 / 3 if len(pictures) > 2 else 5.2, 3.7)
-    groups = sorted({group for one in pictures.values() for group in one.groups})
+    groups = sorted({group for picture in pictures.values() for group in picture.groups})
     for axes, (method, picture) in zip(places, pictures.items(), strict=True):
         _draw_panel(axes, method, picture, groups)
-    _draw_key(figure, groups)
+    _draw_legend(figure, groups)
     return figure
 
 
 def layout(picture: SupportPicture) -> dict[str, Place]:
-    """Where each cluster is drawn: around a circle, those of mostly one group side by side."""
+    """Position of each cluster on a circle, ordered by majority group."""
     names = sorted(picture.members, key=lambda name: _rank(picture.members[name]))
     if len(names) == 1:
         return {names[0]: (0.0, 0.0)}
@@ -129,7 +129,7 @@ def _draw_panel(axes: Axes, method: str, picture: SupportPicture, groups: Sequen
 
 
 def _radii(picture: SupportPicture) -> dict[str, float]:
-    """Areas in proportion to devices; neighbours around the circle do not touch."""
+    """Radii by cluster, areas proportional to devices, without overlap of neighbours."""
     sizes = {name: sum(groups.values()) for name, groups in picture.members.items()}
     room = 0.8 * REACH * sin(pi / len(sizes)) if len(sizes) > 1 else LARGEST
     largest = min(LARGEST, room)
@@ -159,7 +159,7 @@ def _draw_arrow(
 
 
 def _shortened(ends: tuple[Place, Place], radii: tuple[float, float]) -> tuple[Place, Place]:
-    """The line between two circles, from rim to rim."""
+    """The segment between two circles, from rim to rim."""
     (x, y), (u, v) = ends
     length = hypot(u - x, v - y)
     across, up = (u - x) / length, (v - y) / length
@@ -171,12 +171,12 @@ def _draw_p_value(
     axes: Axes, ends: tuple[Place, Place], radii: tuple[float, float], p_value: float
 ) -> None:
     (x, y), (u, v) = _shortened(ends, radii)
-    along = 0.62  # nearer to the head: arrows there and back do not share the place
+    along = 0.62  # closer to the head, so that the labels of opposite arrows do not overlap
     aside = 2 * along * (1 - along) * BEND
     axes.text(
         x + along * (u - x) + aside * (v - y),
         y + along * (v - y) - aside * (u - x),
-        in_words(p_value),
+        p_value_text(p_value),
         ha="center",
         va="center",
         fontsize=7,
@@ -185,8 +185,8 @@ def _draw_p_value(
     )
 
 
-def in_words(p_value: float) -> str:
-    """A p-value, short."""
+def p_value_text(p_value: float) -> str:
+    """Short text of a p-value."""
     if p_value < 0.001:
         return "p < .001"
     return f"p = {p_value:.3f}".replace("0.", ".")
@@ -222,7 +222,7 @@ def _draw_cluster(
     )
 
 
-def _draw_key(figure: Figure, groups: Sequence[int]) -> None:
+def _draw_legend(figure: Figure, groups: Sequence[int]) -> None:
     from matplotlib.lines import Line2D
 
     if not groups:

@@ -1,4 +1,4 @@
-"""The clustering temperature over rounds, until the clients are clustered.
+"""Clustering temperature over rounds until the clients are clustered.
 
 After Figure 3 of Zuziak, Pellungrini and Rinzivillo, "One-Shot Clustering for Federated Learning".
 """
@@ -22,13 +22,13 @@ HEIGHT, WIDTH, RIGHT = 3.1, 10.4, 0.66
 
 
 def draw_temperature(series: Series, methods: Sequence[str]) -> Figure:
-    """Mean over seeds, smallest to largest as a band; the last round of a seed is a point.
+    """Mean over seeds with a band from minimum to maximum; points mark the last round of seeds.
 
-    Methods whose numbers are the same share a line.
+    Methods with identical values share a line.
 
     Args:
-        series: by method, (seeds, rounds) temperatures; NaN after the clients were clustered.
-        methods: all methods of the run, so that a method looks the same in all pictures.
+        series: (seeds, rounds) temperatures by method; NaN after the clients were clustered.
+        methods: all methods of the run, so that a method has one line style in all figures.
     """
     from matplotlib.figure import Figure
 
@@ -51,16 +51,16 @@ def draw_temperature(series: Series, methods: Sequence[str]) -> Figure:
 
 
 def alike(series: Series) -> list[tuple[str, ...]]:
-    """Methods in parts whose numbers are the same to the last bit, in their order."""
-    found: list[tuple[str, ...]] = []
+    """Methods grouped by identical values, in their order."""
+    groups: list[tuple[str, ...]] = []
     for method, values in series.items():
-        for place, names in enumerate(found):
+        for place, names in enumerate(groups):
             if np.array_equal(series[names[0]], values, equal_nan=True):
-                found[place] = (*names, method)
+                groups[place] = (*names, method)
                 break
         else:
-            found.append((method,))
-    return found
+            groups.append((method,))
+    return groups
 
 
 def _draw_line(
@@ -72,11 +72,11 @@ def _draw_line(
         low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
         axes.fill_between(rounds, low, high, color=style["color"], alpha=0.12, linewidth=0)
     axes.plot(rounds, seed_mean(values), gid=f"temperature-line-{method}", **style)
-    for one in values:
-        last = np.flatnonzero(np.isfinite(one))
+    for curve in values:
+        last = np.flatnonzero(np.isfinite(curve))
         if len(last):
             place = last[-1]
-            axes.plot(place + 1, one[place], "o", markersize=4.5, color=style["color"])
+            axes.plot(place + 1, curve[place], "o", markersize=4.5, color=style["color"])
 
 
 def _name_lines(
@@ -97,7 +97,7 @@ def _name_lines(
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Names of methods in a line: what they begin with is written once."""
+    """Join names of methods, writing the common stem of the first once."""
     first, *others = names
     stem = first.rpartition("-")[0] + "-"
     return ", ".join([first, *(o[len(stem) - 1 :] if o.startswith(stem) else o for o in others)])

@@ -1,4 +1,4 @@
-"""The hypotheses of each method as a tree over rounds: births, merges, deaths and weights."""
+"""Hypothesis trees over rounds: branches, merges, pruned hypotheses and weights."""
 
 from __future__ import annotations
 
@@ -25,64 +25,67 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_LINES = 60
-ROW, DEAD_ROW = 0.26, 0.085
-"""Height of a line of descent and of a dead proposal, inches."""
+ROW, REJECTED_ROW = 0.26, 0.085
+"""Height of a line and of a rejected proposal, inches."""
 DETAILED = 30
-"""At most about so many nodes are drawn along a line where nothing happens."""
+"""Maximum number of rounds of which every node is drawn; beyond it nodes are thinned out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where everything is drawn.
+    """Layout of one hypothesis tree.
 
     Attributes:
-        descent: the hypotheses.
-        lines: those that are drawn, the longest first.
+        ancestry: the hypotheses.
+        lines: the lines drawn, the longest first.
         rows: row of each line, from the top.
-        dead: each dead proposal and its row among the dead.
+        rejected: each rejected proposal and its row among them.
         left_out: number of lines that are not drawn.
     """
 
-    descent: HypothesisLineage
+    ancestry: HypothesisLineage
     lines: Sequence[Line]
     rows: Sequence[int]
-    dead: Sequence[tuple[Node, int]]
+    rejected: Sequence[tuple[Node, int]]
     left_out: int
 
     @classmethod
-    def of(cls, descent: HypothesisLineage) -> Layout:
-        """Longest lines at the top; short ones share rows."""
-        lines = longest_first(descent.lines(), descent.lasting())
+    def of(cls, ancestry: HypothesisLineage) -> Layout:
+        """Lay out the longest lines at the top; short lines share rows."""
+        lines = longest_first(ancestry.lines(), ancestry.survival())
         kept = lines[:MOST_LINES]
         seen: dict[int, int] = {}
-        dead = []
-        for node in descent.dead_proposals:
-            dead.append((node, seen.get(node.round, 0)))
-            seen[node.round] = dead[-1][1] + 1
-        return cls(descent, kept, packed(kept), dead, len(lines) - len(kept))
+        rejected = []
+        for node in ancestry.rejected_proposals:
+            rejected.append((node, seen.get(node.round, 0)))
+            seen[node.round] = rejected[-1][1] + 1
+        return cls(ancestry, kept, packed(kept), rejected, len(lines) - len(kept))
 
     @property
     def num_rows(self) -> int:
-        """Rows of lines."""
+        """Number of rows of lines."""
         return max(self.rows) + 1
 
     @property
-    def num_dead_rows(self) -> int:
-        """Rows of dead proposals."""
-        return max((row for _, row in self.dead), default=-1) + 1
+    def num_rejected_rows(self) -> int:
+        """Number of rows of rejected proposals."""
+        return max((row for _, row in self.rejected), default=-1) + 1
 
     @property
     def height(self) -> float:
-        """Of the panel, inches."""
-        gap = 0.14 if self.dead else 0.0
-        return max(0.5, self.num_rows * ROW + self.num_dead_rows * DEAD_ROW + gap)
+        """Height of the panel, inches."""
+        gap = 0.14 if self.rejected else 0.0
+        return max(0.5, self.num_rows * ROW + self.num_rejected_rows * REJECTED_ROW + gap)
 
 
 def packed(lines: Sequence[Line]) -> list[int]:
-    """A row for each line: of those free from its beginning to its end, that nearest its parent.
+    """Assign each line the free row nearest to that of its parent.
 
     Args:
-        lines: parents before children.
+        lines: lines, parents before children.
+
+    Returns:
+        Row of each line; lines in one row do not overlap in rounds.
     """
     taken: list[list[tuple[int, int]]] = []
     rows: list[int] = []
@@ -105,7 +108,7 @@ def packed(lines: Sequence[Line]) -> list[int]:
 
 
 def draw_trees(methods: Mapping[str, Layout]) -> Figure:
-    """One panel per method, time to the right.
+    """Hypothesis trees, one panel per method, rounds from left to right.
 
     Args:
         methods: layouts by method.
@@ -122,22 +125,22 @@ def _draw_panel(axes: Axes, method: str, layout: Layout) -> None:
         for line, row in zip(layout.lines, layout.rows, strict=True)
         for node in line.nodes
     }
-    shades = lineage_colours(layout.descent)
+    shades = lineage_colours(layout.ancestry)
     _draw_links(axes, method, layout, places)
     for line in layout.lines:
         shade = shades[line.lineage]
         x, y = zip(*(places[node.name] for node in line.nodes), strict=True)
         axes.plot(x, y, color=shade, linewidth=1.3, gid=f"line-{method}-{line.first.name}")
     _draw_nodes(axes, method, layout, places)
-    _draw_dead(axes, method, layout)
-    rounds = layout.descent.num_rounds
+    _draw_rejected(axes, method, layout)
+    rounds = layout.ancestry.num_rounds
     axes.set_xlim(0, rounds + 0.5)
     axes.set_ylim(layout.height - ROW / 2, -ROW / 2)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.xaxis.set_major_locator(whole_numbers())
     axes.set_title(method, loc="left", fontweight="bold")
-    for line in (one for one in layout.lines if one.last.round == rounds):
+    for line in (line for line in layout.lines if line.last.round == rounds):
         if line.last.weight >= LABELLED:
             _label(axes, f"{line.last.weight:.0%}", places[line.last.name][1])
 
@@ -145,7 +148,7 @@ def _draw_panel(axes: Axes, method: str, layout: Layout) -> None:
 def _draw_links(
     axes: Axes, method: str, layout: Layout, places: Mapping[str, tuple[int, float]]
 ) -> None:
-    """From parents to the beginnings of lines, and to merged hypotheses from all parents."""
+    """Draw edges from parents to the first nodes of lines and to merged hypotheses."""
     for line in layout.lines:
         for node in line.nodes:
             for parent in node.parents:
@@ -162,13 +165,13 @@ def _draw_links(
 def _draw_nodes(
     axes: Axes, method: str, layout: Layout, places: Mapping[str, tuple[int, float]]
 ) -> None:
-    rounds = layout.descent.num_rounds
-    every = max(1, ceil(rounds / DETAILED))
+    rounds = layout.ancestry.num_rounds
+    stride = max(1, ceil(rounds / DETAILED))
     room = 9.5 if rounds <= DETAILED else 8.0
-    shades = lineage_colours(layout.descent)
+    shades = lineage_colours(layout.ancestry)
     for line in layout.lines:
         shade = shades[line.lineage]
-        shown = [n for n in line.nodes if _happens(n, line) or n.round % every == 0]
+        shown = [n for n in line.nodes if _is_event(n, line) or n.round % stride == 0]
         for node in (n for n in shown if not n.is_proposal):
             axes.plot(
                 *places[node.name],
@@ -180,16 +183,18 @@ def _draw_nodes(
                 gid=f"node-{method}-{node.name}",
             )
         if line.first.is_proposal:
-            _draw_winner(axes, method, line.first, places[line.first.name], shade)
+            _draw_accepted(axes, method, line.first, places[line.first.name], shade)
 
 
-def _happens(node: Node, line: Line) -> bool:
-    """Whether anything but its going on happens at a node."""
+def _is_event(node: Node, line: Line) -> bool:
+    """Whether a line begins, ends or merges at a node."""
     ends = node is line.first or node is line.last
     return ends or len(node.parents) > 1
 
 
-def _draw_winner(axes: Axes, method: str, node: Node, place: tuple[int, float], shade: str) -> None:
+def _draw_accepted(
+    axes: Axes, method: str, node: Node, place: tuple[int, float], shade: str
+) -> None:
     axes.plot(
         *place,
         marker="D",
@@ -197,17 +202,17 @@ def _draw_winner(axes: Axes, method: str, node: Node, place: tuple[int, float], 
         markerfacecolor=shade,
         markeredgecolor=INK,
         markeredgewidth=0.9,
-        gid=f"winner-{method}-{node.name}",
+        gid=f"accepted-{method}-{node.name}",
     )
     axes.annotate(node.kind, place, (0, 4.5), textcoords="offset points", ha="center", fontsize=7.5)
 
 
-def _draw_dead(axes: Axes, method: str, layout: Layout) -> None:
-    if not layout.dead:
+def _draw_rejected(axes: Axes, method: str, layout: Layout) -> None:
+    if not layout.rejected:
         return
     top = layout.num_rows * ROW + 0.06
-    x = [node.round for node, _ in layout.dead]
-    y = [top + row * DEAD_ROW for _, row in layout.dead]
+    x = [node.round for node, _ in layout.rejected]
+    y = [top + row * REJECTED_ROW for _, row in layout.rejected]
     axes.plot(
         x,
         y,
@@ -217,14 +222,14 @@ def _draw_dead(axes: Axes, method: str, layout: Layout) -> None:
         markerfacecolor="none",
         markeredgecolor=FAINT,
         markeredgewidth=0.7,
-        gid=f"dead-{method}",
+        gid=f"rejected-{method}",
     )
-    middle = top + (layout.num_dead_rows - 1) * DEAD_ROW / 2
-    _label(axes, f"{len(layout.dead)} proposals that died", middle)
+    middle = top + (layout.num_rejected_rows - 1) * REJECTED_ROW / 2
+    _label(axes, f"{len(layout.rejected)} proposals rejected", middle)
 
 
 def _label(axes: Axes, text: str, height: float) -> None:
-    """Text at the right, beside the axes."""
+    """Write a label at the right of the axes."""
     axes.annotate(
         text,
         (1.0, height),

@@ -1,4 +1,4 @@
-"""How far predictions can be trusted: reliability, risk against coverage, entropies."""
+"""Reliability diagrams, risk-coverage curves and entropy histograms."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bcfl.drawing import (
     kind_styles,
     name_axes,
     panels,
-    with_key,
+    with_legend,
 )
-from experiments.scores.trial import ClientPredictions
+from experiments.scores.uncertainty_evaluation import ClientPredictions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 BINS = 10
 COLUMNS, WIDTH, HEIGHT = 3, 3.4, 3.0
 
-Outcomes = Mapping[str, Mapping[str, ClientPredictions]]
-"""By method, then by kind of prediction."""
+Predictions = Mapping[str, Mapping[str, ClientPredictions]]
+"""By method, then by predictive distribution."""
 
 
-def draw_calibration(methods: Outcomes) -> Figure:
-    """Accuracy against confidence in ten bins; on the diagonal confidence is right."""
+def draw_calibration(methods: Predictions) -> Figure:
+    """Reliability diagram: accuracy against confidence in ten bins, one panel per method."""
     return draw_reliability(
         {
             method: {
@@ -42,32 +42,32 @@ def draw_calibration(methods: Outcomes) -> Figure:
     )
 
 
-def draw_risk(methods: Outcomes) -> Figure:
-    """Share of errors among the most confident samples, against the share that is kept."""
+def draw_risk(methods: Predictions) -> Figure:
+    """Risk-coverage curve: error rate of the most confident samples against their share."""
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
     styles = kind_styles(methods.values())
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
-        for kind, one in kinds.items():
-            risks, _ = uncertainty.risk_by_coverage(one.probabilities, one.targets)
+        for kind, shown in kinds.items():
+            risks, _ = uncertainty.risk_by_coverage(shown.probabilities, shown.targets)
             share = np.arange(1, len(risks) + 1) / len(risks)
             axes.plot(100 * share, 100 * risks, label=kind, gid=f"{method}-{kind}", **styles[kind])
         axes.axhline(100 * uncertainty.RISK, color=FAINT, linewidth=0.7)
-        name_axes(axes, method, "samples kept, %", "errors, %")
-    return with_key(figure, places)
+        name_axes(axes, method, "coverage, %", "error rate, %")
+    return with_legend(figure, places)
 
 
-def draw_entropies(methods: Outcomes) -> Figure:
-    """Entropies of the last kind of prediction: own samples, those of other groups, noise."""
+def draw_entropies(methods: Predictions) -> Figure:
+    """Histograms of predictive entropy: own samples, samples of other groups, noise."""
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
-        kind, one = list(kinds.items())[-1]
-        edges = np.linspace(0, np.log(one.probabilities.shape[1]), 21)
-        drawn = {"own": one.own, "other groups": one.strange, "noise": one.noise}
-        for colour, (name, doubt) in zip(COLOURS, drawn.items(), strict=False):
-            if len(doubt.entropy):
-                weights = np.full(len(doubt.entropy), 100 / len(doubt.entropy))
+        kind, shown = list(kinds.items())[-1]
+        edges = np.linspace(0, np.log(shown.probabilities.shape[1]), 21)
+        drawn = {"own": shown.own, "other groups": shown.ood, "noise": shown.noise}
+        for colour, (name, scores) in zip(COLOURS, drawn.items(), strict=False):
+            if len(scores.entropy):
+                weights = np.full(len(scores.entropy), 100 / len(scores.entropy))
                 axes.hist(
-                    np.clip(doubt.entropy, 0, edges[-1]),
+                    np.clip(scores.entropy, 0, edges[-1]),
                     edges.tolist(),
                     weights=weights,
                     histtype="step",
@@ -77,4 +77,4 @@ def draw_entropies(methods: Outcomes) -> Figure:
                     gid=f"{method}-{name}",
                 )
         name_axes(axes, f"{method}, {kind}", "entropy, nats", "samples, %")
-    return with_key(figure, places)
+    return with_legend(figure, places)

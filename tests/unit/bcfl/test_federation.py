@@ -43,7 +43,7 @@ def test_arguments_out_of_range_are_refused(linear, clients, arguments, message)
 
 def test_cuda_is_refused_where_there_is_none(linear, clients, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="device 'cuda' was asked for, but torch sees no CUDA"):
+    with pytest.raises(ValueError, match="device 'cuda' is not available: torch finds no CUDA"):
         Federation(clients, linear, ONE, device="cuda")
 
 

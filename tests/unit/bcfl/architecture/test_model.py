@@ -75,7 +75,7 @@ def test_a_parameter_in_no_block_or_in_two_is_refused(prefixes, owners):
         blocks=(BlockSpec("a", "cluster", prefixes[0]), BlockSpec("b", "cluster", prefixes[1])),
     )
     with pytest.raises(
-        ValueError, match=f"'2.weight' must lie in exactly one block, got .*{owners}"
+        ValueError, match=f"'2.weight' must belong to exactly one block, got .*{owners}"
     ):
         model.split(torch.zeros(26), torch.empty(0))
 

@@ -17,7 +17,7 @@ from bcfl.drawing.hypothesis_weights import (
 from experiments.reports.pictures.drawing import inline_svg
 
 
-def descent(starts, takes_over):
+def ancestry(starts, takes_over):
     """Two hypotheses for five rounds; from round 3 on the first comes from a proposal."""
     graph = nx.DiGraph()
     for index in range(starts):
@@ -38,15 +38,15 @@ def descent(starts, takes_over):
 @pytest.mark.parametrize("starts", [1, 2])
 @pytest.mark.parametrize("takes_over", [False, True])
 def test_ribbons_fill_every_round(starts, takes_over):
-    found = descent(starts, takes_over)
+    found = ancestry(starts, takes_over)
     table = weights(found.lines(), found.num_rounds)
     assert np.allclose(table.sum(axis=0), 1.0)
     assert sorted(table[:, -1][table[:, -1] > 0]) == [0.25, 0.75]
 
 
 def test_lineages_have_colours_and_names_of_their_own():
-    one, two = descent(1, True), descent(2, True)
-    assert lineage_colours(descent(1, False)) == {"r0h0": START_COLOUR}
+    one, two = ancestry(1, True), ancestry(2, True)
+    assert lineage_colours(ancestry(1, False)) == {"r0h0": START_COLOUR}
     assert lineage_colours(one)["r0h0"] == START_COLOUR != lineage_colours(one)["r2p0"]
     assert len(set(lineage_colours(two).values())) == 3
     assert lineage_name(one, "r2p0") == "split of round 2"
@@ -54,7 +54,7 @@ def test_lineages_have_colours_and_names_of_their_own():
 
 
 def test_each_line_is_a_ribbon_and_lineages_are_labelled():
-    found = descent(1, True)
+    found = ancestry(1, True)
     svg = inline_svg(lambda: draw_hypothesis_weights({"m": found}), "p", "ribbons")
     root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
     ribbons = {e.get("id") for e in root.iter() if "ribbon-" in e.get("id", "")}

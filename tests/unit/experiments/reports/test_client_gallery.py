@@ -36,16 +36,20 @@ def folder(tmp_path_factory):
     return place / "run"
 
 
-def test_the_report_shows_what_clients_hold_and_how_they_moved(folder):
+def test_the_report_shows_the_partition_and_the_moves(folder):
     pictures = client_pictures(RunFolder.read(folder))
-    assert [name for name, one in pictures.items() if one] == ["partition", "moves", "clusters"]
+    assert [name for name, picture in pictures.items() if picture] == [
+        "partition",
+        "moves",
+        "clusters",
+    ]
     assert "move-wecfl-7" in pictures["moves"].svg
     assert "fedavg" not in pictures["moves"].svg
     assert pictures["partition"].svg.count("bubbles-group-") >= 2
     page = render(RunFolder.read(folder))
-    for title in ("Who holds what", "How alike models are"):
+    for title in ("Partition of the data", "Similarity of models"):
         assert title in page
-    assert all(page.count(one.svg) == 1 for one in pictures.values() if one)
+    assert all(page.count(picture.svg) == 1 for picture in pictures.values() if picture)
 
 
 def test_local_models_are_those_of_the_run(folder):

@@ -25,16 +25,16 @@ def texts(root):
     return [e.text for e in root.iter("text")]
 
 
-def graph(members, supports):
-    made = nx.DiGraph(kind="support")
+def support_graph(members, supports):
+    graph = nx.DiGraph(kind="support")
     for cluster, clients in members.items():
-        made.add_node(cluster, kind="cluster", size=len(clients))
+        graph.add_node(cluster, kind="cluster", size=len(clients))
         for client, group in clients.items():
-            made.add_node(client, kind="client", **({} if group is None else {"group": group}))
-            made.add_edge(client, cluster, kind="member")
+            graph.add_node(client, kind="client", **({} if group is None else {"group": group}))
+            graph.add_edge(client, cluster, kind="member")
     for (supporter, supported), p_value in supports.items():
-        made.add_edge(supporter, supported, kind="support", p_value=p_value)
-    return made
+        graph.add_edge(supporter, supported, kind="support", p_value=p_value)
+    return graph
 
 
 @pytest.fixture
@@ -44,7 +44,9 @@ def asymmetric():
         "cluster 1": {"d": 1},
         "cluster 2": {},
     }
-    return graph(members, {("cluster 0", "cluster 1"): 0.04, ("cluster 0", "cluster 2"): 0.01})
+    return support_graph(
+        members, {("cluster 0", "cluster 1"): 0.04, ("cluster 0", "cluster 2"): 0.01}
+    )
 
 
 def test_one_arrow_for_each_support_between_clusters_that_have_devices(asymmetric):
@@ -56,30 +58,32 @@ def test_one_arrow_for_each_support_between_clusters_that_have_devices(asymmetri
     assert {"3", "1", "p = .040", "true group 0", "true group 1"} <= set(texts(root))
 
 
-def test_crowds_of_arrows_have_no_p_values():
+def test_many_arrows_have_no_p_values():
     names = [f"cluster {i}" for i in range(5)]
     members = {name: {f"client of {name}": None} for name in names}
     supports = {(a, b): 0.05 for a in names for b in names if a != b}
-    picture = support.SupportPicture.of(graph(members, supports))
+    picture = support.SupportPicture.of(support_graph(members, supports))
     assert (picture.groups, len(picture.supports)) == ([], 20)
     root = parsed(lambda: support.draw_supports({"faacl": picture}))
     assert len(parts(root, "picture-support-")) == 20
     assert not [text for text in texts(root) if text.startswith(("p =", "true"))]
 
 
-def test_clusters_of_one_group_lie_side_by_side():
+def test_clusters_of_one_group_are_neighbours():
     groups = {"w": 0, "x": 1, "y": 0, "z": 1}
-    picture = support.SupportPicture.of(graph({n: {n + "1": g} for n, g in groups.items()}, {}))
+    picture = support.SupportPicture.of(
+        support_graph({n: {n + "1": g} for n, g in groups.items()}, {})
+    )
     places = support.layout(picture)
     beside, across = (np.hypot(*np.subtract(places["w"], places[n])) for n in ("y", "x"))
     assert beside <= across + 1e-12
     assert np.hypot(*np.array(list(places.values())).T) == pytest.approx([1] * 4)
-    alone = support.SupportPicture.of(graph({"w": {"a": 0}}, {}))
+    alone = support.SupportPicture.of(support_graph({"w": {"a": 0}}, {}))
     assert support.layout(alone) == {"w": (0.0, 0.0)}
 
 
-def test_p_values_in_words():
-    assert [support.in_words(p) for p in (0.0999, 0.0625, 1e-9)] == [
+def test_text_of_p_values():
+    assert [support.p_value_text(p) for p in (0.0999, 0.0625, 1e-9)] == [
         "p = .100",
         "p = .062",
         "p < .001",
@@ -99,14 +103,14 @@ def test_temperatures_end_where_clients_were_clustered():
     assert {"ocfl-hdbscan, -kmeans", "bcl"} <= set(texts(root))
 
 
-def test_names_that_begin_alike_are_shortened():
+def test_names_with_a_common_stem_are_shortened():
     assert temperature.shortened(["bcl", "scl"]) == "bcl, scl"
     assert temperature.shortened(["ocfl-affinity", "bcl", "ocfl-kmeans"]) == (
         "ocfl-affinity, bcl, -kmeans"
     )
 
 
-def test_segments_say_how_wide_the_gap_is():
+def test_segments_are_labelled_with_the_gap():
     root = parsed(lambda: curves.draw_segments({"fedavg": (0.6, 0.58), "scl": (0.8, 0.95)}))
     assert set(parts(root, "picture-segment-")) == {
         "picture-segment-fedavg",
@@ -139,6 +143,6 @@ def test_devices_that_cannot_test_support_are_counted(make_run):
         return warnings(RunFolder.read(run))
 
     (sentence,) = said(3.0)
-    assert sentence.startswith("Devices with too few samples to test support on")
-    assert "most in a round: 3 (faacl)" in sentence
+    assert sentence.startswith("Devices with too few samples for the support test")
+    assert "maximum per round: 3 (faacl)" in sentence
     assert said(0.0) == []

@@ -142,7 +142,7 @@ def test_ids_are_unique_and_references_resolve(usual):
     assert {one or other for one, other in used} <= set(ids)
 
 
-def test_page_can_be_read_without_seeing_it(usual):
+def test_page_is_accessible_to_screen_readers(usual):
     page = Page(usual)
     assert page.attributes("html")[0]["lang"] == "en"
     assert all(attrs.get("scope") in ("row", "col") for attrs in page.attributes("th"))
@@ -154,7 +154,7 @@ def test_page_can_be_read_without_seeing_it(usual):
     assert len(page.attributes("title")) == 6
 
 
-def test_says_what_was_run_and_how_to_run_it_again(usual):
+def test_header_describes_the_run_and_its_command(usual):
     page = Page(usual)
     header = page.text("header")
     assert "2 methods on optdigits, 12 clients in 3 true groups, 6 rounds, 2 seeds." in header
@@ -201,10 +201,10 @@ def test_missing_graphs_are_left_out(make_run, kept):
             path.unlink()
     text = written(folder)
     assert ("no graph in the folder" in text) == kept
-    assert ("Who learned together" in text) == kept
+    assert ("Association graph" in text) == kept
 
 
-def test_a_run_that_goes_on_shows_its_curves(make_run):
+def test_an_unfinished_run_shows_its_curves(make_run):
     folder = make_run(methods=("fedavg", "bcfl-g", "ifca"))
     (folder / "summary.json").unlink()
     shutil.rmtree(folder / "ifca")
@@ -212,7 +212,7 @@ def test_a_run_that_goes_on_shows_its_curves(make_run):
         file.write('{"round": 7, "accu')
     text = written(folder)
     assert "No results yet: fedavg, bcfl-g, ifca." in text
-    assert "Learning" in text
+    assert "Learning curves" in text
     assert '<table class="results">' not in text
 
 
@@ -228,7 +228,7 @@ def test_values_that_are_unknown_in_all_rounds_leave_their_picture_out(make_run)
     )
     page = Page(text)
     assert len(page.attributes("svg")) == 2
-    assert "Learning" not in text
+    assert "Learning curves" not in text
 
 
 def test_failures_are_counted_and_shown_as_text(make_run):
@@ -238,17 +238,17 @@ def test_failures_are_counted_and_shown_as_text(make_run):
     assert row[1] == "12", "six rounds with two seeds"
 
 
-def test_unstable_fusion_is_said_in_words(make_run):
+def test_unstable_fusion_is_a_warning(make_run):
     text = written(make_run(methods=["bcfl-g"], outside_hull=0.25, num_floored=1234))
     assert "25.00% (bcfl-g)" in text
     assert "1,234 (bcfl-g)" in text
 
 
-def test_nothing_to_be_careful_about_is_not_mentioned(usual):
-    assert "careful" not in usual
+def test_without_warnings_there_is_no_section(usual):
+    assert "Warnings" not in usual
 
 
-def spoil(folder, name, text):
+def damage(folder, name, text):
     (folder / name).write_text(text)
 
 
@@ -262,9 +262,9 @@ def spoil(folder, name, text):
         ("bcfl-g/seed-0/graph.graphml", "<graphml", "is not a GraphML file"),
     ],
 )
-def test_a_spoilt_file_is_named(make_run, name, text, told):
+def test_a_damaged_file_is_named(make_run, name, text, told):
     folder = make_run()
-    spoil(folder, name, text)
+    damage(folder, name, text)
     with pytest.raises(ValueError, match=re.escape(told)):
         write_report(folder)
     assert not (folder / "report.html").exists()
@@ -286,7 +286,7 @@ def test_counted():
 
 
 def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make_run, usual):
-    assert "mean over all rounds: groups" not in usual
+    assert "mean over all rounds, so that" not in usual
     folder = make_run()
     path = folder / "summary.json"
     summary = json.loads(path.read_text())
@@ -296,7 +296,7 @@ def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make
             scores[f"mean_{name}"] = {"mean": value, "std": 0.0, "values": [value, value]}
     path.write_text(json.dumps(summary))
     text = written(folder)
-    table = text[text.index("mean over all rounds: groups") :]
+    table = text[text.index("mean over all rounds, so that") :]
     rows = result_rows(table)
     assert rows["fedavg"] == [("0.500", "0.000", False)] * 4
     assert rows["bcfl-g"] == [("0.625", "0.000", True)] * 4

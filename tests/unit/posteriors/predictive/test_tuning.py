@@ -65,7 +65,7 @@ def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
 
 def test_bad_grids_and_data_are_named():
     for axis in ((), (0.0, 1.0), (2.0, 1.0), (1.0, math.inf)):
-        with pytest.raises(ValueError, match="temperatures must be positive, finite and rising"):
+        with pytest.raises(ValueError, match="temperatures must be positive, finite and ascending"):
             TuningGrid(temperatures=axis)
     one, other = (HeldOutSums(grid, torch.zeros(1, 1), 1) for grid in (GRID, TuningGrid()))
     with pytest.raises(ValueError, match="grids of held-out sums must be equal"):

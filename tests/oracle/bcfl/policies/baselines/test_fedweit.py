@@ -267,5 +267,5 @@ def test_bad_numbers():
         FedWeIT(APD(Objective()), -1)
     with pytest.raises(ValueError, match="slots must be at least 1, got 0"):
         transferring(linear(2, 2), 0)
-    with pytest.raises(ValueError, match="model must be undivided to be decomposed"):
+    with pytest.raises(ValueError, match="model must have a single block to be decomposed"):
         transferring(transferring(linear(2, 2)))

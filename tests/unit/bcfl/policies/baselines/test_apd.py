@@ -94,7 +94,7 @@ def test_parts_are_blocks(model, linear):
     ]
     sizes = {name: sum(s.stop - s.start for s in p) for name, (p, _) in model.block_slots.items()}
     assert sizes == {"shared": 6, "adaptive": 6, "own": 4}
-    with pytest.raises(ValueError, match="model must be undivided to be decomposed"):
+    with pytest.raises(ValueError, match="model must have a single block to be decomposed"):
         decomposed(model)
 
 

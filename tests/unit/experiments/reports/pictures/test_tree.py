@@ -1,4 +1,4 @@
-"""Lines of descent read from a tree by hand, and the tree drawn from them."""
+"""Lines of ancestry read from a tree by hand, and the tree drawn from them."""
 
 from xml.etree import ElementTree
 
@@ -46,7 +46,7 @@ def chain(rounds, branches):
 
 
 @pytest.fixture
-def descent():
+def ancestry():
     return HypothesisLineage.of(tree(ROUNDS))
 
 
@@ -54,8 +54,8 @@ def names(line):
     return [node.name for node in line.nodes]
 
 
-def test_lines_follow_the_longest_descent_and_proposals_begin_their_own(descent):
-    lines = {line.first.name: (names(line), line.lineage) for line in descent.lines()}
+def test_lines_follow_the_longest_descent_and_proposals_begin_their_own(ancestry):
+    lines = {line.first.name: (names(line), line.lineage) for line in ancestry.lines()}
     assert lines == {
         "r0h0": (["r0h0", "r1h0", "r2h0", "r3h1"], "r0h0"),
         "r1h1": (["r1h1"], "r0h0"),
@@ -64,14 +64,14 @@ def test_lines_follow_the_longest_descent_and_proposals_begin_their_own(descent)
     }
 
 
-def test_proposals_won_lost_or_wait_for_their_first_round(descent):
-    assert [node.name for node in descent.winners] == ["r2p0"]
-    assert [node.name for node in descent.dead_proposals] == ["r2p1"]
-    assert (descent.num_rounds, descent.most_at_once) == (4, 2)
+def test_proposals_won_lost_or_wait_for_their_first_round(ancestry):
+    assert [node.name for node in ancestry.accepted_proposals] == ["r2p0"]
+    assert [node.name for node in ancestry.rejected_proposals] == ["r2p1"]
+    assert (ancestry.num_rounds, ancestry.max_hypotheses) == (4, 2)
 
 
-def test_parents_come_before_children_when_the_longest_come_first(descent):
-    ordered = longest_first(descent.lines(), descent.lasting())
+def test_parents_come_before_children_when_the_longest_come_first(ancestry):
+    ordered = longest_first(ancestry.lines(), ancestry.survival())
     place = {name: row for row, line in enumerate(ordered) for name in names(line)}
     for line in ordered:
         assert all(place[parent] < place[line.first.name] for parent in line.first.parents)
@@ -79,8 +79,8 @@ def test_parents_come_before_children_when_the_longest_come_first(descent):
 
 @pytest.mark.parametrize("branches", [1, 4])
 def test_lines_in_one_row_never_overlap(branches):
-    descent = chain(12, branches)
-    lines = longest_first(descent.lines(), descent.lasting())
+    ancestry = chain(12, branches)
+    lines = longest_first(ancestry.lines(), ancestry.survival())
     rows = packed(lines)
     spans = [
         (row, number)
@@ -96,20 +96,20 @@ def drawn(layout):
     return [e.get("id") for e in ElementTree.fromstring(svg.replace("xlink:href", "href")).iter()]
 
 
-def test_everything_that_happened_is_drawn(descent):
-    ids = drawn(Layout.of(descent))
-    assert {f"t-line-m-{line.first.name}" for line in descent.lines()} <= set(ids)
+def test_all_events_are_drawn(ancestry):
+    ids = drawn(Layout.of(ancestry))
+    assert {f"t-line-m-{line.first.name}" for line in ancestry.lines()} <= set(ids)
     assert [name for name in ids if name and name.startswith("t-join")] == ["t-join-m-r2h0"]
-    assert [name for name in ids if name and name.startswith("t-winner")] == ["t-winner-m-r2p0"]
+    assert [name for name in ids if name and name.startswith("t-accepted")] == ["t-accepted-m-r2p0"]
     branches = {name for name in ids if name and name.startswith("t-branch")}
     assert branches == {f"t-branch-m-{name}" for name in ("r1h1", "r2p0", "r4h1")}
-    assert "t-dead-m" in ids
+    assert "t-rejected-m" in ids
 
 
 def test_a_long_run_is_drawn_with_fewer_nodes_and_lines_and_says_so():
-    descent = chain(100, 3)
-    layout = Layout.of(descent)
-    assert layout.left_out == len(descent.lines()) - MOST_LINES > 0
+    ancestry = chain(100, 3)
+    layout = Layout.of(ancestry)
+    assert layout.left_out == len(ancestry.lines()) - MOST_LINES > 0
     nodes = [name for name in drawn(layout) if name and name.startswith("t-node-m-")]
     assert len(nodes) < 100
     assert {"t-node-m-r0h0", "t-node-m-r100h0"} <= set(nodes)

@@ -1,8 +1,8 @@
-"""How far the predictions of a run can be trusted: on test samples, strange ones, and noise.
+"""Calibration and detection scores of a run on test, out-of-distribution and noise samples.
 
-Prior precision and temperature are chosen (see `Run.tuned`) on the training samples that were set
-aside, if the run did that; otherwise a third of each client's test samples chooses, and scores are
-those of the rest, whether or not anything was tuned.
+Prior precision and temperature are tuned (see `Run.tuned`) on held-out training samples where the
+run has them; otherwise on a third of each client's test samples, and the remaining two thirds are
+scored, whether or not anything was tuned.
 """
 
 from __future__ import annotations
@@ -30,94 +30,98 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class UncertaintyScores:
-    """How uncertain predictions are, by three measures.
+    """Three measures of the uncertainty of predictions.
 
     Attributes:
-        entropy: (samples,) of the prediction, nats.
-        knowledge: (samples,) the part due to not knowing model and association, nats.
-        ood_score: (samples,) of the inputs to the client's clusters, nats.
+        entropy: (samples,) entropy of the predictive distribution, nats.
+        epistemic: (samples,) mutual information of label with model and association, nats.
+        ood_score: (samples,) out-of-distribution score of the inputs under the client's clusters,
+            nats.
     """
 
     entropy: Array
-    knowledge: Array
+    epistemic: Array
     ood_score: Array
 
     @classmethod
     def of(cls, prediction: Prediction, rows: slice) -> UncertaintyScores:
-        """Of some of the predicted samples."""
-        knowledge = prediction.model_uncertainty + prediction.association_uncertainty
+        """Scores of the predicted samples in `rows`."""
+        epistemic = prediction.model_uncertainty + prediction.association_uncertainty
         ood_score = prediction.ood_score
         assert ood_score is not None
-        return cls(prediction.entropy[rows], knowledge[rows], ood_score[rows])
+        return cls(prediction.entropy[rows], epistemic[rows], ood_score[rows])
 
     @classmethod
     def joined(cls, parts: Sequence[UncertaintyScores]) -> UncertaintyScores:
-        """Of all samples together."""
+        """Concatenate over samples."""
         return cls(
             np.concatenate([part.entropy for part in parts]),
-            np.concatenate([part.knowledge for part in parts]),
+            np.concatenate([part.epistemic for part in parts]),
             np.concatenate([part.ood_score for part in parts]),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class ClientPredictions:
-    """Predictions for samples of some clients, each with the mixture that serves the client.
+    """Predictions for samples of one or more clients, each by the mixture that serves the client.
 
     Attributes:
-        probabilities: (samples, classes) for the clients' own test samples.
-        targets: (samples,) their true classes.
-        own: doubt about these.
-        strange: doubt about as many samples of clients of other groups.
-        noise: doubt about as many samples of uniform noise.
+        probabilities: (samples, classes) predictive probabilities of the clients' test samples.
+        targets: (samples,) int64 true classes.
+        own: uncertainty of these predictions.
+        ood: uncertainty on as many test samples of clients of other groups.
+        noise: uncertainty on as many samples of uniform noise.
     """
 
     probabilities: Array
     targets: NDArray[np.int64]
     own: UncertaintyScores
-    strange: UncertaintyScores
+    ood: UncertaintyScores
     noise: UncertaintyScores
 
     @classmethod
     def joined(cls, parts: Sequence[ClientPredictions]) -> ClientPredictions:
-        """Of all clients together."""
+        """Concatenate over clients."""
         return cls(
             np.concatenate([part.probabilities for part in parts]),
             np.concatenate([part.targets for part in parts]),
             UncertaintyScores.joined([part.own for part in parts]),
-            UncertaintyScores.joined([part.strange for part in parts]),
+            UncertaintyScores.joined([part.ood for part in parts]),
             UncertaintyScores.joined([part.noise for part in parts]),
         )
 
     def scores(self) -> dict[str, float]:
-        """All scores by name; strange samples and noise are found by strangeness and by others."""
-        found = uncertainty.summarise(self.probabilities, self.targets)
-        for source, doubt in (("strange", self.strange), ("noise", self.noise)):
-            wanted = np.repeat([False, True], [len(self.own.entropy), len(doubt.entropy)])
+        """Calibration, selection and detection scores by name.
+
+        Samples of other groups and noise are detected by OOD score, entropy and mutual information.
+        """
+        scores = uncertainty.summarise(self.probabilities, self.targets)
+        for source, outside in (("strange", self.ood), ("noise", self.noise)):
+            positive = np.repeat([False, True], [len(self.own.entropy), len(outside.entropy)])
             by = {
                 name: uncertainty.detection(
-                    np.concatenate([getattr(self.own, name), getattr(doubt, name)]), wanted
+                    np.concatenate([getattr(self.own, name), getattr(outside, name)]), positive
                 )
-                for name in ("ood_score", "entropy", "knowledge")
+                for name in ("ood_score", "entropy", "epistemic")
             }
-            found |= {
+            scores |= {
                 f"{source}_auroc": by["ood_score"].auroc,
                 f"{source}_aupr": by["ood_score"].aupr,
                 f"{source}_fpr95": by["ood_score"].fpr95,
                 f"{source}_auroc_entropy": by["entropy"].auroc,
-                f"{source}_auroc_knowledge": by["knowledge"].auroc,
+                f"{source}_auroc_knowledge": by["epistemic"].auroc,
             }
-        return found
+        return scores
 
 
 @dataclass(frozen=True, eq=False)
 class UncertaintyEvaluation:
-    """The clients of a run with their test samples, ready for any prediction rule.
+    """Evaluation of prediction rules on the test samples of the clients of a run.
 
     Attributes:
         run: the run.
-        clients: its clients.
-        seed: of the run; picks tuning samples, strange samples and noise.
+        clients: data of its clients.
+        seed: seed of the run; draws tuning samples, out-of-distribution samples and noise.
     """
 
     run: Run
@@ -125,8 +129,8 @@ class UncertaintyEvaluation:
     seed: int
 
     @cached_property
-    def divided(self) -> tuple[ClientData, ...]:
-        """The clients that have test samples, with a view of samples for tuning."""
+    def tested(self) -> tuple[ClientData, ...]:
+        """The clients with test samples, each with a view of tuning samples."""
         if any(len(data.views.get(VALIDATION, ())) for data in self.clients):
             return tuple(_validated(data) for data in self.clients if data.views.get(TEST))
         return tuple(
@@ -134,38 +138,39 @@ class UncertaintyEvaluation:
         )
 
     def tuned(self, rule: PredictionRule) -> PredictionRule:
-        """The rule with prior precision and temperature from the samples for tuning."""
-        return self.run.tuned(self.divided, rule, view=TUNING)
+        """The rule with prior precision and temperature tuned on the tuning samples."""
+        return self.run.tuned(self.tested, rule, view=TUNING)
 
-    def outcomes(self, rule: PredictionRule) -> dict[str, ClientPredictions]:
-        """What a rule predicts, by client; clients that the same models serve share a pass."""
-        found: dict[str, ClientPredictions] = {}
-        for served in self._served_alike:
+    def predictions(self, rule: PredictionRule) -> dict[str, ClientPredictions]:
+        """Predictions by client; clients served by the same mixture share a forward pass."""
+        predictions: dict[str, ClientPredictions] = {}
+        for served in self._served_together:
             inputs = torch.cat([self._inputs[data.client] for data in served])
-            prediction = self._informed.predict(served[0].client, inputs, rule)
+            prediction = self._run_with_data.predict(served[0].client, inputs, rule)
             end = 0
             for data in served:
                 start, end = end, end + len(self._inputs[data.client])
-                found[data.client] = _outcome(prediction, data.views[TEST].targets, start, end)
-        return {data.client: found[data.client] for data in self.divided}
+                targets = data.views[TEST].targets
+                predictions[data.client] = _client_predictions(prediction, targets, start, end)
+        return {data.client: predictions[data.client] for data in self.tested}
 
     def parts(self, by: By) -> dict[str, list[str]]:
-        """Clients to be scored together, by name of the part."""
-        names = [data.client for data in self.divided]
+        """Clients that are scored together, by name of the part."""
+        names = [data.client for data in self.tested]
         if by == "all":
             return {"all": names}
         if by == "client":
             return {name: [name] for name in names}
-        found: dict[str, list[str]] = {}
+        parts: dict[str, list[str]] = {}
         for name in names:
             cluster = self._clusters[name]
             part = "not seen" if cluster == UNSEEN else f"cluster {cluster}"
-            found.setdefault(part, []).append(name)
-        return dict(sorted(found.items()))
+            parts.setdefault(part, []).append(name)
+        return dict(sorted(parts.items()))
 
     @cached_property
-    def _informed(self) -> Run:
-        """The run with its clients' samples, which tell what is strange."""
+    def _run_with_data(self) -> Run:
+        """The run with its clients' samples, from which OOD scores are computed."""
         return self.run if self.run.data else replace(self.run, data=tuple(self.clients))
 
     @cached_property
@@ -176,40 +181,40 @@ class UncertaintyEvaluation:
         return dict(zip(self.run.clients, labels.tolist(), strict=True))
 
     @cached_property
-    def _kin(self) -> Mapping[str, int]:
-        """Whom a client's samples are like: its true group where all are known, or its cluster."""
-        groups = {data.client: data.group for data in self.divided if data.group is not None}
-        return groups if len(groups) == len(self.divided) else self._clusters
+    def _source(self) -> Mapping[str, int]:
+        """Source of each client's samples: its true group if all are known, else its cluster."""
+        groups = {data.client: data.group for data in self.tested if data.group is not None}
+        return groups if len(groups) == len(self.tested) else self._clusters
 
     @cached_property
-    def _served_alike(self) -> list[list[ClientData]]:
-        """Clients that are served by the same models with the same probabilities, together."""
-        found: dict[frozenset[tuple[str, float]], list[ClientData]] = {}
-        for data in self.divided:
+    def _served_together(self) -> list[list[ClientData]]:
+        """Clients grouped by the mixture that serves them."""
+        served: dict[frozenset[tuple[str, float]], list[ClientData]] = {}
+        for data in self.tested:
             mixture = served_mixture(self.run.hypotheses, data.client)
             signature = frozenset((posterior.key, share) for posterior, share in mixture.items())
-            found.setdefault(signature, []).append(data)
-        return list(found.values())
+            served.setdefault(signature, []).append(data)
+        return list(served.values())
 
     @cached_property
     def _inputs(self) -> dict[str, torch.Tensor]:
-        """By client: its own samples, as many of other groups where there are any, and noise."""
-        found = {}
-        for data in self.divided:
+        """Inputs by client: its test samples, as many of other groups if any, and as much noise."""
+        inputs = {}
+        for data in self.tested:
             own = data.views[TEST].inputs
             low, high = (float(edge) for edge in own.aminmax())
             random = generator(self.seed, data.client, "noise")
             noise = torch.from_numpy(random.uniform(low, high, size=tuple(own.shape))).to(own)
-            found[data.client] = torch.cat([own, self._strange(data, len(own)), noise])
-        return found
+            inputs[data.client] = torch.cat([own, self._ood_inputs(data, len(own)), noise])
+        return inputs
 
-    def _strange(self, data: ClientData, count: int) -> torch.Tensor:
-        """Test inputs of clients of other true groups, of other clusters where none is known."""
-        kin = self._kin
+    def _ood_inputs(self, data: ClientData, count: int) -> torch.Tensor:
+        """Test inputs of clients of other true groups, or clusters where groups are unknown."""
+        source = self._source
         others = [
             other.views[TEST].inputs
-            for other in self.divided
-            if kin[other.client] != kin[data.client]
+            for other in self.tested
+            if source[other.client] != source[data.client]
         ]
         if not others:
             return data.views[TEST].inputs[:0]
@@ -219,24 +224,24 @@ class UncertaintyEvaluation:
 
 
 def scores(
-    outcomes: Mapping[str, ClientPredictions], parts: Mapping[str, Sequence[str]]
+    predictions: Mapping[str, ClientPredictions], parts: Mapping[str, Sequence[str]]
 ) -> dict[str, dict[str, float]]:
     """Scores of each part of the clients.
 
     Args:
-        outcomes: by client.
-        parts: clients by part, see `UncertaintyEvaluation.parts`.
+        predictions: predictions by client.
+        parts: names of clients by part; see `UncertaintyEvaluation.parts`.
     """
     return {
-        name: ClientPredictions.joined([outcomes[client] for client in clients]).scores()
+        name: ClientPredictions.joined([predictions[client] for client in clients]).scores()
         for name, clients in parts.items()
     }
 
 
-def _outcome(
+def _client_predictions(
     prediction: Prediction, targets: torch.Tensor, start: int, end: int
 ) -> ClientPredictions:
-    """Of the client whose samples are these rows of a prediction."""
+    """Predictions of the client whose samples are the rows `start` to `end`."""
     own, noise = start + len(targets), end - len(targets)
     return ClientPredictions(
         prediction.mean[start:own],
@@ -248,7 +253,7 @@ def _outcome(
 
 
 def _validated(data: ClientData) -> ClientData:
-    """The client, with its validation samples for tuning."""
+    """The client with its validation samples as tuning samples."""
     held_out = data.views.get(VALIDATION, data.views[TEST].take(torch.arange(0)))
     return ClientData(data.client, {**data.views, TUNING: held_out}, data.group)
 

@@ -1,4 +1,4 @@
-"""Stories of clients against what the checkpoints, the data and the graphs say by other ways."""
+"""Client reports against checkpoints, data and graphs read in other ways."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from scipy.stats import entropy
 from bcfl.rounds import checkpoint
 from experiments.config.scenario import from_table
 from experiments.launch import start
-from experiments.reports.story import read_chronicle, renamed
+from experiments.reports.client_report import matched_clusters, read_history
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import Plan
 from experiments.runs.runner import Experiment, Watch
@@ -39,13 +39,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chronicle(folder):
-    return read_chronicle(folder, Pair("bcfl-mh-3", 1))
+def history(folder):
+    return read_history(folder, Pair("bcfl-mh-3", 1))
 
 
 @pytest.fixture(scope="module")
-def stories(chronicle):
-    return chronicle.stories()
+def reports(history):
+    return history.client_reports()
 
 
 def outputs(model, posterior, inputs):
@@ -73,86 +73,86 @@ def mixture(state, model, client, inputs):
     return total
 
 
-def test_scores_are_those_of_the_models_on_the_clients_test_samples(folder, chronicle, stories):
+def test_scores_are_those_of_the_models_on_the_clients_test_samples(folder, history, reports):
     states = {
         m: checkpoint.load(checkpoint.newest(RunFiles(folder).of(Pair(m, 1)).checkpoints))
         for m in METHODS
     }
-    model, state = chronicle.judge.model, states["bcfl-mh-3"]
-    for story, data in zip(stories, chronicle.clients, strict=True):
+    model, state = history.judge.model, states["bcfl-mh-3"]
+    for report, data in zip(reports, history.clients, strict=True):
         view = data.views["test"]
         targets, rows = view.targets.numpy(), np.arange(len(view.targets))
-        expected = {"what serves it": mixture(state, model, story.client, view.inputs)}
+        expected = {"what serves it": mixture(state, model, report.client, view.inputs)}
         for index, posterior in enumerate(state.hypotheses.best.clusters):
             expected[f"cluster {index}"] = outputs(model, posterior, view.inputs)
-        expected["fedavg"] = mixture(states["fedavg"], model, story.client, view.inputs)
-        assert [score.model for score in story.scores] == list(expected)
-        for score in story.scores:
+        expected["fedavg"] = mixture(states["fedavg"], model, report.client, view.inputs)
+        assert [score.model for score in report.scores] == list(expected)
+        for score in report.scores:
             p = expected[score.model]
             assert score.accuracy == pytest.approx((p.argmax(axis=1) == targets).mean())
             assert score.nll == pytest.approx(-np.log(p[rows, targets]).mean(), rel=1e-4)
         served = expected["what serves it"]
-        assert story.prediction_entropy == pytest.approx(entropy(served, axis=1).mean(), rel=1e-4)
-        assert -1e-9 <= story.association_uncertainty <= story.prediction_entropy
+        assert report.prediction_entropy == pytest.approx(entropy(served, axis=1).mean(), rel=1e-4)
+        assert -1e-9 <= report.association_uncertainty <= report.prediction_entropy
 
 
-def test_stories_know_the_data_of_their_client(chronicle, stories):
-    for story, data in zip(stories, chronicle.clients, strict=True):
-        assert story.num_samples == {"train": 30, "test": 10}
-        assert story.group == data.group
+def test_reports_describe_the_data_of_their_client(history, reports):
+    for report, data in zip(reports, history.clients, strict=True):
+        assert report.num_samples == {"train": 30, "test": 10}
+        assert report.group == data.group
         labels = torch.cat([data.views["train"].targets, data.views["test"].targets]).tolist()
-        assert story.classes.tolist() == [labels.count(c) for c in range(max(labels) + 1)]
+        assert report.classes.tolist() == [labels.count(c) for c in range(max(labels) + 1)]
 
 
-def test_companions_are_those_of_the_graph(folder, chronicle, stories):
-    graph = nx.read_graphml(RunFiles(folder).of(chronicle.pair).graph("clients"))
-    for story in stories:
-        assert {c.client for c in story.companions} == set(chronicle.names) - {story.client}
-        always = {c.client: c.always for c in story.companions}
-        for other, chance in always.items():
-            edge = graph.get_edge_data(story.client, other, {"probability": 0.0})
+def test_peers_agree_with_the_association_graph(folder, history, reports):
+    graph = nx.read_graphml(RunFiles(folder).of(history.pair).graph("clients"))
+    for report in reports:
+        assert {c.client for c in report.peers} == set(history.names) - {report.client}
+        mean = {c.client: c.mean for c in report.peers}
+        for other, chance in mean.items():
+            edge = graph.get_edge_data(report.client, other, {"probability": 0.0})
             assert chance == pytest.approx(edge["probability"], abs=1e-9)
-        now = [c.now for c in story.companions]
+        now = [c.latest for c in report.peers]
         assert now == sorted(now, reverse=True)
 
 
-def test_being_together_now_is_summed_over_hypotheses(chronicle, stories):
-    for story, other in itertools.permutations(stories, 2):
+def test_latest_co_association_is_summed_over_hypotheses(history, reports):
+    for report, other in itertools.permutations(reports, 2):
         shared = 0.0
-        for hypothesis in chronicle.state.hypotheses:
-            one, two = (hypothesis.association.label(s.client) for s in (story, other))
+        for hypothesis in history.state.hypotheses:
+            one, two = (hypothesis.association.label(s.client) for s in (report, other))
             shared += np.exp(hypothesis.log_weight) * (one == two != -1)
-        found = next(c.now for c in story.companions if c.client == other.client)
+        found = next(c.latest for c in report.peers if c.client == other.client)
         assert found == pytest.approx(shared, abs=1e-9)
 
 
-def test_each_round_is_a_distribution_or_unseen_and_the_last_is_now(chronicle, stories):
+def test_rounds_are_distributions_or_unseen_and_the_last_is_the_latest(history, reports):
     seen = [set() for _ in range(4)]
-    for number, snapshot in enumerate(chronicle.state.history):
+    for number, snapshot in enumerate(history.state.history):
         leading = snapshot.associations[0]
         seen[number] = {c for c, k in zip(leading.clients, leading.labels, strict=True) if k >= 0}
     assert len(seen[0]) == 4
-    for story in stories:
-        assert story.then.shape == story.hindsight.shape == (4, 2)
-        for number, row in enumerate(story.then):
-            assert row.sum() == pytest.approx(float(story.client in seen[number]))
-        assert np.allclose(story.then[-1], story.probabilities)
-        assert np.allclose(story.hindsight[-1], story.probabilities)
-        assert (story.clusters[0] == -1) == (story.client not in seen[0])
-        assert story.entropy == pytest.approx(entropy(story.probabilities))
+    for report in reports:
+        assert report.filtered.shape == report.smoothed.shape == (4, 2)
+        for number, row in enumerate(report.filtered):
+            assert row.sum() == pytest.approx(float(report.client in seen[number]))
+        assert np.allclose(report.filtered[-1], report.probabilities)
+        assert np.allclose(report.smoothed[-1], report.probabilities)
+        assert (report.clusters[0] == -1) == (report.client not in seen[0])
+        assert report.entropy == pytest.approx(entropy(report.probabilities))
 
 
-def test_names_follow_clusters_that_change_their_number():
+def test_labels_follow_clusters_that_change_their_number():
     first = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
     second, third = first[:, [2, 0, 1]], first[:, [1, 0, 2]]
-    for matrix in renamed([first, second, third]):
+    for matrix in matched_clusters([first, second, third]):
         np.testing.assert_array_equal(matrix, third)
 
 
-def test_a_cluster_that_is_gone_gets_a_name_of_its_own():
+def test_a_cluster_that_no_longer_exists_gets_a_label_of_its_own():
     before = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]], dtype=float)
     after = np.array([[1, 0], [0, 1], [0, 1], [1, 0]], dtype=float)
-    found, last = renamed([before, after])
+    found, last = matched_clusters([before, after])
     assert found[1:3, 1].tolist() == [1, 1]
     assert found.sum(axis=0).tolist() == [1, 2, 1]
     assert last.shape == (4, 3)
@@ -161,7 +161,7 @@ def test_a_cluster_that_is_gone_gets_a_name_of_its_own():
 def test_an_emptied_cluster_keeps_its_number():
     before = np.array([[0, 0, 1], [0, 0, 1]], dtype=float)
     after = np.array([[0, 0, 1], [0, 0, 1]], dtype=float)
-    np.testing.assert_array_equal(renamed([before, after])[0], before)
+    np.testing.assert_array_equal(matched_clusters([before, after])[0], before)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_number_is_a_position_where_names_have_none():
         ("-1", "unknown client"),
     ],
 )
-def test_an_unknown_client_is_told_which_there_are(name, message):
+def test_an_unknown_client_is_answered_with_the_known_ones(name, message):
     with pytest.raises(ValueError, match=message):
         find_client(name, [f"client-{n:02d}" for n in range(12)])
 
@@ -193,7 +193,7 @@ def test_a_number_that_two_clients_have_is_refused():
         find_client("1", ["east-1", "west-1"])
 
 
-def test_the_best_method_is_told_of_unless_one_is_named(folder):
+def test_the_best_method_is_chosen_unless_one_is_named(folder):
     best, note = choose(folder, None, None)
     assert best.method in METHODS[1:]
     assert "ARI" in note
@@ -211,7 +211,7 @@ def test_methods_and_seeds_that_were_not_run_are_refused(folder, method, seed, m
 
 
 def test_fedavg_has_no_baseline(folder):
-    chronicle = read_chronicle(folder, Pair("fedavg", 1))
-    (story,) = chronicle.stories(["client-03"])
-    assert [score.model for score in story.scores] == ["what serves it", "cluster 0"]
-    assert story.client == "client-03"
+    history = read_history(folder, Pair("fedavg", 1))
+    (report,) = history.client_reports(["client-03"])
+    assert [score.model for score in report.scores] == ["what serves it", "cluster 0"]
+    assert report.client == "client-03"

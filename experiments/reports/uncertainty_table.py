@@ -1,4 +1,4 @@
-"""Tables of a study: calibration, detection, and what was tuned."""
+"""Tables of uncertainty results: calibration, detection, and tuned hyperparameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from experiments.reports.compare import UNKNOWN
-from experiments.reports.study import Result
+from experiments.reports.uncertainty_results import Result
 
 TEXTS = ("method", "prediction", "of")
 CALIBRATION: Mapping[str, tuple[str, str, float]] = {
@@ -38,28 +38,31 @@ DETECTION: Mapping[str, tuple[str, str, float]] = {
 
 
 def table(
-    findings: Sequence[Result], columns: Mapping[str, tuple[str, str, float]]
+    results: Sequence[Result], columns: Mapping[str, tuple[str, str, float]]
 ) -> list[list[str]]:
-    """Cells of a table, headings first: a row per method, rule and part.
+    """Cells of a table, header first: one row per method, prediction rule and part.
 
-    Numbers are means over seeds, but for single clients and clusters, which each seed draws anew.
+    Scores are means over seeds, except for single clients and clusters, which differ by seed.
 
     Args:
-        findings: at least one.
+        results: at least one result.
         columns: `CALIBRATION` or `DETECTION`: heading, format and factor by score.
+
+    Returns:
+        Rows of equal length.
     """
     grouped: dict[tuple[str, str, str], list[Mapping[str, float]]] = {}
-    whole = all(set(one.parts) == {"all"} for one in findings)
-    several = len({one.pair.seed for one in findings}) > 1 and not whole
-    for one in findings:
-        seed = f", seed {one.pair.seed}" if several else ""
-        for part, found in one.parts.items():
-            grouped.setdefault((one.pair.method, one.label, part + seed), []).append(found)
+    whole = all(set(result.parts) == {"all"} for result in results)
+    several = len({result.pair.seed for result in results}) > 1 and not whole
+    for result in results:
+        seed = f", seed {result.pair.seed}" if several else ""
+        for part, scores in result.parts.items():
+            grouped.setdefault((result.pair.method, result.label, part + seed), []).append(scores)
     head = ["method", "prediction", *([] if whole else ["of"])]
     lines = [[*head, *(title for title, *_ in columns.values())]]
     for (method, label, part), seeds in grouped.items():
         cells = [
-            _cell([found[name] for found in seeds], form, factor)
+            _cell([scores[name] for scores in seeds], form, factor)
             for name, (_, form, factor) in columns.items()
         ]
         lines.append([method, label, *([] if whole else [part]), *cells])
@@ -72,7 +75,7 @@ def _cell(values: Sequence[float], form: str, factor: float) -> str:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table with text to the left and numbers to the right."""
+    """Lines of a table, text columns left-aligned and numbers right-aligned."""
     texts = next(
         i for i, title in enumerate(cells[0]) if title not in ("method", "prediction", "of")
     )
@@ -86,12 +89,12 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def chosen_values(findings: Sequence[Result]) -> list[str]:
-    """What was tuned, a line for each method and rule, all seeds in it."""
+def chosen_values(results: Sequence[Result]) -> list[str]:
+    """Tuned prior precisions and temperatures, one line per method and rule with all seeds."""
     lines: dict[str, list[str]] = {}
-    for one in findings:
-        if one.tuned:
-            known = {"prior": one.rule.prior_precision, "T": one.rule.temperature}
+    for result in results:
+        if result.tuned:
+            known = {"prior": result.rule.prior_precision, "T": result.rule.temperature}
             text = " ".join(f"{k} {v:.3g}" for k, v in known.items() if v is not None)
-            lines.setdefault(f"{one.pair.method} {one.rule.predictive}", []).append(text)
+            lines.setdefault(f"{result.pair.method} {result.rule.predictive}", []).append(text)
     return [f"{name}: {' · '.join(dict.fromkeys(values))}" for name, values in lines.items()]

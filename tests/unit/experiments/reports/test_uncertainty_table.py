@@ -5,33 +5,43 @@ import numpy as np
 import pytest
 
 from bcfl import PredictionRule
-from experiments.reports.study import Result, as_json
-from experiments.reports.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
+from experiments.reports.uncertainty_results import Result, as_json
+from experiments.reports.uncertainty_table import (
+    CALIBRATION,
+    DETECTION,
+    aligned,
+    chosen_values,
+    table,
+)
 from experiments.runs.files import Pair
-from experiments.scores.trial import ClientPredictions, UncertaintyScores
+from experiments.scores.uncertainty_evaluation import ClientPredictions, UncertaintyScores
 
 NOTHING = UncertaintyScores(np.zeros(0), np.zeros(0), np.zeros(0))
-OUTCOME = ClientPredictions(
+NO_PREDICTIONS = ClientPredictions(
     np.zeros((0, 2)), np.zeros(0, dtype=np.int64), NOTHING, NOTHING, NOTHING
 )
 
 
-def finding(seed, value, part="all", rule=None):
+def result(seed, value, part="all", rule=None):
     scores = {**dict.fromkeys(CALIBRATION, value), **dict.fromkeys(DETECTION, math.nan)}
     return Result(
-        Pair("ifca", seed), rule or PredictionRule(), rule is not None, {part: scores}, OUTCOME
+        Pair("ifca", seed),
+        rule or PredictionRule(),
+        rule is not None,
+        {part: scores},
+        NO_PREDICTIONS,
     )
 
 
 def test_cells_are_means_over_seeds():
-    head, row = table([finding(0, 0.25), finding(1, 0.75)], CALIBRATION)
+    head, row = table([result(0, 0.25), result(1, 0.75)], CALIBRATION)
     assert head[:4] == ["method", "prediction", "accuracy", "NLL"]
     assert row[:4] == ["ifca", "plug-in", "50.0", "0.500"]
-    assert set(table([finding(0, 0.25)], DETECTION)[1][2:]) == {"–"}
+    assert set(table([result(0, 0.25)], DETECTION)[1][2:]) == {"–"}
 
 
 def test_clients_of_several_seeds_are_different_clients():
-    cells = table([finding(0, 0.25, "c1"), finding(1, 0.75, "c1")], CALIBRATION)
+    cells = table([result(0, 0.25, "c1"), result(1, 0.75, "c1")], CALIBRATION)
     assert [row[2:4] for row in cells] == [
         ["of", "accuracy"],
         ["c1, seed 0", "25.0"],
@@ -50,13 +60,13 @@ def test_lines_have_text_to_the_left_and_numbers_to_the_right():
 
 def test_tuned_values_of_all_seeds_are_in_one_line():
     rules = [PredictionRule("linearised", 100.0, 1.25), PredictionRule("linearised", 1e4, 1.0)]
-    found = [finding(seed, 0.5, rule=rule) for seed, rule in enumerate(rules)]
+    found = [result(seed, 0.5, rule=rule) for seed, rule in enumerate(rules)]
     assert chosen_values(found) == ["ifca linearised: prior 100 T 1.25 · prior 1e+04 T 1"]
-    assert chosen_values([finding(0, 0.5)]) == []
+    assert chosen_values([result(0, 0.5)]) == []
 
 
 def test_what_is_not_known_is_null_for_programs():
-    (row,) = json.loads(as_json([finding(3, 0.5)]))
+    (row,) = json.loads(as_json([result(3, 0.5)]))
     assert (row["method"], row["seed"], row["part"], row["tuned"]) == ("ifca", 3, "all", False)
     assert row["scores"]["nll"] == pytest.approx(0.5)
     assert row["scores"]["wrong_auroc"] is None
