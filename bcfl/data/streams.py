@@ -15,7 +15,12 @@ VALIDATION_MEMORY = "validation-memory"
 
 
 def view_name(name: str, step: int) -> str:
-    """Name of a view at a step, such as `train:2`; at step 0 the plain name."""
+    """Name of a view at a time step, such as `train:2`.
+
+    Args:
+        name: plain name of the view.
+        step: time step; the name is plain at step 0.
+    """
     return f"{name}:{step}" if step else name
 
 
@@ -63,7 +68,7 @@ def _step(name: str) -> int:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Assignment of rounds to time steps: equal numbers of rounds, up to one.
+    """Assignment of rounds to time steps, in numbers that differ by at most one.
 
     Attributes:
         num_steps: number of time steps of the data.

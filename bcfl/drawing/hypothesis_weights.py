@@ -67,7 +67,12 @@ def lineage_colours(ancestry: HypothesisLineage) -> dict[str, str]:
 
 
 def lineage_name(ancestry: HypothesisLineage, lineage: str) -> str:
-    """Display name of a lineage: its proposal and round, or its initial hypothesis."""
+    """Display name of a lineage: its proposal and round, or its initial hypothesis.
+
+    Args:
+        ancestry: the hypotheses.
+        lineage: name of the lineage; see `Line`.
+    """
     node = ancestry.nodes[lineage]
     if node.is_proposal:
         return f"{node.kind} of round {node.round}"

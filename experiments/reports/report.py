@@ -33,7 +33,12 @@ def headline(run: RunFolder) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Number with noun in singular or plural, such as `1 round` or `25 rounds`."""
+    """Number with noun in singular or plural, such as `1 round` or `25 rounds`.
+
+    Args:
+        number: the number.
+        noun: noun in singular.
+    """
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 

@@ -45,7 +45,12 @@ class UncertaintyScores:
 
     @classmethod
     def of(cls, prediction: Prediction, rows: slice) -> UncertaintyScores:
-        """Scores of the predicted samples in `rows`."""
+        """Scores of some of the predicted samples.
+
+        Args:
+            prediction: prediction with OOD scores.
+            rows: the samples.
+        """
         epistemic = prediction.model_uncertainty + prediction.association_uncertainty
         ood_score = prediction.ood_score
         assert ood_score is not None

@@ -42,6 +42,6 @@ def test_each_has_a_classifier_of_its_own(batch_norm):
     assert sizes == [one, one, 2 * one]
 
 
-def test_a_divided_model_is_refused(shared_body):
-    with pytest.raises(ValueError, match="it has blocks head, body"):
+def test_a_model_of_several_blocks_is_refused(shared_body):
+    with pytest.raises(ValueError, match="got blocks head, body"):
         additive(shared_body)

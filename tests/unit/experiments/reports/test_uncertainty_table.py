@@ -65,7 +65,7 @@ def test_tuned_values_of_all_seeds_are_in_one_line():
     assert chosen_values([result(0, 0.5)]) == []
 
 
-def test_what_is_not_known_is_null_for_programs():
+def test_undefined_scores_are_null_in_json():
     (row,) = json.loads(as_json([result(3, 0.5)]))
     assert (row["method"], row["seed"], row["part"], row["tuned"]) == ("ifca", 3, "all", False)
     assert row["scores"]["nll"] == pytest.approx(0.5)

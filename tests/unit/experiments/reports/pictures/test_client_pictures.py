@@ -12,7 +12,7 @@ def lines(axes, start):
     return {x.get_gid(): x for x in axes.get_lines() if (x.get_gid() or "").startswith(start)}
 
 
-def test_each_client_is_a_line_in_the_lane_of_its_cluster():
+def test_each_client_is_a_line_in_the_band_of_its_cluster():
     labels = np.array([[0, 1, -1], [0, 0, 1], [1, 0, 1]])
     one = moves.Moves(labels, 2, [0, 1, None])
     assert one.moved.tolist() == [[False, True, False], [True, False, False]]
@@ -28,7 +28,7 @@ def test_each_client_is_a_line_in_the_lane_of_its_cluster():
     assert axes.get_title(loc="right") == "2 moves, the last in round 3"
 
 
-def test_clients_of_one_group_run_side_by_side_and_never_on_one_line():
+def test_clients_of_one_group_are_adjacent_and_never_overlap():
     one = moves.Moves(np.zeros((2, 6), dtype=np.int64), 2, [1, 0, 1, 0, 1, 0])
     heights = one.heights()[0]
     assert len(set(heights)) == 6
@@ -44,7 +44,7 @@ def test_clusters_that_only_changed_their_numbers_are_no_moves():
     assert labels[0].tolist() == [1, 1, 0, 0, -1]
 
 
-def test_clients_that_all_move_at_once_are_seen_where_the_same_clusters_go_on():
+def test_simultaneous_moves_of_all_clients_are_shown_where_numbers_are_kept():
     labels = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0]])
     unknown = [None] * 3
     assert moves.Moves.of(labels, 2, unknown).title() == "no moves"
@@ -55,7 +55,7 @@ def test_clients_that_all_move_at_once_are_seen_where_the_same_clusters_go_on():
     assert half.labels.tolist() == [[1] * 3, [0] * 3, [0] * 3]
 
 
-def test_two_clusters_that_become_one_keep_their_numbers_before():
+def test_clusters_that_merge_keep_their_numbers_before():
     labels = np.array([[0, 0, 1, 1], [0, 0, 0, 0]])
     assert moves.Moves.of(labels, 2, [None] * 4).labels.tolist() == labels.tolist()
 
@@ -71,7 +71,7 @@ def bubble_counts(figure):
     }
 
 
-def test_circles_are_the_samples_side_by_side_by_group():
+def test_circles_are_the_samples_ordered_by_group():
     counts = np.array([[4, 0, 2], [0, 8, 0], [1, 0, 0]])
     figure = bubbles.draw_partition(counts, [1, 0, 1])
     drawn = bubble_counts(figure)
@@ -136,21 +136,21 @@ def test_clients_are_divided_where_clusters_end():
 
 
 @pytest.fixture(scope="module")
-def two_heaps():
+def two_blobs():
     points = np.repeat([[0.0], [50.0]], 8, axis=0) + np.arange(16)[:, None] % 8
     return np.abs(points - points.T)
 
 
-def test_neighbours_stay_neighbours(two_heaps):
-    places = neighbours.embed(two_heaps)
-    np.testing.assert_array_equal(places, neighbours.embed(two_heaps))
+def test_neighbours_stay_neighbours(two_blobs):
+    places = neighbours.embed(two_blobs)
+    np.testing.assert_array_equal(places, neighbours.embed(two_blobs))
     gaps = np.linalg.norm(places[:, None] - places, axis=2) + 1e9 * np.eye(16)
     assert all((gaps[row].argmin() < 8) == (row < 8) for row in range(16))
 
 
-def test_colours_are_clusters_and_shapes_groups(two_heaps):
+def test_colours_are_clusters_and_shapes_groups(two_blobs):
     clusters = np.array([0] * 7 + [1] * 9)
-    one = neighbours.Neighbourhood(3, two_heaps, clusters)
+    one = neighbours.Neighbourhood(3, two_blobs, clusters)
     figure = neighbours.draw_neighbours([one], [[0] * 8 + [1] * 8], 2)
     first, second = figure.axes[0].collections
     assert first.get_gid() == "neighbours-3-0"

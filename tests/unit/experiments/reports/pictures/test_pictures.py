@@ -76,7 +76,7 @@ def test_wider_edges_are_more_probable():
     assert [sum(c) for c in colours] == sorted((sum(c) for c in colours), reverse=True)
 
 
-def test_groups_lie_apart_and_members_together():
+def test_groups_are_apart_and_members_close():
     groups = {f"c{i}": i % 5 for i in range(40)}
     places = client_graph.layout(groups, [])
     assert len({(round(x, 6), round(y, 6)) for x, y in places.values()}) == 40
@@ -126,7 +126,7 @@ def test_clients_without_a_known_group_are_drawn_too(make_run):
     assert sum(len(list(element.iter("use"))) for element in drawn.values()) == 12
 
 
-def test_many_clients_are_thinned_evenly(make_run):
+def test_many_clients_are_subsampled_evenly(make_run):
     folder = make_run(methods=["ifca"], seeds=[0], clients=250, groups=5)
     picture, root = graph_picture(folder)
     assert picture.num_clients == 250
@@ -185,7 +185,7 @@ def test_labels_are_spread_in_order(wanted):
         assert placed == wanted
 
 
-def test_methods_look_different():
+def test_methods_have_distinct_styles():
     looks = {json.dumps([s["color"], s["linestyle"]]) for s in map(style.line_style, range(28))}
     assert len(looks) == 28
 
@@ -200,7 +200,7 @@ def test_curves_have_a_line_and_a_label_with_the_last_value_per_method():
         assert re.search(rf"m-{index} +{index / 10:.2f}", words)
 
 
-def test_mean_over_seeds_passes_over_what_is_unknown():
+def test_mean_over_seeds_ignores_unknown_values():
     values = np.array([[1.0, np.nan, np.nan], [3.0, 4.0, np.nan]])
     assert curves.seed_mean(values) == pytest.approx([2.0, 4.0, np.nan], nan_ok=True)
 
@@ -236,7 +236,7 @@ def test_bands_of_cluster_sizes_are_stacked_to_all_clients():
     ("largest", "unit"),
     [(0.0, (1.0, "bytes")), (999, (1.0, "bytes")), (2e3, (1e3, "kB")), (5e9, (1e9, "GB"))],
 )
-def test_bytes_are_told_in_a_unit_that_fits(largest, unit):
+def test_bytes_have_a_suitable_unit(largest, unit):
     assert cost.unit_of(largest) == unit
 
 

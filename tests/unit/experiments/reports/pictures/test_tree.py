@@ -54,7 +54,7 @@ def names(line):
     return [node.name for node in line.nodes]
 
 
-def test_lines_follow_the_longest_descent_and_proposals_begin_their_own(ancestry):
+def test_lines_follow_the_longest_survival_and_proposals_begin_their_own(ancestry):
     lines = {line.first.name: (names(line), line.lineage) for line in ancestry.lines()}
     assert lines == {
         "r0h0": (["r0h0", "r1h0", "r2h0", "r3h1"], "r0h0"),
@@ -64,7 +64,7 @@ def test_lines_follow_the_longest_descent_and_proposals_begin_their_own(ancestry
     }
 
 
-def test_proposals_won_lost_or_wait_for_their_first_round(ancestry):
+def test_proposals_are_accepted_rejected_or_undecided(ancestry):
     assert [node.name for node in ancestry.accepted_proposals] == ["r2p0"]
     assert [node.name for node in ancestry.rejected_proposals] == ["r2p1"]
     assert (ancestry.num_rounds, ancestry.max_hypotheses) == (4, 2)

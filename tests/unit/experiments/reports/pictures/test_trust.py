@@ -39,6 +39,6 @@ def test_a_kind_of_prediction_looks_the_same_for_all_methods_and_is_in_the_key_o
 
 
 @pytest.mark.parametrize(("num_ood", "drawn"), [(3, 3), (0, 2)])
-def test_samples_that_are_not_there_are_not_drawn(num_ood, drawn):
+def test_missing_samples_are_not_drawn(num_ood, drawn):
     figure = draw_entropies({"ifca": {"plug-in": predictions([0, 0, 1, 1], num_ood)}})
     assert len(figure.legends[0].get_texts()) == drawn

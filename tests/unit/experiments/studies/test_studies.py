@@ -1,32 +1,13 @@
-"""The short scripts to start from, at quick sizes."""
+"""The studies at reduced sizes."""
 
 import json
 import re
 from itertools import product
 
-import numpy as np
-import pytest
-from PIL import Image
-
-from bcfl import Run
 from bcfl.methods import Settings, build
 from bcfl.methods.names import NUMBERED, PLAIN
-from experiments.examples import association_graph, posterior_over_associations
 from experiments.studies import calibration, misspecified_clusters
-from experiments.studies import memory as memory_example
-
-
-def test_exact_and_kept_associations(capsys):
-    found = posterior_over_associations.posteriors(0)
-    exact = found["bcfl-exact"]
-    assert len(exact.hypotheses) == 2**6
-    weights = np.sort(exact.hypotheses.weights)[::-1]
-    assert weights[0] < 0.9
-    for kept in posterior_over_associations.KEPT:
-        captured = np.exp(found[f"bcfl-mh-{kept}"].hypotheses.log_captured_mass)
-        assert captured == pytest.approx(weights[:kept].sum(), rel=1e-6)
-    posterior_over_associations.main()
-    assert len(re.findall(r"client-\d", capsys.readouterr().out)) == 6
+from experiments.studies import memory as memory_study
 
 
 def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
@@ -51,11 +32,11 @@ def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
 
 
 def test_memories_differ_in_how_often_they_count(capsys, monkeypatch):
-    names = [(memory, weight) for memory, weight, _ in memory_example.variants()]
+    names = [(memory, weight) for memory, weight, _ in memory_study.variants()]
     assert names[:3] == [(one, 0.0) for one in ("replace", "forget", "accumulate")]
-    monkeypatch.setattr(memory_example, "METHOD", "bcfl-g")
-    monkeypatch.setattr(memory_example, "WEIGHTS", (0.0,))
-    memory_example.main([0], rounds=4, clients=8)
+    monkeypatch.setattr(memory_study, "METHOD", "bcfl-g")
+    monkeypatch.setattr(memory_study, "WEIGHTS", (0.0,))
+    memory_study.main([0], rounds=4, clients=8)
     text = capsys.readouterr().out
     rows = re.findall(r"\| 0 \| (\w+) \| (.*) \|", text)
     assert len(rows) == 6
@@ -65,22 +46,6 @@ def test_memories_differ_in_how_often_they_count(capsys, monkeypatch):
         assert cells["replace"][4] < 1.6
         assert cells["replace"][4] < cells["forget"][4] < cells["accumulate"][4]
         assert cells["accumulate"][4] > 2 * cells["replace"][4]
-
-
-def test_communities_of_the_association_graph(tmp_path, capsys):
-    path = tmp_path / "graph.png"
-    association_graph.main(path, rounds=8)
-    assert "4 communities, adjusted Rand index 1.00" in capsys.readouterr().out
-    with Image.open(path) as picture:
-        assert len(np.unique(np.asarray(picture.convert("L")))) > 10
-
-
-def test_communities_of_a_run_are_those_of_its_groups():
-    run = association_graph.trained(rounds=8)
-    assert isinstance(run, Run)
-    found = association_graph.communities(run.association_graph(0.05))
-    groups = [{client for client, one in run.groups.items() if one == g} for g in range(4)]
-    assert sorted(map(sorted, found)) == sorted(map(sorted, groups))
 
 
 def test_every_number_of_clusters_has_a_column(capsys):
