@@ -156,7 +156,7 @@ def test_models_that_do_not_fit_a_data_set():
         models.build_for(digits, "cnn", {})
 
 
-def test_a_flat_model_reads_images_but_a_convolution_does_not_read_rows():
+def test_flat_models_accept_images_but_convolutions_reject_flat_inputs():
     rows = Dataset("rows", np.zeros((2, 784), np.float32), np.array([0, 1]), 2)
     assert models.build_for(rows, "mlp", {}).input_shape == (784,)
     with pytest.raises(ValueError, match="fashion-cnn"):

@@ -91,7 +91,7 @@ def test_a_joined_vector_keeps_its_type(shared_body):
     assert np.array_equal(shared_body.join(parts), np.arange(26))
 
 
-def test_looking_at_a_model_leaves_the_global_random_state(shared_body):
+def test_inspecting_a_model_keeps_the_global_random_state(shared_body):
     before = torch.get_rng_state()
     assert shared_body.layout.num_parameters == 26
     assert repr(shared_body.module(3)).startswith("Sequential")

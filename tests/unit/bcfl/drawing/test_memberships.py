@@ -38,13 +38,13 @@ def test_the_most_uncertain_come_first_with_their_entropy_in_nats(tmp_path):
     assert np.allclose(found.probabilities[2], [0.9, 0, 0.1])
 
 
-def test_rounding_makes_nobody_uncertain(tmp_path):
+def test_rounding_errors_are_no_uncertainty(tmp_path):
     found = write(tmp_path / "g.graphml", [[1.0000000000000004, 0], [0.9999, 0.0001]])
     assert found.num_uncertain == 0
     assert (found.entropies >= 0).all()
 
 
-def test_at_most_so_many_clients_are_drawn_and_their_bars_fill_the_width(tmp_path):
+def test_a_limited_number_of_clients_is_drawn_with_bars_of_full_width(tmp_path):
     uncertain = [[0.5 + i / 200, 0.5 - i / 200] for i in range(30)]
     methods = {
         "a": write(tmp_path / "a.graphml", uncertain, groups=[0] * 30),

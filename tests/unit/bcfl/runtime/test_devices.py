@@ -9,7 +9,7 @@ def test_the_cpu_is_always_there():
     assert device_named("cpu") == torch.device("cpu")
 
 
-def test_auto_takes_cuda_where_there_is_one(monkeypatch):
+def test_auto_selects_cuda_where_available(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_named("auto").type == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -23,7 +23,7 @@ def test_cuda_without_cuda_is_refused(name, monkeypatch):
         device_named(name)
 
 
-def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+def test_a_missing_gpu_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert device_named("cuda:1") == torch.device("cuda", 1)

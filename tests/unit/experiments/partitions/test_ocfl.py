@@ -53,7 +53,7 @@ def test_groups_have_their_classes_and_clients_are_disjoint(
         assert len(views["test"]) == int(0.3 * (len(views["train"]) + len(views["test"])))
 
 
-def test_balanced_groups_weigh_all_their_samples_alike():
+def test_balanced_groups_weight_all_samples_equally():
     shares = class_shares(MNIST, overlapping=False, balanced=True, seed=0)
     assert shares[1, 4:7] == pytest.approx(MNIST[4:7] / MNIST[4:7].sum())
     assert shares.sum(axis=1) == pytest.approx([1, 1, 1])
@@ -75,7 +75,7 @@ def test_imbalanced_weights_are_drawn_once_for_a_group():
         (30, True, [1946.3, 1944.3, 1945.5]),
     ],
 )
-def test_published_clients_hold_what_drawing_with_replacement_leaves(
+def test_published_clients_hold_distinct_samples_of_draws_with_replacement(
     like_mnist, clients, overlapping, expected
 ):
     partition = partitions.shared_ocfl(like_mnist, clients, overlapping)

@@ -64,7 +64,7 @@ def test_local_models_are_those_of_the_run(folder):
     np.testing.assert_allclose(np.diagonal(found.distances, axis1=1, axis2=2), 0, atol=1e-6)
 
 
-def test_recorded_models_are_the_replies_of_one_training(folder):
+def test_recorded_models_are_the_replies_to_one_training(folder):
     from bcfl.protocol.requests import Train
 
     setup = Experiment(from_table(TABLE), "cpu")

@@ -119,7 +119,7 @@ def test_segments_are_labelled_with_the_gap():
     assert {"gap 2.0", "gap 15.0"} <= set(texts(root))
 
 
-def test_only_runs_that_have_it_show_it(make_run, asymmetric):
+def test_only_runs_with_the_data_show_a_figure(make_run, asymmetric):
     plain = RunFolder.read(make_run())
     assert set(family_pictures(plain).values()) == {None}
     folder = make_run(facts={"clustering_temperature": 0.4}, hold_out_f1=0.3)

@@ -31,7 +31,7 @@ def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
     assert "+0.000 ± 0.000 | +0.000 ± 0.000" in same
 
 
-def test_memories_differ_in_how_often_they_count(capsys, monkeypatch):
+def test_memories_differ_in_their_counts(capsys, monkeypatch):
     names = [(memory, weight) for memory, weight, _ in memory_study.variants()]
     assert names[:3] == [(one, 0.0) for one in ("replace", "forget", "accumulate")]
     monkeypatch.setattr(memory_study, "METHOD", "bcfl-g")
@@ -62,7 +62,7 @@ def test_every_number_of_clusters_has_a_column(capsys):
     assert rows["ifca"][0] != rows["ifca"][1]
 
 
-def test_a_method_runs_for_each_number_that_it_is_told():
+def test_a_method_runs_for_each_number_that_it_accepts():
     """One that begins with one cluster may still use the number, as `ocfl-kmeans` does."""
     scores = misspecified_clusters.Scores(0.5, 0.1, 0.0)
     run = []
@@ -72,7 +72,7 @@ def test_a_method_runs_for_each_number_that_it_is_told():
     assert run == ["fedavg", *["ocfl-kmeans"] * 2, *["ifca"] * 2]
 
 
-def test_every_method_that_must_be_told_the_number_is_compared():
+def test_all_methods_with_a_given_number_are_compared():
     """But ensembles, which do not cluster, and the exact tracker, for tiny problems alone."""
     told = [
         name

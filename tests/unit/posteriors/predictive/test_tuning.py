@@ -53,7 +53,7 @@ def test_a_temperature_far_from_1_must_be_worth_it():
         assert tuned.log_loss == pytest.approx(float(losses[0, int(temperature)]) / 50)
 
 
-def test_a_certain_mistake_is_an_infinite_loss_and_never_chosen():
+def test_a_confident_error_is_an_infinite_loss_and_never_chosen():
     grid = TuningGrid((1.0, 2.0), (1.0,))
     sums = HeldOutSums(grid, torch.tensor([[math.inf], [-math.log(0.3)]]), 1)
     assert choose(sums).prior_precision == 2.0

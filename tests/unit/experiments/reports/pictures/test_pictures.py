@@ -48,7 +48,7 @@ def num_lines(root, method):
     return sum(outline.count("M") for outline in outlines)
 
 
-def test_every_client_and_every_edge_that_counts_is_drawn_in_each_panel(make_run):
+def test_all_clients_and_probable_edges_are_drawn_in_each_panel(make_run):
     folder = make_run(methods=("fedavg", "ifca", "bcfl-g"))
     picture, root = graph_picture(folder)
     assert picture.num_clients == 12

@@ -106,7 +106,7 @@ def test_all_events_are_drawn(ancestry):
     assert "t-rejected-m" in ids
 
 
-def test_a_long_run_is_drawn_with_fewer_nodes_and_lines_and_says_so():
+def test_long_runs_are_drawn_with_fewer_nodes_and_report_omitted_lines():
     ancestry = chain(100, 3)
     layout = Layout.of(ancestry)
     assert layout.left_out == len(ancestry.lines()) - MOST_LINES > 0

@@ -27,7 +27,7 @@ def test_lines_hold_the_bins_and_the_risks():
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), [0, 50, 100 / 3, 25])
 
 
-def test_a_kind_of_prediction_looks_the_same_for_all_methods_and_is_in_the_key_once():
+def test_a_predictive_has_one_style_for_all_methods_and_one_legend_entry():
     one = predictions([0, 0, 1, 1])
     figure = draw_risk({"ifca": {"plug-in": one}, "bcfl-g": {"linearised": one, "plug-in": one}})
     first, second = figure.axes
