@@ -41,7 +41,7 @@ def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | N
         model: the architecture as FedAvg would use it.
 
     Returns:
-        `models_sent` and `models_run`, unknown where nobody took part or there is no model.
+        `models_sent` and `models_run`, unknown where no client took part or there is no model.
     """
     if model is None or not record.participants:
         return dict.fromkeys(PER_ROUND)

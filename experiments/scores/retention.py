@@ -23,7 +23,7 @@ class Retention:
     """Accuracy on the test samples of all time steps but the last, mean over clients and steps.
 
     Attributes:
-        served: of the model that serves the client now, as if nobody told it that the data are old.
+        served: of the model that serves the client now, without knowledge that the data are old.
         kept: of whichever cluster's model fits some of the client's training samples of the time
             step best: what the federation still knows. Where each client is its own cluster these
             are the other clients' models too.
