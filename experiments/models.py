@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from torch import nn
 
-from bcfl.architecture.model import Likelihood, Model
+from bcfl import Model
+from bcfl.architecture import Likelihood
 from experiments.config.options import check_keys, check_whole, chosen, named_arguments
 from experiments.datasets import Dataset
 

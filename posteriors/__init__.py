@@ -28,8 +28,7 @@ from posteriors.evidence.sigma_points import (
     sigma_point_log_evidence,
 )
 from posteriors.evidence.temperature import TunedTemperature, choose_temperature, mixture_log_loss
-from posteriors.gaussians.bounds import Bounded, bound_precision
-from posteriors.gaussians.divergence import bhattacharyya, kl
+from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.memory import Memory, Site, carry, cavity, damp, product, site_of
@@ -57,7 +56,6 @@ from posteriors.pyro_bridge import mixture_to_pyro, network_program, to_pyro
 
 __all__ = [
     "LOCAL_POSTERIORS",
-    "Bounded",
     "DiagonalGaussian",
     "EntropySplit",
     "EvidenceEstimate",
@@ -81,8 +79,6 @@ __all__ = [
     "TunedTemperature",
     "UnsupportedFitError",
     "UnsupportedLayerError",
-    "bhattacharyya",
-    "bound_precision",
     "carry",
     "cavity",
     "choose_temperature",

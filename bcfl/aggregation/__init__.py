@@ -2,3 +2,13 @@
 
 Fusion rules are in `posteriors`; which client contributes to which cluster is up to policies.
 """
+
+from bcfl.aggregation.aggregation import Aggregation, Contribution, FusionReport
+from bcfl.aggregation.merging import merge_hypotheses
+
+__all__ = [
+    "Aggregation",
+    "Contribution",
+    "FusionReport",
+    "merge_hypotheses",
+]

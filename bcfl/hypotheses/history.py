@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+import assignment
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
@@ -72,6 +73,16 @@ class Snapshot:
             ),
             shares=tuple(h.parent_shares for h in hypotheses),
         )
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(hypotheses,) probabilities."""
+        return np.exp(self.log_weights)
+
+    @property
+    def effective_number(self) -> float:
+        """1 / sum of squared weights, see `HypothesisSet.effective_number`."""
+        return float(assignment.effective_number(self.log_weights))
 
     @property
     def origins(self) -> list[list[tuple[int, float]]]:

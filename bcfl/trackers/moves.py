@@ -35,19 +35,12 @@ class Split:
         leaving: names of the clients of the group that leaves it.
         explained: share of the local models' variance between the two groups.
         num_members: number of local models.
-        staying: names of the clients of the other group.
     """
 
     cluster: int
     leaving: frozenset[str]
     explained: float
     num_members: int
-    staying: frozenset[str] = frozenset()
-
-    @property
-    def turned(self) -> Split:
-        """The same division, the other half leaving."""
-        return replace(self, leaving=self.staying, staying=self.leaving)
 
     @property
     def gain(self) -> float:
@@ -105,7 +98,6 @@ def find_splits(
             leaving = frozenset(
                 t.client for t, label in zip(members, labels, strict=True) if label == 1
             )
-            staying = frozenset(t.client for t in members) - leaving
             explained = explained_share(points, weights, labels)
             splits.append(
                 Split(
@@ -113,7 +105,6 @@ def find_splits(
                     leaving=leaving,
                     explained=explained,
                     num_members=len(members),
-                    staying=staying,
                 )
             )
     return splits
@@ -237,24 +228,6 @@ def with_empty_cluster(candidate: Candidate) -> Candidate:
         association=candidate.association.with_empty_cluster(),
         contribution_weights=np.pad(candidate.contribution_weights, ((0, 0), (0, 1))),
         origins=(*candidate.origins, candidate.origins[-1]),
-    )
-
-
-def exchanged(candidate: Candidate, first: Split, second: Split) -> Candidate:
-    """The candidate in which two clusters exchange the halves that leave them.
-
-    Each cluster continues from itself and is fed by the half that stays: what newcomers have
-    trained began at another model, and the mean of models trained apart is a bad one.
-    """
-    labels: dict[str, int] = {}
-    contribution_weights = candidate.contribution_weights.copy()
-    for one, other in ((first, second), (second, first)):
-        labels |= dict.fromkeys(one.leaving, other.cluster)
-        leaving = [training.client in one.leaving for training in candidate.trainings]
-        contribution_weights[leaving, one.cluster] = 0.0
-    association = candidate.association.updated(labels)
-    return replace(
-        candidate, association=association, contribution_weights=contribution_weights, kind="swap"
     )
 
 

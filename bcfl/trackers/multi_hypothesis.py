@@ -18,22 +18,23 @@ class MultiHypothesis:
 
     Attributes:
         max_hypotheses: how many hypotheses are kept after a round.
-        candidates_per_parent: associations enumerated for each hypothesis; by default as many as
+        max_per_parent: associations enumerated for each hypothesis; by default as many as
             are kept.
     """
 
     max_hypotheses: int
-    candidates_per_parent: int | None = None
+    max_per_parent: int | None = None
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
             raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
-        if self.candidates_per_parent is None:
-            object.__setattr__(self, "candidates_per_parent", self.max_hypotheses)
-        elif self.candidates_per_parent < 1:
-            raise ValueError(
-                f"candidates_per_parent must be at least 1, got {self.candidates_per_parent}"
-            )
+        if self.max_per_parent is not None and self.max_per_parent < 1:
+            raise ValueError(f"max_per_parent must be at least 1, got {self.max_per_parent}")
+
+    @property
+    def candidates_per_parent(self) -> int:
+        """How many associations are looked at for each hypothesis."""
+        return self.max_hypotheses if self.max_per_parent is None else self.max_per_parent
 
     def step(
         self,

@@ -19,7 +19,6 @@ from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.trackers.moves import (
     cluster_cost,
-    exchanged,
     find_splits,
     merge_clusters,
     merge_cost,
@@ -216,39 +215,6 @@ class Merge:
         for pair in sorted(prices, key=lambda p: prices[p]):
             best.setdefault(frozenset(pair if sizes[pair[0]] > 0 else pair[:1]), pair)
         return [merge_clusters(candidate, *pair) for pair in list(best.values())[: self.pairs]]
-
-
-@dataclass(frozen=True)
-class Swap:
-    """Let two clusters that each hold two kinds of clients exchange halves.
-
-    Takes the two clusters whose local models fall best into two. Which half of the one belongs
-    with which half of the other cannot be seen from models that began apart, so both ways are
-    tried. The number of clusters stays as it is, and none has to be freed. In the ablation swaps
-    found no groups that splits had not found, for an eighth more trainings: off by default.
-
-    Attributes:
-        every: propose in every so many rounds.
-        min_members: split only clusters with at least so many trained members.
-    """
-
-    every: int = 2
-    min_members: int = 4
-
-    def __post_init__(self) -> None:
-        check_least(self, every=1, min_members=2)
-
-    def propose(
-        self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
-    ) -> list[Candidate]:
-        """Both ways to exchange halves, in rounds that are due."""
-        if (context.round + 1) % self.every:
-            return []
-        found = find_splits(candidate, answers, self.min_members, context)
-        if len(found) < 2:
-            return []
-        first, second = sorted(found, key=lambda s: -s.explained)[:2]
-        return [exchanged(candidate, first, pull_share) for pull_share in (second, second.turned)]
 
 
 def all_proposals(

@@ -13,7 +13,7 @@ import typer
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
-    from experiments.report.client_report import ClientReport, Matrix, Peer, RunHistory
+    from experiments.reports.client_report import ClientReport, Matrix, Peer, RunHistory
     from experiments.scores.gains import ModelScore
 
 MARGIN = 13
@@ -37,8 +37,8 @@ def explain(
 ) -> None:
     """Show one client: its clusters over rounds, their probabilities, its peers, its scores."""
     del debug
-    from bcfl.runtime.devices import limited_threads
-    from experiments.report.client_report import read_history
+    from bcfl.runtime import limited_threads
+    from experiments.reports.client_report import read_history
     from experiments.runs.selection import choose, find_client
 
     pair, note = choose(folder, method, seed)

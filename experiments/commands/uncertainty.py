@@ -13,7 +13,7 @@ from experiments.commands.shared import Debug, console, explained
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.report.uncertainty_results import Result
+    from experiments.reports.uncertainty_results import Result
 
 
 class Kind(StrEnum):
@@ -60,9 +60,9 @@ def uncertainty(
 ) -> None:
     """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
     del debug
-    from bcfl.runtime.devices import limited_threads
-    from experiments.report.uncertainty_page import render
-    from experiments.report.uncertainty_results import (
+    from bcfl.runtime import limited_threads
+    from experiments.reports.uncertainty_page import render
+    from experiments.reports.uncertainty_results import (
         Query,
         as_json,
         evaluate_run,
@@ -85,7 +85,7 @@ def uncertainty(
 
 
 def _show(screen: Console, results: list[Result]) -> None:
-    from experiments.report.uncertainty_table import (
+    from experiments.reports.uncertainty_table import (
         CALIBRATION,
         DETECTION,
         aligned,

@@ -14,9 +14,9 @@ import networkx as nx
 from matplotlib.figure import Figure
 
 from bcfl import Federation, Run, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.analysis import metrics
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
-from experiments.scores import metrics
 
 
 def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bcfl import Federation, Objective, Run, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 
 KEPT = (1, 4, 16)

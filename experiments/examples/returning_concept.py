@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl import Federation, Run, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments import datasets, models
 from experiments.partitions.stream import stream
 

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.clients import TEST, TRAIN, ClientData
-from bcfl.runtime.seeds import generator
+from bcfl import ClientData
+from bcfl.data import TEST, TRAIN
+from bcfl.runtime import generator
 from experiments.config.options import check_whole
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, largest_remainder

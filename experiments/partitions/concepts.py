@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.partitions.assembly import Place, Samples
 from experiments.partitions.partition import Indices, Split
 

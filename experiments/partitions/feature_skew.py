@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
 from experiments.partitions.assembly import Assembly, Place, Samples

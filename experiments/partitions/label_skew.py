@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import (
     Counts,

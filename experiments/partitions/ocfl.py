@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, largest_remainder
 from experiments.partitions.assembly import Assembly, deal

@@ -10,7 +10,7 @@ from typing import TypedDict, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.clients import ClientData
+from bcfl import ClientData
 from experiments.config.options import check_whole
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly

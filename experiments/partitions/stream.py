@@ -8,9 +8,9 @@ from typing import Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.clients import ClientData, View
-from bcfl.data.streams import view_name
-from bcfl.runtime.seeds import generator
+from bcfl import ClientData, View
+from bcfl.data import view_name
+from bcfl.runtime import generator
 from experiments.config.options import check_whole, chosen
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples

@@ -7,8 +7,9 @@ from typing import Unpack
 
 import numpy as np
 
-from bcfl.data.clients import TEST, ClientData
-from bcfl.runtime.seeds import generator
+from bcfl import ClientData
+from bcfl.data import TEST
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
 from experiments.partitions.assembly import Alter, Assembly, Place, Samples, deal

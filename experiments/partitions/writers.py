@@ -6,7 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import Assembly
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients

@@ -17,11 +17,11 @@ import torch
 from numpy.typing import NDArray
 
 from bcfl import ClientData, Prediction, PredictionRule, Run
-from bcfl.data.clients import TEST, VALIDATION
-from bcfl.hypotheses.association import UNSEEN
-from bcfl.rounds.evaluation import served_mixture
-from bcfl.runtime.seeds import generator
-from experiments.scores import uncertainty
+from bcfl.analysis import uncertainty
+from bcfl.data import TEST, VALIDATION
+from bcfl.hypotheses import UNSEEN
+from bcfl.rounds import served_mixture
+from bcfl.runtime import generator
 
 TUNING, TUNING_SHARE = "tuning", 3
 By = Literal["all", "cluster", "client"]

@@ -21,8 +21,8 @@ from statistics import mean, stdev
 from rich.console import Console
 
 from bcfl import PredictionRule
-from bcfl.analysis.predictions import PredictiveName
-from bcfl.runtime.devices import limited_threads
+from bcfl.analysis import PredictiveName
+from bcfl.runtime import limited_threads
 from experiments.config import scenario as scenarios
 from experiments.runs.files import Pair
 from experiments.runs.runner import Experiment
@@ -99,12 +99,12 @@ def evaluations(
         pair: method and seed.
         rounds: numbers of rounds, ascending.
     """
-    federation = replace(setup.federation(pair), evaluate=False)
+    federation = setup.federation(pair, evaluate=False)
     state = None
     for stop in rounds:
         run = federation.run(stop, planned_rounds=rounds[-1], state=state)
         state = run.state
-        yield UncertaintyEvaluation(run, federation.data, pair.seed)
+        yield UncertaintyEvaluation(run, federation.clients, pair.seed)
 
 
 def rules(

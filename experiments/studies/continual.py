@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bcfl.data.streams import Schedule
+from bcfl.data import Schedule
 from experiments.runs.files import Pair
 from experiments.runs.restore import Restored, restore
 from experiments.runs.run_folder import RunFolder

@@ -30,11 +30,10 @@ import numpy as np
 import torch
 
 from bcfl import Federation, Method, Run, methods
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.runtime.devices import limited_threads
+from bcfl.executors import FlatModule
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
 from posteriors import Memory, diagonal_curvature
 
@@ -69,16 +68,14 @@ def final_scores(method: Method, clients: Partition, seed: int, rounds: int) -> 
     """
     federation = Federation(clients, models.mlp((1, 8, 8), 32, 10), method, seed, evaluate=False)
     run = federation.run(rounds)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
-    evaluation = UncertaintyEvaluation(run, federation.data, seed)
+    evaluation = UncertaintyEvaluation(run, federation.clients, seed)
     plain, linear = (
         scores(evaluation.predictions(rule), evaluation.parts("all"))["all"]
         for rule in (run.rule, replace(run.rule, predictive="probit"))
     )
     return {
         "accuracy": plain["accuracy"],
-        "ARI": metrics.ari(groups, leading.labels.tolist()),
+        "ARI": run.metrics()["ari"],
         "NLL": plain["nll"],
         "ECE": plain["ece"],
         "counted": counted(run),

@@ -19,10 +19,9 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Method, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 METHODS = (
     *("fedavg", "ocfl-kmeans", "fedgroup", "fedsoft", "ifca", "ifca-w", "fesem", "wecfl"),
@@ -72,14 +71,8 @@ def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) 
     """
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(rounds)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
-    tests = run.records[-1].evaluations
-    return Scores(
-        metrics.micro_accuracy(tests),
-        metrics.macro_f1_per_client(tests),
-        metrics.ari(groups, leading.labels.tolist()),
-    )
+    found = run.metrics()
+    return Scores(found["accuracy"], found["macro_f1"], found["ari"])
 
 
 def row(name: str, numbers: Sequence[int], score: Callable[[Method], Scores]) -> list[Scores]:

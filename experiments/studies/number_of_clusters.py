@@ -20,14 +20,13 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Hypothesis, Method, Objective, methods
-from bcfl.data.clients import VALIDATION
+from bcfl.analysis import metrics
+from bcfl.data import VALIDATION
 from bcfl.policies import Ranking, RoundContext, candidate
-from bcfl.protocol.answers import LossSum
-from bcfl.protocol.requests import Score, Steps
-from bcfl.runtime.devices import limited_threads
+from bcfl.protocol import LossSum, Score, Steps
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 ROUNDS, SHARE = 25, 0.25
 MODEL = models.mlp((1, 8, 8), 32, 10)

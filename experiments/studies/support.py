@@ -21,7 +21,7 @@ import networkx as nx
 import numpy as np
 from rich.console import Console
 
-from experiments.report.pictures.support import SupportPicture
+from experiments.reports.pictures.support import SupportPicture
 from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import RunFolder
 from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds

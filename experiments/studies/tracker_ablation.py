@@ -22,16 +22,19 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Method, methods
-from bcfl.methods.settings import Move
-from bcfl.policies import LikelihoodAssociation
-from bcfl.policies.bayes.association_prior import AssociationPrior
-from bcfl.runtime.devices import limited_threads
-from bcfl.trackers import AdaptiveMultiHypothesis, MultiHypothesis, Tracker
-from bcfl.trackers.proposals import SplitAndFree, Swap
-from bcfl.trackers.survival import AncestorQuota, NScan
+from bcfl.methods import Move
+from bcfl.policies import AssociationPrior, LikelihoodAssociation
+from bcfl.runtime import limited_threads
+from bcfl.trackers import (
+    AdaptiveMultiHypothesis,
+    AncestorQuota,
+    MultiHypothesis,
+    NScan,
+    SplitAndFree,
+    Tracker,
+)
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 ROUNDS = 25
 FULL = AdaptiveMultiHypothesis(8)
@@ -43,7 +46,6 @@ MOVES: Mapping[str, tuple[Move, ...]] = {
     "no death": ("split", "birth"),
     "merge for death": ("split", "birth", "merge"),
     "merge beside death": ("split", "birth", "death", "merge"),
-    "swap beside split": ("split", "swap", "birth", "death"),
 }
 
 
@@ -84,8 +86,6 @@ def trackers() -> Mapping[str, Tracker]:
     """Variants of the tracker alone, with one initial hypothesis."""
     return {
         "without proposals": replace(FULL, proposals=()),
-        "with swaps": replace(FULL, proposals=(SplitAndFree(), Swap())),
-        "swaps alone": replace(FULL, proposals=(Swap(),)),
         "any split into empty slots": replace(FULL, proposals=(SplitAndFree(min_gain=-inf),)),
         "without merging near copies": replace(FULL, near_copies=None),
         "without adapting M": replace(FULL, adapt=False),
@@ -122,12 +122,11 @@ def scored(method: Method, clients: Partition, seed: int) -> RunScores:
     """
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(ROUNDS)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
+    leading, scores = run.hypotheses.best.association, run.metrics()
     return RunScores(
         int((leading.sizes > 0).sum()),
-        metrics.ari(groups, leading.labels.tolist()),
-        metrics.micro_accuracy(run.records[-1].evaluations),
+        scores["ari"],
+        scores["accuracy"],
         sum(record.ledger.trainings_done for record in run.records),
     )
 

@@ -72,23 +72,6 @@ class DiagonalGaussian:
         require_float("mean", mean)
         return cls(mean, torch.tensor(precision, dtype=mean.dtype, device=mean.device))
 
-    @classmethod
-    def from_natural(cls, precision: Tensor, shift: Tensor) -> DiagonalGaussian:
-        """Build from natural parameters.
-
-        Args:
-            precision: Inverse variances, positive, (..., parameters).
-            shift: Precision times mean, (..., parameters).
-
-        Raises:
-            ValueError: If a precision is not positive, so that the mean is undefined.
-        """
-        if not bool((precision > 0).all()):
-            raise ValueError(
-                f"precision must be positive to define a mean, smallest is {float(precision.min())}"
-            )
-        return cls(shift / precision, precision)
-
     @property
     def num_parameters(self) -> int:
         """Number of parameters, the length of the last axis."""
@@ -108,10 +91,6 @@ class DiagonalGaussian:
     def is_proper(self) -> bool:
         """Whether every precision is positive."""
         return bool((self.precision > 0).all())
-
-    def with_mean(self, mean: Tensor) -> DiagonalGaussian:
-        """The Gaussian with the same precision and another mean (..., parameters)."""
-        return DiagonalGaussian(mean, self.precision)
 
     def log_density(self, x: Tensor) -> Tensor:
         """Log density.

@@ -6,7 +6,7 @@ links            `apply_link`: Gaussian logits -> class probabilities; `temper`
 mixture          `predict_mixture`: mixture of posteriors, entropy decomposed into three parts
 entropy          `split_entropy`, `split_by_group`: entropy decompositions
 feature_density  Gaussian densities of features, from additive sums
-tuning           `held_out_sums`, `choose`: prior precision and softmax temperature
+tuning           `choose`: prior precision and softmax temperature
 """
 
 from posteriors.predictive.links import Link, apply_link, temper
@@ -25,7 +25,6 @@ from posteriors.predictive.tuning import (
     Tuned,
     TuningGrid,
     choose,
-    held_out_sums,
 )
 
 __all__ = [
@@ -43,7 +42,6 @@ __all__ = [
     "TuningGrid",
     "apply_link",
     "choose",
-    "held_out_sums",
     "predict_mixture",
     "temper",
 ]

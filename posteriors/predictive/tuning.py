@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-from posteriors.predictive.links import apply_link, temper
-from posteriors.predictive.predictive import Linearised, Predictive, outputs_of_all
 
 TEMPERATURE_SPREAD = 0.5
 """Standard deviation of the log-normal prior of the temperature."""
@@ -90,40 +86,6 @@ class Tuned:
     on_edge: bool
 
 
-def held_out_sums(
-    predictive_under: Callable[[float], Predictive],
-    inputs: Tensor,
-    targets: Tensor,
-    grid: TuningGrid,
-) -> HeldOutSums:
-    """Sum the log losses of one data holder's held-out samples at each point of a grid.
-
-    The temperature is applied to the predictive probabilities; see `temper`.
-
-    Args:
-        predictive_under: Predictive for a prior precision, such as
-            `LocalFit.under_prior_precision`.
-        inputs: Held-out inputs, (samples, ...), at least one.
-        targets: Class labels, (samples,), int64.
-        grid: Grid of candidate values.
-
-    Raises:
-        ValueError: If numbers of samples differ or there is none.
-    """
-    if inputs.ndim == 0 or len(inputs) == 0 or targets.shape != inputs.shape[:1]:
-        raise ValueError(
-            f"inputs and targets must hold the same number of samples, at least one, "
-            f"got shapes {tuple(inputs.shape)} and {tuple(targets.shape)}"
-        )
-    predictives = [predictive_under(precision) for precision in grid.prior_precisions]
-    rows = []
-    for probabilities in _probabilities_of_all(predictives, inputs):
-        tempered = [temper(probabilities, temperature) for temperature in grid.temperatures]
-        chosen = torch.stack(tempered).gather(2, targets.expand(len(tempered), -1).unsqueeze(2))
-        rows.append(-chosen.log().sum((1, 2)))
-    return HeldOutSums(grid, torch.stack(rows).cpu(), len(inputs))
-
-
 def choose(sums: HeldOutSums) -> Tuned:
     """Choose the MAP point of the grid with the highest competitive prior precision.
 
@@ -160,19 +122,3 @@ def choose(sums: HeldOutSums) -> Tuned:
         float(log_loss[row, column]) / sums.num_samples,
         on_edge,
     )
-
-
-def _probabilities_of_all(predictives: list[Predictive], inputs: Tensor) -> list[Tensor]:
-    """Predicted probabilities; linearisations at one mean share their Jacobians."""
-    linear = [p for p in predictives if isinstance(p, Linearised)]
-    shared = len(linear) == len(predictives) and all(
-        p.module is linear[0].module and p.posterior.mean is linear[0].posterior.mean
-        for p in linear
-    )
-    if not shared:
-        return [predictive.probabilities(inputs) for predictive in predictives]
-    outputs = outputs_of_all(linear, inputs)
-    return [
-        apply_link(predictive.link, gaussian.mean, gaussian.covariance)
-        for predictive, gaussian in zip(linear, outputs, strict=True)
-    ]

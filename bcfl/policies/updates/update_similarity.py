@@ -39,17 +39,6 @@ def decomposed_cosines(products: NDArray[np.float64], directions: int) -> NDArra
     return signed
 
 
-def decomposed_distances(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(updates, updates) Euclidean distance of decomposed cosine similarity (EDC).
-
-    Args:
-        cosines: (updates, directions) from `decomposed_cosines`.
-    """
-    distances: NDArray[np.float64] = np.linalg.norm(cosines[:, None] - cosines[None], axis=2)
-    distances /= np.sqrt(max(cosines.shape[1], 1))
-    return distances
-
-
 def mean_cosine_differences(products: NDArray[np.float64]) -> NDArray[np.float64]:
     """(updates, updates) mean absolute difference of cosines with all others (MADC).
 

@@ -132,8 +132,8 @@ def test_rounds_already_done_are_not_done_again(linear, clients):
 
 def test_a_policy_alone_is_tracked_greedily(linear, clients):
     federation = Federation(clients, linear, ONE)
-    assert federation.recipe.policy is ONE
-    assert federation.recipe.name == "custom"
+    assert federation.method.policy is ONE
+    assert federation.method.name == "custom"
 
 
 def test_clients_may_come_from_an_iterator(linear, clients):
@@ -159,7 +159,7 @@ def test_float64_is_used_throughout(linear, clients):
     [
         (lambda: Consensus(0), "num_associations must be at least 1, got 0"),
         (lambda: MultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
-        (lambda: MultiHypothesis(2, -1), "candidates_per_parent must be .*, got -1"),
+        (lambda: MultiHypothesis(2, -1), "max_per_parent must be .*, got -1"),
         (lambda: AdaptiveMultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
         (lambda: Exact(0), "limit must be at least 1, got 0"),
         (

@@ -8,7 +8,6 @@ from bcfl.architecture.model import BlockSpec
 from bcfl.policies import Continue
 from bcfl.trackers.moves import (
     Split,
-    exchanged,
     explained_share,
     find_splits,
     merge_clusters,
@@ -91,8 +90,6 @@ def test_halves_are_the_best_of_all_divisions(parent, chosen_with, trained_at, h
     ]
     assert found.leaving in halves
     assert found.explained == pytest.approx(explained)
-    assert found.staying == frozenset("abcdef") - found.leaving
-    assert (found.turned.leaving, found.turned.staying) == (found.staying, found.leaving)
     assert found.cluster == 0
 
 
@@ -254,35 +251,14 @@ def test_members_of_a_united_cluster_do_not_go_to_their_next_best(chosen):
     assert labels_of(merge_clusters(chosen, 0, 2)) == {**dict.fromkeys("abcd", 1), "e": 0, "f": 1}
 
 
-def test_clusters_exchange_the_halves_that_leave(hypothesis_at, chosen_with):
-    parent = hypothesis_at("x", [(0, 0), (10, 0), (20, 0)], [0, 0, 0, 1, 1, 2])
-    chosen = chosen_with(parent, {**LABELS, "d": 1}, COSTS, absent="a")
-    first = Split(0, frozenset("c"), 0.9, 2, frozenset("b"))
-    second = Split(1, frozenset("e"), 0.8, 2, frozenset("d"))
-    made = exchanged(chosen, first, second)
-    assert labels_of(made) == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": 2}
-    assert made.origins == chosen.origins
-    assert made.contribution_weights.tolist() == [
-        [1, 0, 0],
-        [0, 0, 0],
-        [0, 1, 0],
-        [0, 0, 0],
-        [0, 0, 1],
-    ]
-    assert made.kind == "swap"
-    other = exchanged(chosen, first, second.turned)
-    assert labels_of(other) == {"a": 0, "b": 0, "c": 1, "d": 0, "e": 1, "f": 2}
-    assert chosen.contribution_weights.sum() == 5
-
-
 def test_shared_blocks_do_not_divide_a_cluster(chosen, trained_at, here):
     """Local models differ widely in the first half of their parameters, alike in the second."""
     places = {c: (100.0 * (c in "ac"), 0, 0, 0, 0, 0, 0, c in "ab") for c in "abcdef"}
     answers = trained_at(chosen, places)
     (found,) = find_splits(chosen, answers, 4, here)
-    assert {found.leaving, found.staying} == {frozenset("ac"), frozenset("bd")}
+    assert found.leaving in (frozenset("ac"), frozenset("bd"))
     blocks = (BlockSpec("s", "global", ("0.weight",)), BlockSpec("own", "cluster", ("0.bias",)))
     divided = replace(here.model, blocks=blocks)
     assert cluster_scope_mask(divided).tolist() == [False] * 6 + [True] * 2
     (found,) = find_splits(chosen, answers, 4, replace(here, model=divided))
-    assert {found.leaving, found.staying} == {frozenset("ab"), frozenset("cd")}
+    assert found.leaving in (frozenset("ab"), frozenset("cd"))

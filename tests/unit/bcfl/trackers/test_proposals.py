@@ -6,7 +6,7 @@ import torch
 
 from bcfl import Aggregation
 from bcfl.policies import Continue
-from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap, all_proposals
+from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, all_proposals
 
 NAMES = "abcdefgh"
 LABELS = {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 1, "g": 1, "h": 1}
@@ -158,7 +158,7 @@ def test_a_cost_ratio_of_zero_is_refused():
         SplitAndFree(max_cost_ratio=0)
 
 
-@pytest.mark.parametrize("proposal", [SplitAndFree(), Birth(), Death(), Merge(), Swap()])
+@pytest.mark.parametrize("proposal", [SplitAndFree(), Birth(), Death(), Merge()])
 def test_only_every_second_round_is_due(proposal, chosen, trained_at, context):
     answers = trained_at(chosen, PLACES)
     due = [bool(proposal.propose(chosen, answers, context(tuple(NAMES), r))) for r in range(6)]
@@ -180,7 +180,6 @@ def test_a_single_cluster_can_only_bear(hypothesis_at, chosen_with, trained_at, 
     assert SplitAndFree().propose(chosen, answers, due) == []
     assert Death().propose(chosen, answers, due) == []
     assert Merge().propose(chosen, answers, due) == []
-    assert Swap().propose(chosen, answers, due) == []
     (one,) = Birth().propose(chosen, answers, due)
     assert {frozenset(h) for h in halves(one, (0, 1))} == {frozenset("abcd"), frozenset("efgh")}
     assert (one.kind, one.origins) == ("birth", (Continue(0), Continue(0)))
@@ -245,23 +244,6 @@ def test_the_pairs_that_lose_least_are_united_first(chosen, trained_at, due):
         assert_partition(one, chosen)
 
 
-def test_both_ways_to_exchange_halves_are_tried(chosen, trained_at, due):
-    """Cluster 0 falls into ab and cd, cluster 1 into eg and fh."""
-    made = Swap().propose(chosen, trained_at(chosen, PLACES), due)
-    found = {frozenset(map(frozenset, halves(one, (0, 1)))) for one in made}
-    expected = [("abeg", "cdfh"), ("abfh", "cdeg")]
-    assert found == {frozenset(map(frozenset, pair)) for pair in expected}
-    for one in made:
-        assert one.origins == chosen.origins
-        assert one.contribution_weights.sum(axis=0).tolist() == [2, 2, 0, 0]
-        assert_partition(one, chosen)
-
-
-def test_a_cluster_that_is_alone_in_falling_apart_swaps_with_nobody(chosen, trained_at, due):
-    places = {**PLACES, **dict.fromkeys("efgh", 100)}
-    assert Swap().propose(chosen, trained_at(chosen, places), due) == []
-
-
 def test_halves_of_absent_clients_stay_where_they_were(parent, chosen_with, trained_at, context):
     chosen = chosen_with(parent, LABELS, COSTS, absent="dg")
     present = tuple("abcefh")
@@ -319,8 +301,6 @@ def test_all_kinds_are_put_together(chosen, trained_at, due):
         (Death, "slots", 0, 1),
         (Merge, "every", 0, 1),
         (Merge, "pairs", 0, 1),
-        (Swap, "every", 0, 1),
-        (Swap, "min_members", 1, 2),
     ],
 )
 def test_numbers_out_of_range_are_refused(kind, name, value, least):

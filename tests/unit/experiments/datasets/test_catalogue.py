@@ -118,7 +118,7 @@ def test_available_lists_known_and_local_data(tmp_path, write_idx, write_npz):
 def test_listing_and_importing_do_not_import_scikit_learn():
     code = (
         "import sys; from experiments import datasets, partitions, models;"
-        "from experiments.scores import metrics;"
+        "from bcfl.analysis import metrics;"
         "datasets.available(); print('sklearn' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,10 +6,10 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from bcfl import Federation, Objective, PredictionRule
+from bcfl.analysis import uncertainty
 from bcfl.data.clients import with_validation
 from bcfl.methods import Settings, build
 from experiments import datasets, models, partitions
-from experiments.scores import uncertainty
 from experiments.scores.uncertainty_evaluation import TUNING, UncertaintyEvaluation, scores
 
 KINDS = {
@@ -26,7 +26,7 @@ def evaluation():
     settings = Settings(2, Objective(20, 16, learning_rate=0.1))
     method = build("bcfl-mh-3", settings)
     federation = Federation(clients, models.mlp((1, 8, 8), 8, 10), method, evaluate=False)
-    return UncertaintyEvaluation(federation.run(4), federation.data, 1)
+    return UncertaintyEvaluation(federation.run(4), federation.clients, 1)
 
 
 def rows(inputs):

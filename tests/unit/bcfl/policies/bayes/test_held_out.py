@@ -159,7 +159,7 @@ def test_a_run_is_judged_by_validation_samples(linear, make_client):
 
 
 def _ranked(policy, federation, state):
-    names = tuple(d.client for d in federation.data)
+    names = tuple(d.client for d in federation.clients)
     context = RoundContext(0, names, dict.fromkeys(names, 12), 0, federation.model, None)
     return run_exchanges(
         policy.associate(state.hypotheses.best, context),
