@@ -11,7 +11,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from posteriors.curvature.layers import rule_for
 from posteriors.curvature.layers.support import UnsupportedLayerError, layers_with_parameters
-from posteriors.curvature.output_factors import (
+from posteriors.curvature.likelihood import (
     CurvatureKind,
     Likelihood,
     check_targets,

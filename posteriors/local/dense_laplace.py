@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.gauss_newton import gauss_newton_matrix
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import DenseCurvature
-from posteriors.curvature.output_factors import Likelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, some_targets
 from posteriors.local.laplace_fit import LaplaceOptions, laplace_fit

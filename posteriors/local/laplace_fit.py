@@ -7,9 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature.likelihood import log_likelihood
+from posteriors.curvature.likelihood import Likelihood, log_likelihood
 from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
-from posteriors.curvature.output_factors import Likelihood
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import (

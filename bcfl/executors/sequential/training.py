@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from bcfl.architecture.model import Likelihood, Model
 from bcfl.data.clients import View
@@ -21,6 +20,7 @@ from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import derive_seed
 from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
+from posteriors.curvature.likelihood import negative_log_likelihood
 from posteriors.networks.functional import eval_mode
 
 
@@ -123,7 +123,12 @@ def train_locally(
     trained, statistics = mean, buffers
     for phase in objective.phases or ((),):
         losses = (
-            mean_loss(model.likelihood, outputs := module(view.inputs[batch]), view.targets[batch])
+            negative_log_likelihood(
+                outputs := module(view.inputs[batch]),
+                view.targets[batch],
+                model.likelihood,
+                reduction="mean",
+            )
             + addends.of_outputs(outputs, view.inputs[batch])
             for batch in batches
         )
@@ -191,10 +196,3 @@ def _descend(
             velocity.mul_(objective.momentum).add_(gradients)
             parameters.add_(velocity, alpha=-objective.learning_rate)
             gradients.zero_()
-
-
-def mean_loss(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
-    """Mean negative log-likelihood over a batch, nats (the Gaussian one without its constant)."""
-    if likelihood == "categorical":
-        return functional.cross_entropy(outputs, targets)
-    return 0.5 * (outputs - targets.reshape(outputs.shape)).square().sum() / len(outputs)

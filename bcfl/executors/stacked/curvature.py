@@ -15,7 +15,7 @@ from bcfl.executors.batches import slices
 from bcfl.executors.memory import chunks
 from bcfl.executors.stacked.network import Network, Stacked, weights_of
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
-from posteriors.curvature.output_factors import CurvatureKind, output_factors
+from posteriors.curvature.likelihood import CurvatureKind, output_factors
 
 
 @dataclass(frozen=True, eq=False)

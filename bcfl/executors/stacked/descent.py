@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bcfl.architecture.model import Likelihood, Model
+from bcfl.architecture.model import Model
 from bcfl.executors.stacked.network import Network, Stacked, Weights, weights_of
 from bcfl.executors.stacked.samples import Samples
 from bcfl.protocol.objective import Objective
+from posteriors.curvature.likelihood import loss_gradient
 
 Descent = Callable[["StackedTraining", Objective], tuple[Tensor, Tensor]]
 """From problems to where they end: (problems, parameters), and running statistics (problems,
@@ -44,22 +45,7 @@ class StackedTraining:
 
     def grad_output(self, targets: Tensor) -> Callable[[Tensor], Tensor]:
         """From outputs to the gradient of the mean loss of each problem."""
-        return lambda outputs: loss_grad(self.model.likelihood, outputs, targets, self.shares)
-
-
-def loss_grad(likelihood: Likelihood, outputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
-    """Gradient in the outputs of the weighted negative log-likelihood.
-
-    Args:
-        likelihood: what the outputs are parameters of.
-        outputs: (problems, batch, outputs).
-        targets: (problems, batch), or (problems, batch, outputs) for `gaussian`.
-        shares: (problems, batch) weight of each sample.
-    """
-    if likelihood == "gaussian":
-        return (outputs - targets.reshape(outputs.shape)) * shares.unsqueeze(2)
-    grad_output = outputs.softmax(dim=2) * shares.unsqueeze(2)
-    return grad_output.scatter_add_(2, targets.unsqueeze(2), -shares.unsqueeze(2))
+        return lambda outputs: loss_gradient(outputs, targets, self.model.likelihood, self.shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,14 @@ from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import slices
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import chunks
-from bcfl.executors.sequential.scoring import CHUNK, losses_of
+from bcfl.executors.sequential.scoring import CHUNK
 from bcfl.executors.stacked.curvature import Curvatures
-from bcfl.executors.stacked.descent import loss_grad
 from bcfl.executors.stacked.network import Network, Stacked, weights_of
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.requests import Score
+from posteriors.curvature.likelihood import loss_gradient, negative_log_likelihood
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +112,11 @@ class BatchedEvidence:
             def grad_output(
                 outputs: Tensor, targets: Tensor = targets, counted: Tensor = counted
             ) -> Tensor:
-                flat = losses_of(
-                    self.model.likelihood, outputs.flatten(0, 1), targets.flatten(0, 1)
+                flat = negative_log_likelihood(
+                    outputs.flatten(0, 1).double(), targets.flatten(0, 1), self.model.likelihood
                 )
                 loss.add_(flat.view(counted.shape).where(counted, 0.0).sum(1))
-                return loss_grad(self.model.likelihood, outputs, targets, counted.to(outputs))
+                return loss_gradient(outputs, targets, self.model.likelihood, counted.to(outputs))
 
             inputs = self.samples.inputs[rows[:, some]]
             self.network.gradients(stacked, inputs, grad_output, weights_of(layout, part))

@@ -15,12 +15,13 @@ from bcfl.architecture.model import Model
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.memory import chunks
-from bcfl.executors.sequential.scoring import loss_sum, losses_of, rows_at_once, together
+from bcfl.executors.sequential.scoring import loss_sum, rows_at_once, together
 from bcfl.executors.stacked.evidence import BatchedEvidence
 from bcfl.executors.stacked.network import Network, Stacked
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Score
+from posteriors.curvature.likelihood import negative_log_likelihood
 
 Array = NDArray[np.float64]
 BATCHED = ("loss", "prediction", "best_counts", "evidence")
@@ -158,6 +159,6 @@ class BatchedScoring:
 
     def _needed(self, request: Score, outputs: Tensor, targets: Tensor) -> Tensor:
         if request.statistic != "prediction":
-            return losses_of(self.model.likelihood, outputs, targets)
+            return negative_log_likelihood(outputs.double(), targets, self.model.likelihood)
         logits = outputs.double()
         return logits if request.pooling == "logits" else logits.softmax(1)

@@ -21,7 +21,7 @@ from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
-from posteriors.curvature.output_factors import CurvatureKind
+from posteriors.curvature.likelihood import CurvatureKind
 
 
 @dataclass(frozen=True, eq=False)
