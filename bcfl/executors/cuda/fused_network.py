@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
 from bcfl.executors.stacked.grouped import GroupedNetwork
-from bcfl.executors.stacked.grouped_layers import Linear
+from bcfl.executors.stacked.layers import Linear
 from bcfl.executors.stacked.network import Stacked, Weights, chain_of, gradients_by_autograd
 
 Layer: TypeAlias = Callable[[Stacked, Tensor], Tensor]
