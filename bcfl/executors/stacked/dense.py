@@ -123,7 +123,7 @@ class DenseNetwork:
         for index, layer in reversed(list(enumerate(self.layers))):
             columns = layer.through_activation(columns, values[index + 1])
             prepared = layer.linear.prepare(stacked, values[index])
-            layer.linear.add_squares(prepared, columns.unbind(), into)
+            layer.linear.add_squares(prepared, columns, into)
             if index:
                 columns = torch.matmul(columns, stacked.weights[layer.linear.weight])
 

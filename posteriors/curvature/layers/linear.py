@@ -53,6 +53,8 @@ def squares(prepared: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor
 
 
 def _sum_of_squares(columns: Iterable[Tensor]) -> Tensor:
+    if isinstance(columns, Tensor):
+        return columns.square().sum(0)
     rest = iter(columns)
     total = next(rest).square()
     for column in rest:
