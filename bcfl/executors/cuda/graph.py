@@ -20,7 +20,7 @@ from bcfl.data.clients import ClientData
 from bcfl.executors.cuda.fused_network import FusedNetwork
 from bcfl.executors.memory import budget
 from bcfl.executors.stacked.batched import BatchedExecutor
-from bcfl.executors.stacked.descent import Sgd, StackedTraining
+from bcfl.executors.stacked.descent import StackedSgd, StackedTraining
 from bcfl.protocol.objective import Objective
 
 Work: TypeAlias = Callable[[], None]
@@ -82,7 +82,7 @@ class Recording:
         replay: does it.
     """
 
-    sgd: Sgd
+    sgd: StackedSgd
     rows: Tensor
     replay: Work
 
@@ -98,7 +98,7 @@ class Recording:
             shares=problems.shares.clone(),
             rows=problems.rows[:1].clone(),
         )
-        sgd, rows = Sgd.of(own, objective), own.rows[0]
+        sgd, rows = StackedSgd.of(own, objective), own.rows[0]
         return cls(sgd, rows, recorder(lambda: sgd.step(rows)))
 
     @property

@@ -14,9 +14,9 @@ from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.sequential.flat_module import FlatModule, FlatSlices
 from bcfl.executors.sequential.penalties import Penalties
+from bcfl.executors.sgd import SgdStep, prior_pull
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import derive_seed
 from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
@@ -119,7 +119,8 @@ def train_locally(
     ).to(view.inputs.device)
     training = batches.shape[1] > 1
     module = workspace.load(mean, buffers, training=training)
-    addends = Penalties.of(request, model, models, len(view))
+    penalties = Penalties.of(request, model, models)
+    pull = prior_pull(objective, start, model, len(view))
     trained, statistics = mean, buffers
     for phase in objective.phases or ((),):
         losses = (
@@ -129,12 +130,19 @@ def train_locally(
                 model.likelihood,
                 reduction="mean",
             )
-            + addends.of_outputs(outputs, view.inputs[batch])
+            + penalties.of_outputs(outputs, view.inputs[batch])
             for batch in batches
         )
         frozen = FlatSlices.of(model.outside(phase)) if phase else None
+        step = SgdStep(
+            objective=objective,
+            anchor=mean,
+            pull=pull,
+            terms=penalties.of_parameter,
+            frozen=frozen,
+        )
         with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
-            _descend(workspace, losses, objective, addends, frozen)
+            _descend(workspace, losses, step)
         if frozen is None:
             trained, statistics = workspace.read()
         else:
@@ -176,23 +184,13 @@ def _seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _descend(
-    workspace: FlatModule,
-    losses: Iterable[Tensor],
-    objective: Objective,
-    addends: Penalties,
-    frozen: FlatSlices | None,
-) -> None:
-    """SGD with momentum; each loss is computed when it is asked for, at the parameters then."""
+def _descend(workspace: FlatModule, losses: Iterable[Tensor], step: SgdStep) -> None:
+    """SGD on losses that are evaluated lazily, at the current parameters."""
     parameters, gradients = workspace.parameters, workspace.gradients
     velocity = torch.zeros_like(parameters)
     gradients.zero_()
     for loss in losses:
         loss.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            addends.add_gradients(parameters, gradients)
-            if frozen is not None:
-                frozen.fill(gradients, 0.0)
-            velocity.mul_(objective.momentum).add_(gradients)
-            parameters.add_(velocity, alpha=-objective.learning_rate)
+            step(parameters, gradients, velocity)
             gradients.zero_()

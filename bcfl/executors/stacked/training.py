@@ -13,6 +13,7 @@ from bcfl.architecture.model import Model
 from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import chunks
+from bcfl.executors.sgd import prior_pull
 from bcfl.executors.stacked.curvature import Curvatures
 from bcfl.executors.stacked.descent import Descent, StackedTraining, descend
 from bcfl.executors.stacked.network import Network
@@ -104,21 +105,21 @@ class BatchedTraining:
         starts = [models[request.start] for request in requests]
         parameters = torch.stack([start.mean(self.model) for start in starts])
         buffers = torch.stack([start.buffers(self.model) for start in starts])
-        pull = None
-        if objective.prior_weight > 0:
-            scales = objective.prior_weight / torch.tensor(counts, dtype=torch.float64)
-            precisions = torch.stack([start.prior_precision(self.model) for start in starts])
-            pull = scales.to(precisions).unsqueeze(1) * precisions
+        pulls = [
+            prior_pull(objective, start, self.model, count)
+            for start, count in zip(starts, counts, strict=True)
+        ]
+        pull = torch.stack(given) if (given := [p for p in pulls if p is not None]) else None
         real = torch.arange(length) < sizes.unsqueeze(1)
         return StackedTraining(
-            self.network,
-            self.model,
-            self.samples,
-            parameters,
-            buffers.to(parameters),
-            pull,
-            torch.stack([drawn[request.client] for request in requests], dim=1).to(device),
-            (real.to(parameters.dtype) / sizes.unsqueeze(1)).to(device),
+            network=self.network,
+            model=self.model,
+            samples=self.samples,
+            parameters=parameters,
+            buffers=buffers.to(parameters),
+            pull=pull,
+            rows=torch.stack([drawn[request.client] for request in requests], dim=1).to(device),
+            shares=(real.to(parameters.dtype) / sizes.unsqueeze(1)).to(device),
         )
 
     def _answers(

@@ -11,7 +11,7 @@ from bcfl import ClientData, Model, Objective
 from bcfl.executors import BatchedExecutor, ExecutorConfig, LoopExecutor
 from bcfl.executors.stacked.batched import network_of
 from bcfl.executors.stacked.dense import DenseNetwork
-from bcfl.executors.stacked.descent import Sgd, StackedTraining, descend
+from bcfl.executors.stacked.descent import StackedSgd, StackedTraining, descend
 from bcfl.executors.stacked.grouped import GroupedNetwork
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
 from bcfl.hypotheses.posterior import from_initial
@@ -165,20 +165,20 @@ def problems_of(model, counts, steps=3):
     )
     starts = [model.initial(seed) for seed in range(len(counts))]
     return StackedTraining(
-        network_of(model),
-        model,
-        samples,
-        torch.stack([mean for mean, _ in starts]),
-        torch.stack([buffers for _, buffers in starts]),
-        torch.ones(len(counts), model.layout.num_parameters),
-        torch.randint(0, total, (steps, len(counts), batch), generator=random),
-        torch.full((len(counts), batch), 1 / batch),
+        network=network_of(model),
+        model=model,
+        samples=samples,
+        parameters=torch.stack([mean for mean, _ in starts]),
+        buffers=torch.stack([buffers for _, buffers in starts]),
+        pull=torch.ones(len(counts), model.layout.num_parameters),
+        rows=torch.randint(0, total, (steps, len(counts), batch), generator=random),
+        shares=torch.full((len(counts), batch), 1 / batch),
     )
 
 
 def test_steps_work_in_place_and_can_be_gone_again(batch_norm):
     problems, objective = problems_of(batch_norm, (5, 6, 5)), Objective(3, 5, 0.1, 0.9, 0.01)
-    sgd = Sgd.of(problems, objective)
+    sgd = StackedSgd.of(problems, objective)
     held = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
     places = [tensor.data_ptr() for tensor in held]
     for rows in problems.rows.flip(0):
