@@ -14,11 +14,10 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.memory import chunks
 from bcfl.executors.sequential.scoring import loss_sum, rows_at_once, together
 from bcfl.executors.stacked.evidence import BatchedEvidence
 from bcfl.executors.stacked.network import Network, Stacked
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.executors.stacked.samples import Samples, padded_batches
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Score
 from posteriors.curvature.likelihood import negative_log_likelihood
@@ -116,15 +115,19 @@ class BatchedScoring:
         self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
     ) -> Iterator[tuple[_Piece, str, Array]]:
         """Each piece for each model: losses (samples,), or (samples, classes) of a prediction."""
-        groups: dict[tuple[str, bool, str, int], list[_Piece]] = defaultdict(list)
-        for piece in pieces:
-            asked, length = piece.request, padded_length(len(piece.rows))
-            predicts = asked.statistic == "prediction"
-            groups[asked.view, predicts, asked.pooling, length].append(piece)
-        for (view, _, _, length), group in groups.items():
-            for part in chunks(group, length * self.bytes_per_sample, self.memory):
-                rows = torch.stack([padded(piece.rows, length) for piece in part])
-                yield from self._shared(part, rows, self.samples[view], models)
+        for batch in padded_batches(
+            pieces,
+            lambda piece: piece.rows,
+            lambda length: length * self.bytes_per_sample,
+            self.memory,
+            key=lambda piece: (
+                piece.request.view,
+                piece.request.statistic == "prediction",
+                piece.request.pooling,
+            ),
+        ):
+            samples = self.samples[batch.items[0].request.view]
+            yield from self._shared(batch.items, batch.rows, samples, models)
 
     def _shared(
         self,

@@ -13,7 +13,7 @@ from bcfl.executors.stacked.batched import network_of
 from bcfl.executors.stacked.dense import DenseNetwork
 from bcfl.executors.stacked.descent import StackedSgd, StackedTraining, descend
 from bcfl.executors.stacked.grouped import GroupedNetwork
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.executors.stacked.samples import Samples
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.answers import ClientInfo, Failure
 from bcfl.protocol.regularizers import Proximal
@@ -200,19 +200,6 @@ def test_data_are_kept_once(linear, clients):
     own = executor.loop.clients["c2"].views["train"].inputs
     assert own.untyped_storage().data_ptr() == all_inputs.untyped_storage().data_ptr()
     assert torch.equal(own, clients[2].views["train"].inputs)
-
-
-@pytest.mark.parametrize("count", [1, 8, 9, 31, 32, 33, 100, 1000, 2048])
-def test_padding_is_little_and_depends_on_the_count_alone(count):
-    length = padded_length(count)
-    assert count <= length <= max(count * 1.25, count + 7)
-    rows = padded(torch.arange(count), length)
-    assert rows[:count].tolist() == list(range(count))
-    assert not rows[count:].any()
-
-
-def test_lengths_are_few():
-    assert len({padded_length(count) for count in range(1, 2049)}) <= 30
 
 
 @pytest.mark.parametrize(
