@@ -10,7 +10,7 @@ from torch import Tensor, nn
 def inputs_of_one(layer: nn.Linear, inputs: Tensor) -> Tensor:
     """What `squares` needs of the input of one network's layer, (samples, ..., in_features)."""
     del layer
-    return prepared(inputs.unsqueeze(0))
+    return inputs.square() if inputs.ndim == 2 else prepared(inputs.unsqueeze(0))
 
 
 def prepared(inputs: Tensor) -> Tensor:
@@ -33,21 +33,21 @@ def squares(prepared: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor
     are summed before they are squared.
 
     Args:
-        prepared: What `prepared` gives.
-        columns: Gradients with respect to the output, each (models, samples, ..., out_features);
-            of one network, (samples, ..., out_features).
+        prepared: Squared inputs of one network, (samples, in_features), or what `prepared` gives.
+        columns: Gradients with respect to the output, each (samples, ..., out_features) of one
+            network or (models, samples, ..., out_features); one tensor or several.
 
     Returns:
         Those of the weight, (models, out_features, in_features), and of the bias, (models,
-        out_features).
+        out_features); without models where `prepared` has none.
     """
-    if prepared.ndim == 3:
-        squared = _sum_of_squares(columns).view(*prepared.shape[:-1], -1)
-        return squared.transpose(1, 2) @ prepared, squared.sum(1)
+    if prepared.ndim < 4:
+        squared = _sum_of_squares(columns)
+        return squared.mT @ prepared, squared.sum(-2)
     weight = bias = prepared.new_zeros(())
     for column in columns:
         gradient = column.reshape(*prepared.shape[:-1], -1)
-        weight = weight + (gradient.transpose(2, 3) @ prepared).square_().sum(1)
+        weight = weight + (gradient.mT @ prepared).square_().sum(1)
         bias = bias + gradient.sum(2).square_().sum(1)
     return weight, bias
 
