@@ -9,8 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-from posteriors.curvature.layers import rule_for
-from posteriors.curvature.layers.support import UnsupportedLayerError, layers_with_parameters
+from posteriors.curvature.layers.rules import (
+    UnsupportedLayerError,
+    layers_with_parameters,
+    rule_for,
+)
 from posteriors.curvature.likelihood import (
     CurvatureKind,
     Likelihood,

@@ -11,8 +11,7 @@ import torch
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TRAIN, ClientData, View
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.sequential.alignment import aligned
-from bcfl.executors.sequential.flat_module import FlatModule
+from bcfl.executors.sequential.flat_module import FlatModule, aligned
 from bcfl.executors.sequential.scoring import score_models
 from bcfl.executors.sequential.training import train_locally
 from bcfl.hypotheses.posterior import Posterior
