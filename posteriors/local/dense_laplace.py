@@ -180,9 +180,9 @@ def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
         for hook in hooks:
             hook.remove()
     if not called or not isinstance(called[-1], nn.Linear):
-        found = type(called[-1]).__name__ if called else "none"
+        last = type(called[-1]).__name__ if called else "none"
         raise UnsupportedFitError(
-            f"laplace-last-layer needs a Linear layer as the last with parameters, found {found}"
+            f"laplace-last-layer needs a Linear layer as the last with parameters, found {last}"
         )
     return names[called[-1]], called[-1]
 

@@ -48,7 +48,7 @@ def laplace_fit(
 
     Args:
         method: Name of the method.
-        module: A copy of the network that nobody else changes.
+        module: A copy of the network, owned by the fit.
         data: Inputs and targets, in the dtype of the module.
         prior: Proper prior over the flat parameter vector.
         structure: Curvature of the log likelihood at the module's parameters.

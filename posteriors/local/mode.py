@@ -84,5 +84,5 @@ def _climb(
     optimiser.step(descend)  # type: ignore[no-untyped-call]
     descend()
     assert moving.grad is not None
-    found = start.index_put((free,), moving.detach())
-    return Mode(found, float(moving.grad.abs().max()), evaluations)
+    mode = start.index_put((free,), moving.detach())
+    return Mode(mode, float(moving.grad.abs().max()), evaluations)

@@ -1,4 +1,4 @@
-"""Local training: SGD with momentum on one client's samples, then the curvature there."""
+"""Local training: SGD with momentum on one client's samples, then the curvature."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fitted_posterior(
 def reported_curvature(
     module: nn.Module, likelihood: Likelihood, view: View, request: Train, when: tuple[int, int]
 ) -> Tensor:
-    """The precision that the objective names: a number, or one for each parameter.
+    """The precision that the objective names: a scalar, or one entry per parameter.
 
     Curvatures are those of at most `curvature_samples` samples, rescaled to all. The targets that
     `mc_ggn` draws depend on seed, round and client alone.
@@ -153,7 +153,7 @@ def train_locally(
         workspace.load(trained, statistics, training=training)
     if objective.fits_posterior:
         seed = derive_seed(*when, request.client, "posterior")
-        # fits may look into the network by torch.func, which the workspace is not made for
+        # fits may use torch.func, which the views of the workspace do not support
         plain = FlatModule(model, view.inputs.device, view.inputs.dtype)
         module = plain.load(trained, statistics, training=training)
         trained, curvature = fitted_posterior(module, model, view, request, start, seed)
@@ -166,7 +166,7 @@ def train_locally(
 def _assembled(
     workspace: FlatModule, model: Model, phase: tuple[str, ...], trained: Tensor, buffers: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """What earlier phases made, with the blocks of this phase from the workspace."""
+    """Parameters and statistics of earlier phases, with the blocks of this phase replaced."""
     new, new_buffers = workspace.read()
     old, fresh = model.split(trained, buffers), model.split(new, new_buffers)
     parts = {name: fresh[name] if name in phase else old[name] for name in old}
@@ -176,7 +176,7 @@ def _assembled(
 
 @contextmanager
 def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw from a seed for a while; the global random state is put back afterwards."""
+    """Context that draws from a seed; the global random state is restored afterwards."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.default_generator.manual_seed(seed)
         if device.type == "cuda":

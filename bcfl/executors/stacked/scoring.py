@@ -1,4 +1,4 @@
-"""Scoring many models on many clients' samples at one time, each pair once."""
+"""Scoring batched over pairs of a model and a client, each pair once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from posteriors.curvature.likelihood import negative_log_likelihood
 
 Array = NDArray[np.float64]
 BATCHED = ("loss", "prediction", "best_counts", "evidence")
-"""Statistics that are answered side by side."""
+"""Statistics that are answered in batches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class BatchedScoring:
     """Scores models on all clients' samples.
 
     Attributes:
-        network: evaluated for many models at one time.
+        network: batched over models.
         model: its architecture.
         samples: of all clients, by view.
         seed: of the run, which picks the subsets.

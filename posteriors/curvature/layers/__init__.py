@@ -1,4 +1,4 @@
-"""Squared per-sample gradients of single layers, one file per kind of layer.
+"""Squared per-sample gradients of single layers, one file per family of layers.
 
 The same rule serves one network and a stack of networks of one architecture, whose vectors are
 (models, samples, features) and whose images are (samples, models x channels, height, width), as

@@ -1,4 +1,4 @@
-"""What is done side by side, what is left to the loop, and which executor `auto` is."""
+"""What is batched, what is left to the loop, and which executor `auto` is."""
 
 from dataclasses import dataclass
 
