@@ -96,7 +96,7 @@ class Network(Protocol):
 
     @property
     def mixes_samples(self) -> bool:
-        """Whether samples of a mini-batch change the outputs of others; it must not be padded then."""
+        """Whether outputs depend on the other samples of a mini-batch, so that it is never padded."""
         ...
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
