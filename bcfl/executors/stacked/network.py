@@ -96,7 +96,7 @@ class Network(Protocol):
 
     @property
     def mixes_samples(self) -> bool:
-        """Whether outputs depend on the other samples of a mini-batch, so that it is never padded."""
+        """Whether outputs depend on the other samples of a mini-batch; it is not padded then."""
         ...
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
