@@ -14,7 +14,7 @@ are used, to keep the import of this package fast.
 
 from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.gauss_newton import gauss_newton_matrix
-from posteriors.curvature.layers.support import UnsupportedLayerError
+from posteriors.curvature.layers.rules import UnsupportedLayerError
 from posteriors.curvature.likelihood import network_log_likelihood
 from posteriors.evidence.closed_form import log_association_weight, quadratic_log_evidence
 from posteriors.evidence.sampling import (

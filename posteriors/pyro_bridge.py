@@ -13,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from posteriors.curvature.output_factors import Likelihood
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.networks.functional import outputs_at
 

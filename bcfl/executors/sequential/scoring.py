@@ -13,7 +13,6 @@ import scipy.special
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
 from bcfl.architecture.model import Likelihood, Model
 from bcfl.data.clients import ClientData, View
@@ -27,12 +26,11 @@ from bcfl.protocol.comparison import BestCounts, SampleFit, SupportTest, TestedL
 from bcfl.protocol.prediction_sums import Pooling, PredictionSums
 from bcfl.protocol.requests import Score
 from posteriors import diagonal_curvature
+from posteriors.curvature.likelihood import negative_log_likelihood
 
 CHUNK = 2048
 CACHED = 2**17
 """How many numbers of inputs a CPU takes at a time, so that what layers make of them stays near."""
-
-LOG_TWO_PI = math.log(2 * math.pi)
 
 
 def score_models(
@@ -159,15 +157,12 @@ def _outputs(module: nn.Module, view: View) -> Iterable[tuple[Tensor, Tensor]]:
 def sample_losses(module: nn.Module, likelihood: Likelihood, view: View) -> Tensor:
     """(samples,) float64 negative log-likelihood of each sample, nats."""
     pairs = _outputs(module, view)
-    return torch.cat([losses_of(likelihood, outputs, targets) for outputs, targets in pairs])
-
-
-def losses_of(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
-    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs."""
-    if likelihood == "categorical":
-        return functional.cross_entropy(outputs.double(), targets, reduction="none")
-    error = (outputs - targets.reshape(outputs.shape)).double()
-    return 0.5 * (error.square() + LOG_TWO_PI).flatten(1).sum(1)
+    return torch.cat(
+        [
+            negative_log_likelihood(outputs.double(), targets, likelihood)
+            for outputs, targets in pairs
+        ]
+    )
 
 
 def loss_sum(losses: NDArray[np.float64], full: int) -> LossSum:
@@ -198,11 +193,7 @@ def _sample_fit(
 def _evidence_sum(module: nn.Module, likelihood: Likelihood, view: View, full: int) -> EvidenceSum:
     scale = full / len(view)
     losses = sample_losses(module, likelihood, view)
-    outputs = module(view.inputs)
-    if likelihood == "categorical":
-        loss = functional.cross_entropy(outputs, view.targets, reduction="sum")
-    else:
-        loss = 0.5 * (outputs - view.targets.reshape(outputs.shape)).square().sum()
+    loss = negative_log_likelihood(module(view.inputs), view.targets, likelihood, reduction="sum")
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     slopes = iter(torch.autograd.grad(loss, trained))
     gradient = torch.cat(

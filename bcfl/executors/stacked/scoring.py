@@ -1,4 +1,4 @@
-"""Scoring many models on many clients' samples at one time, each pair once."""
+"""Scoring batched over pairs of a model and a client, each pair once."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.memory import chunks
-from bcfl.executors.sequential.scoring import loss_sum, losses_of, rows_at_once, together
+from bcfl.executors.sequential.scoring import loss_sum, rows_at_once, together
 from bcfl.executors.stacked.evidence import BatchedEvidence
 from bcfl.executors.stacked.network import Network, Stacked
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.executors.stacked.samples import Samples, padded_batches
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Score
+from posteriors.curvature.likelihood import negative_log_likelihood
 
 Array = NDArray[np.float64]
 BATCHED = ("loss", "prediction", "best_counts", "evidence")
-"""Statistics that are answered side by side."""
+"""Statistics that are answered in batches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class BatchedScoring:
     """Scores models on all clients' samples.
 
     Attributes:
-        network: evaluated for many models at one time.
+        network: batched over models.
         model: its architecture.
         samples: of all clients, by view.
         seed: of the run, which picks the subsets.
@@ -115,15 +115,19 @@ class BatchedScoring:
         self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
     ) -> Iterator[tuple[_Piece, str, Array]]:
         """Each piece for each model: losses (samples,), or (samples, classes) of a prediction."""
-        groups: dict[tuple[str, bool, str, int], list[_Piece]] = defaultdict(list)
-        for piece in pieces:
-            asked, length = piece.request, padded_length(len(piece.rows))
-            predicts = asked.statistic == "prediction"
-            groups[asked.view, predicts, asked.pooling, length].append(piece)
-        for (view, _, _, length), group in groups.items():
-            for part in chunks(group, length * self.bytes_per_sample, self.memory):
-                rows = torch.stack([padded(piece.rows, length) for piece in part])
-                yield from self._shared(part, rows, self.samples[view], models)
+        for batch in padded_batches(
+            pieces,
+            lambda piece: piece.rows,
+            lambda length: length * self.bytes_per_sample,
+            self.memory,
+            key=lambda piece: (
+                piece.request.view,
+                piece.request.statistic == "prediction",
+                piece.request.pooling,
+            ),
+        ):
+            samples = self.samples[batch.items[0].request.view]
+            yield from self._shared(batch.items, batch.rows, samples, models)
 
     def _shared(
         self,
@@ -158,6 +162,6 @@ class BatchedScoring:
 
     def _needed(self, request: Score, outputs: Tensor, targets: Tensor) -> Tensor:
         if request.statistic != "prediction":
-            return losses_of(self.model.likelihood, outputs, targets)
+            return negative_log_likelihood(outputs.double(), targets, self.model.likelihood)
         logits = outputs.double()
         return logits if request.pooling == "logits" else logits.softmax(1)

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from posteriors.curvature.layers.support import UnsupportedLayerError, layers_with_parameters
-from posteriors.curvature.layers.support import UnsupportedLayerError as FromCurvature
+from posteriors.curvature.layers.rules import UnsupportedLayerError, layers_with_parameters
+from posteriors.curvature.layers.rules import UnsupportedLayerError as FromCurvature
 
 
 def test_layers_are_listed_by_name():

@@ -1,4 +1,4 @@
-"""Curvatures of many networks at one time, against Jacobians of one sample at a time."""
+"""Curvatures batched over models, against Jacobians of one sample of one model."""
 
 import pytest
 import torch
