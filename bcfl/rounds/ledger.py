@@ -11,12 +11,10 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Describe, Request, Score, Train
+from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES
 
 Cached: TypeAlias = tuple[str, str]
 """A client, and the key of a block that it keeps."""
-
-NUMBER_BYTES = 8
-FLOAT_BYTES = 4
 
 
 @dataclass
@@ -94,11 +92,12 @@ class Ledger:
                 self._download(request.client, request.models, models)
                 self._named[request] = self._to_keep(request, models)
                 if request.objective.prior_weight > 0:
-                    start = models[request.start]
-                    self._send_once(request.client, request.start + ":prior", start.num_parameters)
+                    self._send_precision(request.client, request.start, models)
             case Score():
                 self.scores_done += len(request.models)
                 self._download(request.client, request.models, models)
+                for key in request.models if request.statistic.reads_precision else ():
+                    self._send_precision(request.client, key, models)
 
     def receive(self, request: Request, model: Model, answer: object = None) -> None:
         """Count the answer to a request.
@@ -108,18 +107,12 @@ class Ledger:
             model: the architecture.
             answer: where a training sends only some parameters, which ones.
         """
-        layout = model.layout
         match request:
             case Train():
                 self._caching.setdefault(request.client, set()).update(self._named.get(request, ()))
                 self.bytes_up += self._trained(request, model, answer) + NUMBER_BYTES
-            case Score(statistic="support"):
-                self.bytes_up += 2 * NUMBER_BYTES
-            case Score(statistic="evidence"):
-                per_model = NUMBER_BYTES + 2 * FLOAT_BYTES * layout.num_parameters
-                self.bytes_up += per_model * len(request.models)
-            case Score():
-                self.bytes_up += NUMBER_BYTES * len(request.models)
+            case Score(statistic=statistic, models=keys):
+                self.bytes_up += statistic.num_bytes(model, len(keys))
             case Describe():
                 pass
 
@@ -148,6 +141,9 @@ class Ledger:
                 has = (client, block.key) in self.cached
                 if self._send_once(client, block.key, 0 if has else self._numbers(block)):
                     self.parameters_run += block.gaussian.mean.numel()
+
+    def _send_precision(self, client: str, key: str, models: Mapping[str, Posterior]) -> None:
+        self._send_once(client, key + ":prior", models[key].num_parameters)
 
     def _to_keep(self, request: Train, models: Mapping[str, Posterior]) -> set[Cached]:
         """What a client keeps of a training: its references, and blocks that nobody trains."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bcfl import FederationState, Model, RoundRecord
     from bcfl.hypotheses.association import Association
-    from bcfl.protocol.prediction_sums import PredictionSums
+    from bcfl.protocol.statistics.predictions import PredictionSums
 
 Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")

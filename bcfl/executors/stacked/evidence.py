@@ -9,19 +9,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bcfl.architecture.evaluation import CHUNK
 from bcfl.architecture.model import Model
 from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import slices
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import chunks
-from bcfl.executors.sequential.scoring import CHUNK, losses_of
 from bcfl.executors.stacked.curvature import Curvatures
 from bcfl.executors.stacked.descent import loss_grad
 from bcfl.executors.stacked.network import Network, Stacked, weights_of
 from bcfl.executors.stacked.samples import Samples, padded, padded_length
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.evidence import EvidenceSum
+from bcfl.protocol.statistics.sample_values import sample_losses
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class BatchedEvidence:
     bytes_per_sample: int
 
     def answer(self, asked: Mapping[Score, Tensor], models: Mapping[str, Posterior]) -> Outcomes:
-        """Answer scores of statistic `evidence`.
+        """Answer scores of the statistic `Evidence`.
 
         Args:
             asked: rows of the samples (count,) of each request.
@@ -112,7 +113,7 @@ class BatchedEvidence:
             def grad_output(
                 outputs: Tensor, targets: Tensor = targets, counted: Tensor = counted
             ) -> Tensor:
-                flat = losses_of(
+                flat = sample_losses(
                     self.model.likelihood, outputs.flatten(0, 1), targets.flatten(0, 1)
                 )
                 loss.add_(flat.view(counted.shape).where(counted, 0.0).sum(1))

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from bcfl import Objective
-from bcfl.protocol.answers import Failure, LossSum, Trained
+from bcfl.protocol.answers import Failure, Trained
 from bcfl.protocol.requests import Describe, Exchange, Score, Train
+from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.exchange import RoundExchange
 
 OBJECTIVE = Objective()
