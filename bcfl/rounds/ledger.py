@@ -1,4 +1,4 @@
-"""What a round cost: work asked for and done, bytes on the wire, seconds by phase."""
+"""What a round cost: requests and work, bytes on the wire, seconds by phase."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Ledger:
     """Counts of one round; evaluation is not counted.
 
     Attributes:
-        exchanges: times that the server asked and waited.
-        scores_asked: (client, model) pairs that hypotheses asked to have scored.
-        scores_done: distinct pairs among them.
-        trainings_asked: trainings that hypotheses asked for.
-        trainings_done: distinct trainings among them.
+        exchanges: round trips between server and clients.
+        scores_requested: scores of (client, model) pairs requested over all hypotheses.
+        scores_run: scores run after deduplication.
+        trainings_requested: local trainings requested over all hypotheses.
+        trainings_run: local trainings run after deduplication.
         bytes_down: payload sent to clients: each distinct block once per client and round. Clients
             keep the references of a training that they did, such as an anchor of an earlier time
             step, and its frozen blocks, until they do trainings without them: these are not sent
@@ -42,10 +42,10 @@ class Ledger:
     """
 
     exchanges: int = 0
-    scores_asked: int = 0
-    scores_done: int = 0
-    trainings_asked: int = 0
-    trainings_done: int = 0
+    scores_requested: int = 0
+    scores_run: int = 0
+    trainings_requested: int = 0
+    trainings_run: int = 0
     bytes_down: int = 0
     parameters_run: int = 0
     bytes_up: int = 0
@@ -75,9 +75,9 @@ class Ledger:
         """Count a request of one hypothesis."""
         match request:
             case Train():
-                self.trainings_asked += 1
+                self.trainings_requested += 1
             case Score():
-                self.scores_asked += len(request.models)
+                self.scores_requested += len(request.models)
 
     def send(self, request: Request, models: Mapping[str, Posterior]) -> None:
         """Count a distinct request that goes out.
@@ -88,13 +88,13 @@ class Ledger:
         """
         match request:
             case Train():
-                self.trainings_done += 1
+                self.trainings_run += 1
                 self._download(request.client, request.models, models)
                 self._named[request] = self._to_keep(request, models)
                 if request.objective.prior_weight > 0:
                     self._send_precision(request.client, request.start, models)
             case Score():
-                self.scores_done += len(request.models)
+                self.scores_run += len(request.models)
                 self._download(request.client, request.models, models)
                 for key in request.models if request.statistic.reads_precision else ():
                     self._send_precision(request.client, key, models)

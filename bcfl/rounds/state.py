@@ -100,8 +100,8 @@ class RoundRecord:
     def __repr__(self) -> str:
         return (
             f"RoundRecord(round {self.round}, {len(self.participants)} participants, "
-            f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_done} of "
-            f"{self.ledger.trainings_asked} trainings, {len(self.ledger.failures)} failures)"
+            f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_run} of "
+            f"{self.ledger.trainings_requested} trainings, {len(self.ledger.failures)} failures)"
         )
 
 

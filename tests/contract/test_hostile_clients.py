@@ -284,7 +284,7 @@ def test_a_failed_training_is_reported_once_for_all_hypotheses(rounds):
         == f"{LIAR}: client {LIAR!r} sent a trained model whose mean is not finite (invalid)"
     )
     assert len(records[0].ledger.failures) == len(set(records[0].ledger.failures)) or (
-        records[0].ledger.trainings_done > 6
+        records[0].ledger.trainings_run > 6
     )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from bcfl.architecture.evaluation import CHUNK
 from bcfl.architecture.model import Model
 from bcfl.data.clients import View
-from bcfl.protocol.checks import is_count, tensor_trouble
+from bcfl.protocol.checks import LARGEST_SUM, tensor_trouble
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, NetworkStatistic
 from posteriors.predictive.feature_density import FeatureSums
 
@@ -39,7 +39,7 @@ class Features(NetworkStatistic):
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
         """See `Statistic.part_trouble`."""
-        if not isinstance(part, FeatureSums) or not is_count(round(part.count)):
+        if not isinstance(part, FeatureSums) or not 1 <= part.count <= LARGEST_SUM:
             return "no feature sums"
         width = _width(model)
         for name, shape in (("first", (width,)), ("second", (width, width))):

@@ -31,7 +31,7 @@ def test_a_model_goes_down_once_per_client(sent):
         Score("a", ("k", "m")), Train("a", "k", Objective()), Train("b", "k", Objective())
     )
     assert ledger.bytes_down == 3 * 168
-    assert (ledger.scores_asked, ledger.trainings_asked) == (2, 2)
+    assert (ledger.scores_requested, ledger.trainings_requested) == (2, 2)
 
 
 def test_a_trained_model_comes_up_with_its_precision_where_it_has_one(sent):
