@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,28 +99,42 @@ def _parts(
     for key in sorted(asking):
         posterior = models[key]
         network = workspace.load(posterior.mean(model), posterior.buffers(model), training=False)
-        done: dict[object, Any] = {}
-        for request in asking[key]:
-            statistic = request.statistic
-            needed = statistic.values if isinstance(statistic, OutputStatistic) else statistic
-            same = request.client, request.view, request.samples, needed
-            if same not in done:
-                done[same] = _part(network, model, samples[request], request)
-            parts[request][key] = done[same]
+        for request, part in _of_outputs(network, model, samples, asking[key]):
+            parts[request][key] = part
+        for request, part in _of_network(network, model, samples, asking[key]):
+            parts[request][key] = part
     return parts
 
 
-def _part(network: nn.Module, model: Model, samples: _Samples, request: Score) -> Any:  # noqa: ANN401
-    view = samples.view
-    match request.statistic:
-        case OutputStatistic(values=values):
-            outputs = network_outputs(network, view.inputs)
-            return values(model.likelihood, outputs, view.targets).cpu().numpy()
-        case NetworkStatistic() as statistic:
-            device = view.inputs.device
-            with computing("full", device), in_full(device):
-                return statistic.of_network(network, model, view, samples.full)
-    raise TypeError(f"a statistic must inherit from one of three, got {request.statistic!r}")
+def _of_outputs(
+    network: nn.Module, model: Model, samples: Mapping[Score, _Samples], requests: Sequence[Score]
+) -> Iterator[tuple[Score, Any]]:
+    """What statistics of outputs need, evaluated once for those that need the same."""
+    done: dict[object, Any] = {}
+    for request in requests:
+        if isinstance(request.statistic, OutputStatistic):
+            values = request.statistic.values
+            same = request.client, request.view, request.samples, values
+            if same not in done:
+                view = samples[request].view
+                outputs = network_outputs(network, view.inputs)
+                done[same] = values(model.likelihood, outputs, view.targets).cpu().numpy()
+            yield request, done[same]
+
+
+def _of_network(
+    network: nn.Module, model: Model, samples: Mapping[Score, _Samples], requests: Sequence[Score]
+) -> list[tuple[Score, Any]]:
+    """Statistics of one network, at full precision."""
+    asked = [(r, r.statistic) for r in requests if isinstance(r.statistic, NetworkStatistic)]
+    if not asked:
+        return []
+    device = samples[asked[0][0]].view.inputs.device
+    with computing("full", device), in_full(device):
+        return [
+            (r, statistic.of_network(network, model, samples[r].view, samples[r].full))
+            for r, statistic in asked
+        ]
 
 
 def _answer(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.protocol.checks import is_count
-from bcfl.protocol.statistics.sample_values import Losses, SampleValues
+from bcfl.protocol.statistics.sample_values import LOSSES, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
 
@@ -53,7 +53,7 @@ class BestModels(OutputStatistic):
     @property
     def values(self) -> SampleValues:
         """Losses."""
-        return Losses()
+        return LOSSES
 
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.protocol.checks import LARGEST_SUM, is_count
-from bcfl.protocol.statistics.sample_values import Losses, SampleValues
+from bcfl.protocol.statistics.sample_values import LOSSES, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
 
@@ -44,7 +44,7 @@ class Loss(OutputStatistic):
     @property
     def values(self) -> SampleValues:
         """Losses."""
-        return Losses()
+        return LOSSES
 
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int

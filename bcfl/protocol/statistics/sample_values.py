@@ -85,3 +85,6 @@ class Probabilities:
     def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
         """See `SampleValues`."""
         return outputs.double().softmax(1)
+
+
+LOSSES = Losses()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.protocol.checks import is_count
-from bcfl.protocol.statistics.sample_values import CappedLosses, Losses, SampleValues
+from bcfl.protocol.statistics.sample_values import LOSSES, CappedLosses, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
 TestedLoss = Literal["raw", "capped"]
@@ -143,7 +143,7 @@ class PairedSupport(OutputStatistic):
     @property
     def values(self) -> SampleValues:
         """Losses."""
-        return Losses() if self.loss == "raw" else CappedLosses()
+        return LOSSES if self.loss == "raw" else CappedLosses()
 
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
