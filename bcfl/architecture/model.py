@@ -160,6 +160,22 @@ class Model:
         """One module in eval mode for `functional_call`; its own tensors are never used."""
         return self.module().eval()
 
+    def network(self, parameters: Tensor, buffers: Tensor) -> nn.Module:
+        """A network in evaluation mode with its own copies of flat vectors.
+
+        Args:
+            parameters: (num_parameters,); their device and dtype are those of the network.
+            buffers: (num_buffers,).
+        """
+        module = self.module().to(parameters).eval()
+        floating = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+        with torch.no_grad():
+            for parameter, slot in zip(module.parameters(), self.layout.parameters, strict=True):
+                parameter.copy_(parameters[slot.start : slot.stop].view(slot.shape))
+            for buffer, slot in zip(floating, self.layout.buffers, strict=True):
+                buffer.copy_(buffers[slot.start : slot.stop].view(slot.shape))
+        return module
+
     def initial(self, seed: int) -> tuple[Tensor, Tensor]:
         """Parameters (num_parameters,) and buffers (num_buffers,) of a fresh module."""
         module = self.module(seed)

@@ -117,7 +117,7 @@ def aligned(results: Mapping[str, Metrics]) -> list[str]:
             for name, row in results.items()
         ]
         columns.append([f"{column.title}  ", *cells])
-    columns.append([" trainings asked / done", *map(_trainings, results.values())])
+    columns.append([" trainings requested / run", *map(_trainings, results.values())])
     widths = [max(map(len, column)) for column in columns]
     lines = []
     for name, *cells in zip(*columns, strict=True):
@@ -149,5 +149,5 @@ def latex(results: Mapping[str, Metrics]) -> list[str]:
 
 
 def _trainings(row: Metrics) -> str:
-    asked, done = (row[name]["mean"] for name in ("trainings_asked", "trainings_done"))
+    asked, done = (row[name]["mean"] for name in ("trainings_requested", "trainings_run"))
     return f"{asked:.0f} / {done:.0f}"

@@ -224,8 +224,8 @@ def _cost(run: RunFolder) -> Picture:
     return Picture.of(
         lambda: cost.draw_cost({method: _cost_of(run, method) for method in run.methods}),
         "cost",
-        "Bytes per round, trainings asked and done, and seconds by phase, by method",
-        "Look for trainings asked but not done: hypotheses that shared them. Means over seeds; "
+        "Bytes per round, trainings requested and run, and seconds by phase, by method",
+        "Look for trainings requested but not run: hypotheses that shared them. Means over seeds; "
         "bytes are payload, evaluation not counted.",
     )
 
@@ -239,8 +239,8 @@ def _cost_of(run: RunFolder, method: str) -> cost.Cost:
     return cost.Cost(
         _mean(run.series(method, "bytes_down")),
         _mean(run.series(method, "bytes_up")),
-        _mean(np.nansum(run.series(method, "trainings_asked"), axis=1)),
-        _mean(np.nansum(run.series(method, "trainings_done"), axis=1)),
+        _mean(np.nansum(run.series(method, "trainings_requested"), axis=1)),
+        _mean(np.nansum(run.series(method, "trainings_run"), axis=1)),
         {phase: float(value) / seeds for phase, value in phases.items()},
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from bcfl import PredictionRule
-from bcfl.analysis.predictions import PredictiveName
+from bcfl.protocol.prediction_rule import PredictiveName
 from experiments.config.options import chosen
 from experiments.runs.files import Pair
 from experiments.runs.plan import read_plan

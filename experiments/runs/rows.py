@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bcfl import FederationState, Model, RoundRecord
     from bcfl.hypotheses.association import Association
-    from bcfl.protocol.prediction_sums import PredictionSums
+    from bcfl.protocol.statistics.predictions import PredictionSums
 
 Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")
 COUNTS = (
     "exchanges",
-    "scores_asked",
-    "scores_done",
-    "trainings_asked",
-    "trainings_done",
+    "scores_requested",
+    "scores_run",
+    "trainings_requested",
+    "trainings_run",
     "bytes_down",
     "bytes_up",
 )

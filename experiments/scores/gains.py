@@ -11,8 +11,8 @@ import torch
 from bcfl.data.clients import TEST, ClientData
 from bcfl.executors import LoopExecutor
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.prediction_sums import PredictionSums
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.predictions import Predictions, PredictionSums
 from bcfl.rounds.evaluation import served_mixture
 from experiments.scores import metrics
 
@@ -103,7 +103,7 @@ class Judge:
 
 def _ask(client: str, mixture: Mapping[Posterior, float]) -> Score:
     keys = tuple(posterior.key for posterior in mixture)
-    return Score(client, keys, "prediction", TEST, weights=tuple(mixture.values()))
+    return Score(client, keys, Predictions(tuple(mixture.values())), TEST)
 
 
 def _scored(name: str, sums: PredictionSums) -> ModelScore:

@@ -18,8 +18,8 @@ from bcfl import Federation, HypothesisSet
 from bcfl.data.clients import TEST, TRAIN, ClientData, View
 from bcfl.executors import Executor, ExecutorConfig
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.prediction_sums import Pooling, PredictionSums
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.predictions import Pooling, Predictions, PredictionSums
 from bcfl.rounds.evaluation import served_mixture
 from bcfl.runtime.devices import device_named
 
@@ -84,4 +84,4 @@ class HoldOut:
 def _score(mixture: Mapping[Posterior, float], pooling: Pooling) -> Score:
     pairs = sorted((posterior.key, weight) for posterior, weight in mixture.items())
     keys, weights = zip(*pairs, strict=True)
-    return Score(NAME, keys, "prediction", TEST, weights=weights, pooling=pooling)
+    return Score(NAME, keys, Predictions(weights, pooling), TEST)

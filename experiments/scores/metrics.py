@@ -13,7 +13,7 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.statistics.predictions import PredictionSums
 
 PerClient = Mapping[str, PredictionSums]
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bcfl import ClientData, Prediction, PredictionRule, Run
 from bcfl.data.clients import TEST, VALIDATION
+from bcfl.executors import Executor, LoopExecutor
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.rounds.evaluation import served_mixture
 from bcfl.runtime.seeds import generator
@@ -135,7 +136,8 @@ class UncertaintyEvaluation:
 
     def tuned(self, rule: PredictionRule) -> PredictionRule:
         """The rule with prior precision and temperature from the samples for tuning."""
-        return self.run.tuned(self.divided, rule, view=TUNING)
+        run = replace(self.run, executor=_holding(self.divided, self.run, self.seed))
+        return run.tuned(rule, clients=[data.client for data in self.divided], view=TUNING)
 
     def outcomes(self, rule: PredictionRule) -> dict[str, ClientPredictions]:
         """What a rule predicts, by client; clients that the same models serve share a pass."""
@@ -165,8 +167,10 @@ class UncertaintyEvaluation:
 
     @cached_property
     def _informed(self) -> Run:
-        """The run with its clients' samples, which tell what is strange."""
-        return self.run if self.run.data else replace(self.run, data=tuple(self.clients))
+        """The run with its clients, whose sums tell what is out of distribution."""
+        if self.run.executor is not None:
+            return self.run
+        return replace(self.run, executor=_holding(self.clients, self.run, self.seed))
 
     @cached_property
     def _clusters(self) -> dict[str, int]:
@@ -216,6 +220,12 @@ class UncertaintyEvaluation:
         pool = torch.cat(others)
         random = generator(self.seed, data.client, "strange")
         return pool[torch.from_numpy(random.permutation(len(pool))[:count])]
+
+
+def _holding(clients: Sequence[ClientData], run: Run, seed: int) -> Executor:
+    """Answers for clients with these samples."""
+    mean = run.hypotheses.best.clusters[0].mean(run.model)
+    return LoopExecutor.on(clients, run.model, seed, mean.device, mean.dtype)
 
 
 def scores(

@@ -21,7 +21,7 @@ from statistics import mean, stdev
 from rich.console import Console
 
 from bcfl import PredictionRule
-from bcfl.analysis.predictions import PredictiveName
+from bcfl.protocol.prediction_rule import PredictiveName
 from bcfl.runtime.devices import limited_threads
 from experiments.config import scenario as scenarios
 from experiments.runs.files import Pair

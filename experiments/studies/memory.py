@@ -29,8 +29,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import torch
 
-from bcfl import Federation, Method, Run, methods
-from bcfl.executors.sequential.flat_module import FlatModule
+from bcfl import ClientData, Federation, Method, Run, methods
 from bcfl.runtime.devices import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
@@ -74,24 +73,22 @@ def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[
         "ARI": metrics.ari(groups, leading.labels.tolist()),
         "NLL": plain["nll"],
         "ECE": plain["ece"],
-        "counted": counted(run),
+        "counted": counted(run, federation.data),
         "linearised NLL": linear["nll"],
         "linearised ECE": linear["ece"],
     }
 
 
-def counted(run: Run) -> float:
+def counted(run: Run, clients: Sequence[ClientData]) -> float:
     """How often the samples of the clusters are in their precisions; NaN for broken networks."""
-    best, model, data = run.hypotheses.best, run.model, {d.client: d for d in run.data}
+    best, model, data = run.hypotheses.best, run.model, {d.client: d for d in clients}
     gained = exact = 0.0
     for cluster, posterior in enumerate(best.clusters):
         members = [c for c in best.association.clients if best.association.label(c) == cluster]
         if not members:
             continue
         views = [cast("Any", data[client].views["train"]) for client in members]
-        mean = posterior.mean(model)
-        workspace = FlatModule(model, mean.device, mean.dtype)
-        module = workspace.load(mean, posterior.buffers(model), training=False)
+        module = model.network(posterior.mean(model), posterior.buffers(model))
         inputs = torch.cat([view.inputs for view in views])
         targets = torch.cat([view.targets for view in views])
         exact += float(diagonal_curvature(module, inputs, targets).sum())

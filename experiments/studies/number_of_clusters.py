@@ -22,8 +22,8 @@ from rich.table import Table
 from bcfl import Federation, Hypothesis, Method, Objective, methods
 from bcfl.data.clients import VALIDATION
 from bcfl.policies import Ranking, RoundContext, candidate
-from bcfl.protocol.answers import LossSum
 from bcfl.protocol.requests import Score, Steps
+from bcfl.protocol.statistics.loss import LossSum
 from bcfl.runtime.devices import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition

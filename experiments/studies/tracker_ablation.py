@@ -116,7 +116,7 @@ def outcome(method: Method, clients: Partition, seed: int) -> ClientPredictions:
         int((leading.sizes > 0).sum()),
         metrics.ari(groups, leading.labels.tolist()),
         metrics.micro_accuracy(run.records[-1].evaluations),
-        sum(record.ledger.trainings_done for record in run.records),
+        sum(record.ledger.trainings_run for record in run.records),
     )
 
 

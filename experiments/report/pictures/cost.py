@@ -25,15 +25,15 @@ class Cost:
     Attributes:
         bytes_down: payload sent to clients, bytes per round.
         bytes_up: payload of the clients' answers, bytes per round.
-        trainings_asked: trainings that hypotheses asked for, whole run.
-        trainings_done: distinct trainings among them, whole run.
+        trainings_requested: trainings that hypotheses asked for, whole run.
+        trainings_run: distinct trainings among them, whole run.
         seconds: wall-clock time by phase, whole run.
     """
 
     bytes_down: float
     bytes_up: float
-    trainings_asked: float
-    trainings_done: float
+    trainings_requested: float
+    trainings_run: float
     seconds: Mapping[str, float]
 
 
@@ -87,7 +87,7 @@ def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: tuple[str, ...
 
 def _pairs(axes: Axes, costs: Mapping[str, Cost]) -> None:
     rows = range(len(costs))
-    asked = [c.trainings_asked for c in costs.values()]
-    done = [c.trainings_done for c in costs.values()]
-    axes.barh(rows, asked, 0.62, facecolor="white", edgecolor=INK, linewidth=0.9, label="asked")
-    axes.barh(rows, done, 0.34, color=COLOURS[4], label="done")
+    asked = [c.trainings_requested for c in costs.values()]
+    done = [c.trainings_run for c in costs.values()]
+    axes.barh(rows, asked, 0.62, facecolor="white", edgecolor=INK, linewidth=0.9, label="requested")
+    axes.barh(rows, done, 0.34, color=COLOURS[4], label="run")

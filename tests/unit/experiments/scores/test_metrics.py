@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.statistics.predictions import PredictionSums
 from experiments.scores import metrics
 
 CLASSES = 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, log_loss, roc_auc_score
 
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.statistics.predictions import PredictionSums
 from experiments.scores import metrics, uncertainty
 
 CLASSES = 4

@@ -14,7 +14,8 @@ from bcfl.policies.bayes.borrowing import (
     with_borrowed,
 )
 from bcfl.policies.policy import Given
-from bcfl.protocol.answers import EvidenceSum, Trained
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 
 NAMES = ("a", "b", "c")
 LAPLACE = Objective(curvature="ggn")
@@ -143,7 +144,7 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
     policy = AsymmetricBCFL(Fixed(), smallest=0.3)
     steps = policy.associate(parent, context(NAMES))
     exchange = next(steps)
-    assert {(r.client, r.statistic) for r in exchange.requests} == {(n, "evidence") for n in NAMES}
+    assert {(r.client, r.statistic) for r in exchange.requests} == {(n, Evidence()) for n in NAMES}
     told = expansions(parent, (1, 1, -1))
     with pytest.raises(StopIteration) as end:
         steps.send({r: told[r.client] for r in exchange.requests})
