@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bcfl import analysis, executors, methods, policies, trackers
     from bcfl.aggregation.aggregation import Aggregation
-    from bcfl.analysis.predictions import Prediction, PredictionRule
+    from bcfl.analysis.predictions import Prediction
     from bcfl.analysis.run import Run
     from bcfl.architecture.model import BlockSpec, Model
     from bcfl.data.clients import ClientData, View
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
     from bcfl.protocol.driving import drive
     from bcfl.protocol.objective import Objective
+    from bcfl.protocol.prediction_rule import PredictionRule
     from bcfl.rounds import checkpoint
     from bcfl.rounds.method import Method
     from bcfl.rounds.state import FederationState, RoundRecord
@@ -39,7 +40,7 @@ _NAMES = {
     "Model": "bcfl.architecture.model",
     "Objective": "bcfl.protocol.objective",
     "Prediction": "bcfl.analysis.predictions",
-    "PredictionRule": "bcfl.analysis.predictions",
+    "PredictionRule": "bcfl.protocol.prediction_rule",
     "RoundRecord": "bcfl.rounds.state",
     "Run": "bcfl.analysis.run",
     "View": "bcfl.data.clients",

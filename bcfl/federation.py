@@ -208,16 +208,34 @@ class Federation:
 
     @cached_property
     def engine(self) -> Executor:
-        """Answers for the clients, with their data of the first time step."""
+        """Answers for the clients, with their data of the first time step, and drops out."""
+        return self._dropping_out(self._first)
+
+    @cached_property
+    def _first(self) -> Executor:
         return self._executor(0)
+
+    def _dropping_out(self, executor: Executor) -> Executor:
+        return Unreliable(executor, self.drop_out, self.seed) if self.drop_out else executor
 
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
         pool = (pooled(present),) if self.method.centralised else ()
-        local = self.executor.build(
+        return self.executor.build(
             (*present, *pool), self.model, self.seed, self.device, self.dtype
         )
-        return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local
+
+    def executor_of(self, planned_rounds: int) -> Executor:
+        """Answers for all clients, without drop-outs, with the data that they hold in each round.
+
+        Args:
+            planned_rounds: rounds of the whole run, over which time steps are spread.
+        """
+        schedule = Schedule.of(self.clients, planned_rounds)
+        if schedule.num_steps == 1:
+            return self._first
+        later = [self._executor(step) for step in range(1, schedule.num_steps)]
+        return Stepwise([self._first, *later], schedule)
 
     def initial_state(self) -> FederationState:
         """The state before the first round."""
@@ -258,11 +276,9 @@ class Federation:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
         state = state.planned(rounds, planned_rounds)
-        schedule = Schedule.of(self.clients, state.planned_rounds or rounds)
-        executor = self.engine
-        if schedule.num_steps > 1:
-            later = [self._executor(step) for step in range(1, schedule.num_steps)]
-            executor = Stepwise([self.engine, *later], schedule)
+        planned = state.planned_rounds or rounds
+        schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
+        executor = self._dropping_out(reliable)
         setting = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
@@ -272,4 +288,4 @@ class Federation:
                 if on_round is not None:
                     on_round(state, record)
         groups = {data.client: data.group for data in self.clients}
-        return Run(self.model, state, tuple(records), groups, self.clients)
+        return Run(self.model, state, tuple(records), groups, reliable)

@@ -17,13 +17,11 @@ from bcfl.analysis.plots import (
     plot_reliability,
     plot_uncertain_clients,
 )
-from bcfl.analysis.predictions import Prediction, PredictionRule, PredictiveName
+from bcfl.analysis.predictions import Prediction
 from bcfl.analysis.run import Run
 
 __all__ = [
     "Prediction",
-    "PredictionRule",
-    "PredictiveName",
     "Run",
     "association_graph",
     "client_cluster_graph",

@@ -27,7 +27,7 @@ from bcfl.drawing import (
     draw_reliability,
     draw_uncertain_clients,
 )
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.statistics.predictions import PredictionSums
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

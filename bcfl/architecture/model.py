@@ -166,6 +166,22 @@ class Model:
         """Module in eval mode for `functional_call`; its own parameters are not used."""
         return self.module().eval()
 
+    def network(self, parameters: Tensor, buffers: Tensor) -> nn.Module:
+        """A network in evaluation mode with its own copies of flat vectors.
+
+        Args:
+            parameters: (num_parameters,); their device and dtype are those of the network.
+            buffers: (num_buffers,).
+        """
+        module = self.module().to(parameters).eval()
+        floating = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+        with torch.no_grad():
+            for parameter, slot in zip(module.parameters(), self.layout.parameters, strict=True):
+                parameter.copy_(parameters[slot.start : slot.stop].view(slot.shape))
+            for buffer, slot in zip(floating, self.layout.buffers, strict=True):
+                buffer.copy_(buffers[slot.start : slot.stop].view(slot.shape))
+        return module
+
     def initial(self, seed: int) -> tuple[Tensor, Tensor]:
         """Initial (parameters,) and (buffers,) vectors drawn from a seed."""
         module = self.module(seed)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import Answer, Failure
 from bcfl.protocol.requests import Request
 
-Outcome: TypeAlias = Answer | Failure
+Outcome: TypeAlias = Any
+"""An answer, of the kind that the request or its statistic says, or a `Failure`."""
 Outcomes: TypeAlias = dict[Request, Outcome]
 
 

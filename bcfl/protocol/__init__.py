@@ -4,10 +4,9 @@ Plain values, fit to be sent over a network. Who answers is in `bcfl.executors`;
 and why, in `bcfl.policies`.
 """
 
-from bcfl.protocol.answers import Answer, ClientInfo, EvidenceSum, Failure, LossSum, Scores, Trained
-from bcfl.protocol.comparison import BestCounts, SampleFit, SupportTest, TestedLoss
+from bcfl.protocol.answers import ClientInfo, Failure, Trained
 from bcfl.protocol.objective import Curvature, Objective
-from bcfl.protocol.prediction_sums import NUM_BINS, Pooling, PredictionSums
+from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.regularizers import (
     Attraction,
     Consolidation,
@@ -24,31 +23,47 @@ from bcfl.protocol.requests import (
     Request,
     Result,
     Score,
-    Statistic,
     Steps,
     Train,
     loss_matrix,
     together,
 )
+from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
+from bcfl.protocol.statistics.features import Features
+from bcfl.protocol.statistics.held_out import HeldOutLosses
+from bcfl.protocol.statistics.loss import Loss, LossSum
+from bcfl.protocol.statistics.predictions import NUM_BINS, Pooling, Predictions, PredictionSums
+from bcfl.protocol.statistics.statistic import FLOAT_BYTES, Statistic
+from bcfl.protocol.statistics.support import PairedSupport, SampleFit, SupportTest, TestedLoss
 from bcfl.protocol.upload import Upload
 
 __all__ = [
+    "FLOAT_BYTES",
     "NUM_BINS",
-    "Answer",
     "Attraction",
     "BestCounts",
+    "BestModels",
     "ClientInfo",
     "Consolidation",
     "Contrast",
     "Curvature",
     "Describe",
+    "Evidence",
     "EvidenceSum",
     "Exchange",
     "Failure",
+    "Features",
+    "HeldOutLosses",
+    "Loss",
     "LossSum",
     "Objective",
+    "PairedSupport",
     "Pooling",
+    "PredictionRule",
     "PredictionSums",
+    "Predictions",
+    "PredictiveName",
     "Proximal",
     "Regularizer",
     "Replies",
@@ -56,7 +71,6 @@ __all__ = [
     "Result",
     "SampleFit",
     "Score",
-    "Scores",
     "Sharing",
     "Sparsity",
     "Statistic",

@@ -6,13 +6,12 @@ Knows no method. What a run has learned is in `bcfl.analysis`.
 from bcfl.rounds import checkpoint
 from bcfl.rounds.checkpoint import CheckpointError
 from bcfl.rounds.evaluation import evaluate, served_mixture
-from bcfl.rounds.ledger import FLOAT_BYTES, Ledger
+from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 
 __all__ = [
-    "FLOAT_BYTES",
     "CheckpointError",
     "FederationState",
     "Ledger",

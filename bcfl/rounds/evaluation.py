@@ -11,8 +11,8 @@ from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.prediction_sums import Pooling, PredictionSums
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.predictions import Pooling, Predictions, PredictionSums
 from bcfl.runtime.seeds import lineage_key
 
 
@@ -40,10 +40,8 @@ def evaluate(
         client: Score(
             client,
             tuple(posterior.key for posterior in mixture),
-            "prediction",
+            Predictions(tuple(mixture.values()), pooling),
             TEST,
-            weights=tuple(mixture.values()),
-            pooling=pooling,
         )
         for client, mixture in mixtures.items()
     }
@@ -79,7 +77,7 @@ def evaluate_finetuned(
         if t in replies
     }
     tests = {
-        client: Score(client, (posterior.key,), "prediction", TEST, weights=(1.0,))
+        client: Score(client, (posterior.key,), Predictions((1.0,)), TEST)
         for client, posterior in own.items()
     }
     answers = yield Exchange.of(tests.values(), own.values())

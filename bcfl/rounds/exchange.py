@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor, Outcome
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import Failure, LossSum
+from bcfl.protocol.answers import Failure
 from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Exchange, Replies, Request, Steps
+from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.validation import checked
 

@@ -10,7 +10,7 @@ from bcfl.architecture.model import Model
 from bcfl.policies import Policy
 from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.prediction_sums import Pooling
+from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.trackers import Greedy, Tracker
 
 

@@ -14,8 +14,8 @@ from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies import RoundContext
 from bcfl.protocol.answers import ClientInfo
-from bcfl.protocol.prediction_sums import PredictionSums
 from bcfl.protocol.requests import Describe, Exchange, Steps
+from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.method import Method

@@ -154,5 +154,5 @@ def latex(results: Mapping[str, Metrics]) -> list[str]:
 
 
 def _trainings(row: Metrics) -> str:
-    requested, run = (row[name]["mean"] for name in ("trainings_asked", "trainings_done"))
+    requested, run = (row[name]["mean"] for name in ("trainings_requested", "trainings_run"))
     return f"{requested:.0f} / {run:.0f}"

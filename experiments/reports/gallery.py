@@ -250,8 +250,8 @@ def _cost_of(run: RunFolder, method: str) -> cost.Cost:
     return cost.Cost(
         bytes_down=_mean(run.series(method, "bytes_down")),
         bytes_up=_mean(run.series(method, "bytes_up")),
-        trainings_requested=_mean(np.nansum(run.series(method, "trainings_asked"), axis=1)),
-        trainings_run=_mean(np.nansum(run.series(method, "trainings_done"), axis=1)),
+        trainings_requested=_mean(np.nansum(run.series(method, "trainings_requested"), axis=1)),
+        trainings_run=_mean(np.nansum(run.series(method, "trainings_run"), axis=1)),
         seconds={phase: float(value) / seeds for phase, value in phases.items()},
     )
 

@@ -17,7 +17,7 @@ from experiments.runs.rows import read as read_rows
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
-    from bcfl import ClientData, FederationState, Model
+    from bcfl import ClientData, Federation, FederationState, Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,21 +26,31 @@ class Restored:
 
     Attributes:
         setup: the scenario with its data set, on the CPU.
-        model: the method's network.
         state: the newest checkpoint.
-        clients: the clients' data, sorted by name, divided as the method divides them.
+        federation: of the method, on the CPU.
     """
 
     setup: Experiment
-    model: Model
     state: FederationState
-    clients: tuple[ClientData, ...]
+    federation: Federation
+
+    @property
+    def model(self) -> Model:
+        """The method's network."""
+        return self.federation.model
+
+    @property
+    def clients(self) -> tuple[ClientData, ...]:
+        """The clients' data, sorted by name, divided as the method divides them."""
+        return self.federation.clients
 
     @property
     def run(self) -> Run:
         """The run, without its records."""
         groups = {data.client: data.group for data in self.clients}
-        return Run(self.model, self.state, (), groups, self.clients)
+        planned = self.state.planned_rounds or self.state.round
+        executor = self.federation.executor_of(planned)
+        return Run(self.model, self.state, (), groups, executor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +123,10 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")
     federation = setup.federation(pair)
-    clients = federation.clients
-    if state.hypotheses.best.association.clients != tuple(one.client for one in clients):
+    names = tuple(data.client for data in federation.clients)
+    if state.hypotheses.best.association.clients != names:
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
-    return Restored(setup, federation.model, state, clients)
+    return Restored(setup, state, federation)
 
 
 def newest_state(folder: Path, pair: Pair) -> FederationState | None:

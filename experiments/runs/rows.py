@@ -21,10 +21,10 @@ Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")
 COUNTS = (
     "exchanges",
-    "scores_asked",
-    "scores_done",
-    "trainings_asked",
-    "trainings_done",
+    "scores_requested",
+    "scores_run",
+    "trainings_requested",
+    "trainings_run",
     "bytes_down",
     "bytes_up",
 )

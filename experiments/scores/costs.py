@@ -45,7 +45,7 @@ def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | N
     """
     if model is None or not record.participants:
         return dict.fromkeys(PER_ROUND)
-    from bcfl.rounds import FLOAT_BYTES
+    from bcfl.protocol import FLOAT_BYTES
 
     layout, asked = model.layout, len(record.participants)
     payload = FLOAT_BYTES * (layout.num_parameters + layout.num_buffers)

@@ -13,7 +13,7 @@ from bcfl.analysis import metrics
 from bcfl.data import TEST
 from bcfl.executors import LoopExecutor
 from bcfl.hypotheses import Posterior
-from bcfl.protocol import PredictionSums, Score
+from bcfl.protocol import Predictions, PredictionSums, Score
 from bcfl.rounds import served_mixture
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Judge:
 
 def _ask(client: str, mixture: Mapping[Posterior, float]) -> Score:
     keys = tuple(posterior.key for posterior in mixture)
-    return Score(client, keys, "prediction", TEST, weights=tuple(mixture.values()))
+    return Score(client, keys, Predictions(tuple(mixture.values())), TEST)
 
 
 def _scored(name: str, sums: PredictionSums) -> ModelScore:

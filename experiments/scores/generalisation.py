@@ -18,7 +18,7 @@ from bcfl import ClientData, Federation, HypothesisSet, View
 from bcfl.data import TEST, TRAIN
 from bcfl.executors import Executor, ExecutorConfig
 from bcfl.hypotheses import Posterior
-from bcfl.protocol import Pooling, PredictionSums, Score
+from bcfl.protocol import Pooling, Predictions, PredictionSums, Score
 from bcfl.rounds import served_mixture
 
 if TYPE_CHECKING:
@@ -81,4 +81,4 @@ class HoldOut:
 def _score(mixture: Mapping[Posterior, float], pooling: Pooling) -> Score:
     pairs = sorted((posterior.key, weight) for posterior, weight in mixture.items())
     keys, weights = zip(*pairs, strict=True)
-    return Score(NAME, keys, "prediction", TEST, weights=weights, pooling=pooling)
+    return Score(NAME, keys, Predictions(weights, pooling), TEST)

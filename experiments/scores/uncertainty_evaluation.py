@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bcfl import ClientData, Prediction, PredictionRule, Run
 from bcfl.analysis import uncertainty
 from bcfl.data import TEST, VALIDATION
+from bcfl.executors import Executor, LoopExecutor
 from bcfl.hypotheses import UNSEEN
 from bcfl.rounds import served_mixture
 from bcfl.runtime import generator
@@ -144,7 +145,8 @@ class UncertaintyEvaluation:
 
     def tuned(self, rule: PredictionRule) -> PredictionRule:
         """The rule with prior precision and temperature tuned on the tuning samples."""
-        return self.run.tuned(self.tested, rule, view=TUNING)
+        run = replace(self.run, executor=_holding(self.tested, self.run, self.seed))
+        return run.tuned(rule, clients=[data.client for data in self.tested], view=TUNING)
 
     def predictions(self, rule: PredictionRule) -> dict[str, ClientPredictions]:
         """Predictions by client; clients served by the same mixture share a forward pass."""
@@ -175,8 +177,10 @@ class UncertaintyEvaluation:
 
     @cached_property
     def _run_with_data(self) -> Run:
-        """The run with its clients' samples, from which OOD scores are computed."""
-        return self.run if self.run.data else replace(self.run, data=tuple(self.clients))
+        """The run with an executor that holds its clients, from which OOD scores are computed."""
+        if self.run.executor is not None:
+            return self.run
+        return replace(self.run, executor=_holding(self.clients, self.run, self.seed))
 
     @cached_property
     def _clusters(self) -> dict[str, int]:
@@ -226,6 +230,12 @@ class UncertaintyEvaluation:
         pool = torch.cat(others)
         random = generator(self.seed, data.client, "strange")
         return pool[torch.from_numpy(random.permutation(len(pool))[:count])]
+
+
+def _holding(clients: Sequence[ClientData], run: Run, seed: int) -> Executor:
+    """Answers for clients with these samples."""
+    mean = run.hypotheses.best.clusters[0].mean(run.model)
+    return LoopExecutor.on(clients, run.model, seed, mean.device, mean.dtype)
 
 
 def scores(

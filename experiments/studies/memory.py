@@ -29,8 +29,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import torch
 
-from bcfl import Federation, Method, Run, methods
-from bcfl.executors import FlatModule
+from bcfl import ClientData, Federation, Method, Run, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
@@ -78,24 +77,22 @@ def final_scores(method: Method, clients: Partition, seed: int, rounds: int) -> 
         "ARI": run.metrics()["ari"],
         "NLL": plain["nll"],
         "ECE": plain["ece"],
-        "counted": counted(run),
+        "counted": counted(run, federation.clients),
         "linearised NLL": linear["nll"],
         "linearised ECE": linear["ece"],
     }
 
 
-def counted(run: Run) -> float:
+def counted(run: Run, clients: Sequence[ClientData]) -> float:
     """Increase of precision over exact curvature, summed over clusters; NaN without curvature."""
-    best, model, data = run.hypotheses.best, run.model, {d.client: d for d in run.data}
+    best, model, data = run.hypotheses.best, run.model, {d.client: d for d in clients}
     gained = exact = 0.0
     for cluster, posterior in enumerate(best.clusters):
         members = [c for c in best.association.clients if best.association.label(c) == cluster]
         if not members:
             continue
         views = [cast("Any", data[client].views["train"]) for client in members]
-        mean = posterior.mean(model)
-        workspace = FlatModule(model, mean.device, mean.dtype)
-        module = workspace.load(mean, posterior.buffers(model), training=False)
+        module = model.network(posterior.mean(model), posterior.buffers(model))
         inputs = torch.cat([view.inputs for view in views])
         targets = torch.cat([view.targets for view in views])
         exact += float(diagonal_curvature(module, inputs, targets).sum())

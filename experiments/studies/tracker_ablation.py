@@ -127,7 +127,7 @@ def scored(method: Method, clients: Partition, seed: int) -> RunScores:
         int((leading.sizes > 0).sum()),
         scores["ari"],
         scores["accuracy"],
-        sum(record.ledger.trainings_done for record in run.records),
+        sum(record.ledger.trainings_run for record in run.records),
     )
 
 

@@ -9,10 +9,12 @@ import torch
 
 from bcfl.data.clients import POOL
 from bcfl.hypotheses.association import UNSEEN
-from bcfl.protocol.answers import ClientInfo, EvidenceSum, Failure, LossSum, Trained
+from bcfl.protocol.answers import ClientInfo, Failure, Trained
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.prediction_sums import PredictionSums
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
+from bcfl.protocol.statistics.loss import LossSum
+from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.rounds.round import RoundConfig, server_round
 
 LIAR = "c1"
@@ -282,7 +284,7 @@ def test_a_failed_training_is_reported_once_for_all_hypotheses(rounds):
         == f"{LIAR}: client {LIAR!r} sent a trained model whose mean is not finite (invalid)"
     )
     assert len(records[0].ledger.failures) == len(set(records[0].ledger.failures)) or (
-        records[0].ledger.trainings_done > 6
+        records[0].ledger.trainings_run > 6
     )
 
 
@@ -293,7 +295,7 @@ def test_an_evidence_answer_has_the_shape_of_the_model(rounds, recipe):
     seen = []
 
     def honest(request, outcome):
-        if isinstance(request, Score) and request.statistic == "evidence":
+        if isinstance(request, Score) and request.statistic == Evidence():
             seen.extend(outcome.values())
         return outcome
 

@@ -18,7 +18,7 @@ from bcfl.executors.stacked.descent import Descent, descend
 from bcfl.executors.stacked.grouped import GroupedNetwork
 from bcfl.executors.stacked.network import Network
 from bcfl.executors.stacked.samples import Samples
-from bcfl.executors.stacked.scoring import BATCHED, BatchedScoring
+from bcfl.executors.stacked.scoring import BatchedScoring, is_batched
 from bcfl.executors.stacked.training import BatchedTraining
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
@@ -106,9 +106,8 @@ class BatchedExecutor:
         """Whether a request is answered in batches.
 
         Trainings are unless their objective draws the targets of its curvature, or has anything
-        beyond `PLAIN`, such as terms, phases or a local posterior; scores are but for `support`,
-        and `evidence` of networks with batch normalisation: their batched gradients
-        are those of training mode.
+        beyond `PLAIN`, such as terms, phases or a local posterior; scores are where `is_batched`
+        says so of their statistic.
         """
         if self.network is None or request.client not in self.loop.clients:
             return False
@@ -116,11 +115,10 @@ class BatchedExecutor:
             case Train(objective=objective, references=references):
                 plain = _is_plain(objective) and not any(references)
                 return plain and objective.curvature != "mc_ggn"
-            case Score(statistic=statistic, view=view):
+            case Score(statistic=statistic, view=view, models=keys):
                 held = view in self.samples and request.client in self.samples[view].count
-                fits = statistic != "prediction" or self.loop.model.likelihood == "categorical"
-                still = statistic != "evidence" or not self.network.mixes_samples
-                return held and fits and still and statistic in BATCHED
+                fits = held and statistic.fits(self.loop.model, len(keys))
+                return fits and is_batched(statistic, self.network)
         return False
 
     def answer(

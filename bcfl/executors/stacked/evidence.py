@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bcfl.architecture.evaluation import CHUNK
 from bcfl.architecture.model import Model
 from bcfl.executors.arithmetic import in_full
 from bcfl.executors.executor import Outcomes
-from bcfl.executors.sequential.scoring import CHUNK
 from bcfl.executors.stacked.curvature import Curvatures
 from bcfl.executors.stacked.network import Network, Stacked, weights_of
 from bcfl.executors.stacked.samples import PaddedBatch, Samples, padded_batches
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.evidence import EvidenceSum
 from posteriors.curvature.likelihood import loss_gradient, negative_log_likelihood
 
 
@@ -49,7 +49,7 @@ class BatchedEvidence:
     bytes_per_sample: int
 
     def answer(self, asked: Mapping[Score, Tensor], models: Mapping[str, Posterior]) -> Outcomes:
-        """Answer scores of statistic `evidence`.
+        """Answer scores of the statistic `Evidence`.
 
         Args:
             asked: rows of the samples (count,) of each request.

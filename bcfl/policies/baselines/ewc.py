@@ -9,10 +9,10 @@ from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Ranking, candidate
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Consolidation
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 from bcfl.runtime.seeds import lineage_key
 
 ANCHOR, FISHER = "anchor of ", "Fisher information of "
@@ -85,7 +85,7 @@ class EWC:
         view, samples = f"memory:{context.step - 1}", self.objective.curvature_samples
         remembered = hypothesis.state.get("remembered", {})
         scores = [
-            Score(client, (cluster.key,), "evidence", view, samples)
+            Score(client, (cluster.key,), Evidence(), view, samples)
             for client in context.participants
             if remembered.get(client, 0) < context.step
         ]

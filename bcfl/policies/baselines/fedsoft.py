@@ -17,10 +17,10 @@ from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Continue, Ranking, answered
 from bcfl.policies.trainings import Work, trainings
-from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Attraction
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
 from bcfl.runtime.seeds import lineage_key
 
 OWN = "own model of "
@@ -104,7 +104,7 @@ class FedSoft:
         due = context.round % self.every == 0
         keys = tuple(posterior.key for posterior in hypothesis.clusters)
         scores = [
-            Score(client, keys, "best_counts")
+            Score(client, keys, BestModels())
             for client in context.participants
             if due or client not in estimated
         ]

@@ -22,9 +22,9 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, Ranking
 from bcfl.policies.trainings import trainings
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 from posteriors import quadratic_log_evidence
 
 Expansion = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -115,7 +115,7 @@ class AsymmetricBCFL(PolicyWrapper):
         ranking = yield from self.policy.associate(hypothesis, context)
         keys = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
         scores = [
-            Score(client, keys, "evidence", samples=self.samples) for client in context.participants
+            Score(client, keys, Evidence(), samples=self.samples) for client in context.participants
         ]
         replies = yield Exchange.of(scores, hypothesis.clusters)
         expansions = {score.client: replies[score] for score in scores if score in replies}

@@ -14,7 +14,8 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.policy import Candidate, Ranking
 from bcfl.policies.ranking import chosen_log_prior
-from bcfl.protocol.answers import EvidenceSum, LossSum
+from bcfl.protocol.statistics.evidence import EvidenceSum
+from bcfl.protocol.statistics.loss import LossSum
 from posteriors import quadratic_log_evidence
 
 Expansions = Mapping[str, Mapping[str, EvidenceSum]]

@@ -24,7 +24,9 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Costs, Ranking, candidate
 from bcfl.policies.ranking import ranked
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.requests import Exchange, Score, Statistic, Steps, loss_matrix
+from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import Loss
 from posteriors import log_association_weight
 
 
@@ -139,7 +141,7 @@ class LikelihoodAssociation:
     ) -> Steps[Mapping[str, Mapping[str, Any]]]:
         """Scores of all cluster models by each participant that answers."""
         distinct = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
-        statistic: Statistic = "evidence" if self.evidence == "joint" else "loss"
+        statistic = Evidence() if self.evidence == "joint" else Loss()
         requests = {
             client: Score(client, distinct, statistic, samples=self.score_samples)
             for client in context.participants

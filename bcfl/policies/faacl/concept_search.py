@@ -18,8 +18,8 @@ from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.faacl.support import SupportTesting
-from bcfl.protocol.comparison import SupportTest
 from bcfl.protocol.requests import Exchange, Score, Steps
+from bcfl.protocol.statistics.support import SupportTest
 from bcfl.runtime.seeds import generator
 
 

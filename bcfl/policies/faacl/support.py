@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from bcfl.data.clients import VALIDATION
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
-from bcfl.protocol.comparison import SupportTest, TestedLoss
 from bcfl.protocol.requests import Exchange, Replies, Score, Steps
+from bcfl.protocol.statistics.support import PairedSupport, SupportTest, TestedLoss
 
 Pair = tuple[int, int]
 """The cluster that is supported, and its supporter."""
@@ -148,9 +148,8 @@ class SupportTesting:
             view: view of the client's samples.
             samples: largest number of samples; None is all.
         """
-        return Score(
-            client, (own, offered), "support", view, samples, epsilon=self.epsilon, loss=self.loss
-        )
+        statistic = PairedSupport(self.epsilon, self.loss)
+        return Score(client, (own, offered), statistic, view, samples)
 
     def _findings(
         self, answers: Mapping[Pair, Mapping[str, SupportTest]], before: Support

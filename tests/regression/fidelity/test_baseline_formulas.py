@@ -17,8 +17,8 @@ from bcfl.policies.baselines.stable_sgd import StableSGD
 from bcfl.policies.faacl.faacl import num_levels, paired
 from bcfl.policies.faacl.mutual_merge import Clustering, merge_mutual
 from bcfl.policies.faacl.support import Support
-from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.regularizers import Consolidation
+from bcfl.protocol.statistics.best_counts import BestCounts
 
 LOSSES = np.array(
     [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-from bcfl.protocol.comparison import SampleFit, SupportTest
+from bcfl.protocol.statistics.support import SampleFit, SupportTest
 
 
 def by_all_signs(differences):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
 from bcfl.analysis import metrics
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.statistics.predictions import PredictionSums
 
 CLASSES = 5
 

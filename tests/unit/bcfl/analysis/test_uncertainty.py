@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, log_loss, roc_auc_score
 
 from bcfl.analysis import metrics, uncertainty
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.statistics.predictions import PredictionSums
 
 CLASSES = 4
 

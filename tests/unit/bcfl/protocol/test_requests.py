@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from bcfl import Objective, drive
-from bcfl.protocol.answers import LossSum
 from bcfl.protocol.requests import Exchange, Score, Train, loss_matrix, together
+from bcfl.protocol.statistics.best_counts import BestModels
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import LossSum
 
 
 def asking(*exchanges, result):
@@ -75,7 +77,7 @@ def test_requests_are_equal_by_value():
     objective = Objective()
     assert Train("a", "k", objective) == Train("a", "k", replace(objective))
     assert len({Score("a", ("k",)), Score("a", ("k",)), Score("a", ("k",), samples=3)}) == 2
-    assert Score("a", ("k",), "prediction").elementwise is False
+    assert Score("a", ("k",), BestModels()).parts() == (Score("a", ("k",), BestModels()),)
 
 
 def test_losses_become_a_matrix_with_a_column_for_each_key():
@@ -90,7 +92,7 @@ def test_losses_become_a_matrix_with_a_column_for_each_key():
 
 
 def test_parts_of_a_score_keep_all_that_is_not_its_models():
-    asked = Score("c", ("a", "b"), "evidence", "v", 3, (0.5, 0.5), "logits", 0.1, "capped")
+    asked = Score("c", ("a", "b"), Evidence(), "v", 3)
     unchanged = [one.name for one in fields(Score) if getattr(asked, one.name) == one.default]
     assert not unchanged
     assert asked.parts() == tuple(replace(asked, models=(key,)) for key in ("a", "b"))

@@ -39,8 +39,8 @@ def test_clients_are_asked_for_their_test_samples(hypotheses):
     exchange = next(evaluate(kept, NAMES))
     first, second = exchange.requests
     assert isinstance(first, Score)
-    assert (first.client, first.statistic, first.view) == ("a", "prediction", "test")
-    assert sum(second.weights) == pytest.approx(1)
+    assert (first.client, first.statistic.name, first.view) == ("a", "predictions", "test")
+    assert sum(second.statistic.weights) == pytest.approx(1)
     assert set(exchange.models) == {m.key for m in models}
 
 

@@ -27,10 +27,10 @@ def one_round(number, accuracy, ari, changes):
         "log_captured_mass": -3.5 + number / 10,
         "participants": 12,
         "exchanges": 2,
-        "scores_asked": 36,
-        "scores_done": 36,
-        "trainings_asked": 24,
-        "trainings_done": 13,
+        "scores_requested": 36,
+        "scores_run": 36,
+        "trainings_requested": 24,
+        "trainings_run": 13,
         "bytes_down": 2_000_000,
         "bytes_up": 1_000_000,
         "num_floored": 0,
@@ -89,8 +89,8 @@ def make_run(tmp_path_factory):
                     values[name].append(None if None in last else float(np.mean(last)))
                 values["seconds"].append(5.4)
             summary[method] = {name: statistic(found) for name, found in values.items()}
-            summary[method]["trainings_asked"] = statistic([144] * len(seeds))
-            summary[method]["trainings_done"] = statistic([78] * len(seeds))
+            summary[method]["trainings_requested"] = statistic([144] * len(seeds))
+            summary[method]["trainings_run"] = statistic([78] * len(seeds))
             for name, times in {"communication": 7.5, "storage": 10, "computation": 4}.items():
                 summary[method][name] = statistic([times] * len(seeds))
         description = {

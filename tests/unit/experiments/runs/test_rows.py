@@ -44,8 +44,8 @@ def test_a_row_says_what_happened(two_rounds):
     )
     assert len(row["parents"]) == len(row["hypothesis_weights"])
     assert row["participants"] == 6
-    assert row["trainings_asked"] >= row["trainings_done"] > 0
-    assert row["scores_asked"] >= row["scores_done"] > 0
+    assert row["trainings_requested"] >= row["trainings_run"] > 0
+    assert row["scores_requested"] >= row["scores_run"] > 0
     assert row["failures"] == []
     assert set(row["seconds"]) == {"train", "score", "server", "evaluate", "total"}
     assert row["seconds"]["total"] == 1.5

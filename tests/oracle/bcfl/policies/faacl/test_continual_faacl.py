@@ -21,9 +21,9 @@ from bcfl.policies import RoundContext
 from bcfl.policies.faacl.continual import ContinualFAACL
 from bcfl.policies.faacl.faacl import FAACL
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.comparison import SampleFit, SupportTest
 from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Train
+from bcfl.protocol.statistics.support import SampleFit, SupportTest
 
 DEVICES = tuple("abcdef")
 MODEL = Model("tiny", lambda: nn.Linear(1, 1, bias=False), (1,), 1, likelihood="gaussian")

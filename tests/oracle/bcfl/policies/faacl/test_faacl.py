@@ -26,8 +26,8 @@ from bcfl.policies import RoundContext
 from bcfl.policies.faacl.faacl import FAACL
 from bcfl.policies.faacl.support import SupportTesting
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.comparison import SupportTest
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.support import SupportTest
 
 DEVICES = tuple("abcdefgh")
 MODEL = Model("tiny", lambda: nn.Linear(1, 1, bias=False), (1,), 1, likelihood="gaussian")

@@ -18,6 +18,7 @@ from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.answers import ClientInfo, Failure
 from bcfl.protocol.regularizers import Proximal
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.support import PairedSupport
 from experiments.models import fashion_cnn
 
 CPU = torch.device("cpu")
@@ -88,7 +89,7 @@ def test_what_is_left_to_the_loop(linear, clients, newborn):
         Train("x", start.key, plain),
         Train("c0", start.key, regularizers, ((),)),
         Train("c0", start.key, phases),
-        Score("c0", (start.key, start.key), "support"),
+        Score("c0", (start.key, start.key), PairedSupport()),
         Score("c0", (start.key,), view="nowhere"),
     ]
     assert not any(executor.supports(request) for request in left)

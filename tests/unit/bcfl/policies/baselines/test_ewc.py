@@ -6,9 +6,9 @@ import torch
 
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.baselines.ewc import EWC
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.regularizers import Consolidation
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 
 NAMES = ("a", "b")
 TWO = EWC(Objective(curvature_samples=7))
@@ -47,7 +47,7 @@ def test_the_time_step_before_is_remembered_once(linear, parent, associated):
         assert not any(training.objective.regularizers for training in chosen.trainings)
     asked, chosen = associated(TWO, parent, 2, silent=("b",))
     key = parent.clusters[0].key
-    assert asked == [Score(client, (key,), "evidence", "memory:0", 7) for client in NAMES]
+    assert asked == [Score(client, (key,), Evidence(), "memory:0", 7) for client in NAMES]
     assert set(chosen.carried_models) == {"anchor of a", "Fisher information of a"}
     assert chosen.carried_models["anchor of a"] is parent.clusters[0]
     assert chosen.carried_models["Fisher information of a"].mean(linear).tolist() == [2.0] * 8

@@ -5,7 +5,7 @@ from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import Continue, Given
 from bcfl.policies.baselines.feddrift import FedDrift
 from bcfl.policies.baselines.linkage import cluster_distances, complete_linkage
-from bcfl.protocol.answers import LossSum
+from bcfl.protocol.statistics.loss import LossSum
 
 NAMES = ("a", "b", "c", "d")
 

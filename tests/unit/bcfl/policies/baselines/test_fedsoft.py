@@ -5,9 +5,9 @@ import torch
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.baselines.fedsoft import FedSoft, softly_served
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.regularizers import Attraction
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.best_counts import BestCounts
 
 NAMES = ("a", "b", "c")
 COUNTS = {"a": (3, 1), "b": (0, 4), "c": (2, 2)}

@@ -4,7 +4,7 @@ import pytest
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.association_prior import UNIFORM, AssociationPrior
-from bcfl.protocol.answers import LossSum
+from bcfl.protocol.statistics.loss import LossSum
 
 NAMES = ("a", "b", "c")
 

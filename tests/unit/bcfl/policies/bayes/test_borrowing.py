@@ -14,7 +14,8 @@ from bcfl.policies.bayes.borrowing import (
     with_borrowed,
 )
 from bcfl.policies.policy import Given
-from bcfl.protocol.answers import EvidenceSum, Trained
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.statistics.evidence import EvidenceSum
 
 NAMES = ("a", "b", "c")
 LAPLACE = Objective(curvature="ggn")

@@ -9,9 +9,9 @@ from bcfl.data.clients import TRAIN, VALIDATION
 from bcfl.policies import LikelihoodAssociation, RoundContext
 from bcfl.policies.bayes.association_prior import AssociationPrior
 from bcfl.policies.bayes.held_out import held_out_losses
-from bcfl.protocol.answers import LossSum
 from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.method import Method
 from bcfl.trackers import MultiHypothesis
 

@@ -3,8 +3,8 @@ import pytest
 
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
-from bcfl.protocol.answers import LossSum
 from bcfl.protocol.requests import Score, Train
+from bcfl.protocol.statistics.loss import Loss, LossSum
 
 NAMES = ("a", "b", "c")
 LOSSES = {"a": (1.0, 4.0), "b": (6.0, 2.0), "c": (3.0, 3.5)}
@@ -68,7 +68,7 @@ def test_every_participant_is_asked_about_every_model(parent, ranked):
     policy = LikelihoodAssociation(2, Objective(), score_samples=7)
     exchange, _, _ = ranked(policy, parent, participants=("a", "c"))
     keys = tuple(posterior.key for posterior in parent.clusters)
-    assert exchange.requests == tuple(Score(c, keys, "loss", samples=7) for c in ("a", "c"))
+    assert exchange.requests == tuple(Score(c, keys, Loss(), samples=7) for c in ("a", "c"))
     assert set(exchange.models) == set(keys)
 
 

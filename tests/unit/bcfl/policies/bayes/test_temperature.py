@@ -5,7 +5,7 @@ from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.methods import Settings, build
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.temperature import HIGHEST, LOWEST, fitted_temperature
-from bcfl.protocol.answers import LossSum
+from bcfl.protocol.statistics.loss import LossSum
 
 
 def explained(temperature, losses, held_out):

@@ -7,7 +7,7 @@ from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.methods import Settings, build
 from bcfl.policies import Continue, Given
 from bcfl.policies.faacl.faacl import FAACL, INITIAL
-from bcfl.protocol.comparison import SupportTest
+from bcfl.protocol.statistics.support import SupportTest
 
 NAMES = ("a", "b", "c")
 POLICY = FAACL(Objective(), cold_start=1, clustering=4)

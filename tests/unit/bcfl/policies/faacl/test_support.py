@@ -4,7 +4,7 @@ import pytest
 
 from bcfl import drive
 from bcfl.policies.faacl.support import Support, SupportTesting
-from bcfl.protocol.comparison import SupportTest
+from bcfl.protocol.statistics.support import SupportTest
 
 TESTING = SupportTesting(epsilon=0.1, alpha=0.1)
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from bcfl.protocol.comparison import BestCounts
+from bcfl.protocol.statistics.best_counts import BestCounts
 
 NAN = float("nan")
 

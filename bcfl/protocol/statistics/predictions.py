@@ -1,13 +1,21 @@
-"""Sums over one client's samples from which every score of a classifier follows."""
+"""Sums over one client's predictions, from which accuracy, calibration and others follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+import scipy.special
 from numpy.typing import NDArray
+from torch import Tensor
+
+from bcfl.architecture.model import Model
+from bcfl.protocol.answers import Failure
+from bcfl.protocol.statistics.sample_values import Logits, Probabilities, SampleValues
+from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
 NUM_BINS = 15
 Pooling = Literal["probabilities", "logits"]
@@ -82,3 +90,61 @@ class PredictionSums:
             bin_confidence=np.sum([p.bin_confidence for p in every], axis=0),
             bin_correct=np.sum([p.bin_correct for p in every], axis=0),
         )
+
+
+@dataclass(frozen=True)
+class Predictions(OutputStatistic):
+    """How the mixture of the models predicts classes: `PredictionSums`.
+
+    Attributes:
+        weights: mixture weight of each model, summing to 1.
+        pooling: whether the models' probabilities are averaged or their logits.
+    """
+
+    weights: tuple[float, ...]
+    pooling: Pooling = "probabilities"
+    name: ClassVar[str] = "predictions"
+
+    def fits(self, model: Model, num_models: int) -> bool:
+        """Of a classifier, and one weight for each model."""
+        return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
+
+    @property
+    def values(self) -> SampleValues:
+        """Logits or probabilities."""
+        return Logits() if self.pooling == "logits" else Probabilities()
+
+    def combined(
+        self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
+    ) -> PredictionSums | Failure:
+        """The sums over the scored samples, or a failure where a prediction is NaN."""
+        mixture = np.zeros(1)
+        for of_model, weight in zip(values, self.weights, strict=True):
+            mixture = mixture + weight * of_model
+        if self.pooling == "logits":
+            mixture = scipy.special.softmax(mixture, axis=1)
+        if not np.isfinite(mixture).all():
+            return Failure("invalid", "a predicted probability is NaN")
+        return PredictionSums.of(mixture, targets.cpu().numpy())
+
+    def num_bytes(self, model: Model, num_models: int) -> int:
+        """Confusion matrix, two sums and three numbers for each bin."""
+        return NUMBER_BYTES * (model.num_outputs**2 + 2 + 3 * NUM_BINS)
+
+    def part_trouble(self, part: object, model: Model, num_models: int) -> str:
+        """See `Statistic.part_trouble`."""
+        if not isinstance(part, PredictionSums):
+            return "no prediction sums"
+        shapes = {
+            "confusion": (model.num_outputs, model.num_outputs),
+            "bin_counts": (NUM_BINS,),
+            "bin_confidence": (NUM_BINS,),
+            "bin_correct": (NUM_BINS,),
+        }
+        for name, shape in shapes.items():
+            array = np.asarray(getattr(part, name))
+            if array.shape != shape or not (np.isfinite(array).all() and (array >= 0).all()):
+                return f"prediction sums with unusable {name}"
+        if not (math.isfinite(part.nll) and math.isfinite(part.brier)):
+            return "prediction sums that are not finite"
+        return ""

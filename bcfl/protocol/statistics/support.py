@@ -1,14 +1,23 @@
-"""What a client says of several models side by side, sample by sample."""
+"""Whether a client would be no worse off with another model: a paired one-sided test."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
+from torch import Tensor
+
+from bcfl.architecture.model import Model
+from bcfl.protocol.checks import is_count
+from bcfl.protocol.statistics.sample_values import LOSSES, CappedLosses, SampleValues
+from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
+
+TestedLoss = Literal["raw", "capped"]
 
 MOST_FOR_TABLE, MOST_FOR_SIGNS = 50, 13
 DECIMALS = 12
@@ -61,37 +70,6 @@ def _normal_tail(ranks: NDArray[np.float64], statistic: float) -> float:
     return float(norm.sf((statistic - count * (count + 1) / 4) / math.sqrt(variance)))
 
 
-TestedLoss = Literal["raw", "capped"]
-
-
-@dataclass(frozen=True, eq=False)
-class BestCounts:
-    """On how many samples each model is the best one: FedSoft's importance weights before scaling.
-
-    Attributes:
-        counts: (models,) int64 samples on which the model has the lowest loss, in the order in
-            which the models were named; the first of equals counts.
-        num_samples: samples that were scored; one on which no model's loss is a number counts
-            for none.
-    """
-
-    counts: NDArray[np.int64]
-    num_samples: int
-
-    @classmethod
-    def of(cls, losses: NDArray[np.float64]) -> BestCounts:
-        """Count from losses.
-
-        Args:
-            losses: (models, samples) loss of each model on each sample, nats.
-        """
-        numbers = np.where(np.isnan(losses), np.inf, losses)
-        decided = np.isfinite(numbers).any(axis=0)
-        best = numbers.argmin(axis=0)[decided]
-        counts = np.bincount(best, minlength=len(losses)).astype(np.int64)
-        return cls(counts, losses.shape[1])
-
-
 @dataclass(frozen=True, eq=False)
 class SampleFit:
     """How well one model fits each sample of a client, as the support test sees it.
@@ -109,20 +87,6 @@ class SampleFit:
     def raw(cls, losses: NDArray[np.float64]) -> SampleFit:
         """The losses as they are."""
         return cls(losses, np.ones(len(losses), dtype=bool))
-
-    @classmethod
-    def capped(
-        cls, losses: NDArray[np.float64], right: NDArray[np.bool_], num_classes: int
-    ) -> SampleFit:
-        """Wrongly classified samples all cost what guessing costs, log(classes).
-
-        Args:
-            losses: (samples,) negative log-likelihood, nats.
-            right: (samples,) whether the most probable class is the right one.
-            num_classes: number of classes.
-        """
-        numbers = np.where(np.isfinite(losses) & ~right, np.log(num_classes), losses)
-        return cls(numbers, right)
 
 
 @dataclass(frozen=True)
@@ -155,3 +119,52 @@ class SupportTest:
         difference = own.losses + margin * own.counted - other.losses
         p_value, pairs = signed_rank_p_value(difference)
         return cls(p_value, pairs, len(difference))
+
+
+@dataclass(frozen=True)
+class PairedSupport(OutputStatistic):
+    """FAACL's test of two models, the client's own and one that is offered: a `SupportTest`.
+
+    Attributes:
+        epsilon: by how much the offered model may be worse, nats per sample.
+        loss: `raw`, or `capped` where misclassified samples cost log(classes).
+    """
+
+    epsilon: float = 0.0
+    loss: TestedLoss = "raw"
+    name: ClassVar[str] = "support"
+    batched: ClassVar[bool] = False
+    """Rounding could break ties between the losses, and with them the ranks."""
+
+    def fits(self, model: Model, num_models: int) -> bool:
+        """Of two models; capped losses need classes."""
+        return num_models == 2 and (self.loss == "raw" or model.likelihood == "categorical")
+
+    @property
+    def values(self) -> SampleValues:
+        """Losses."""
+        return LOSSES if self.loss == "raw" else CappedLosses()
+
+    def combined(
+        self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
+    ) -> SupportTest:
+        """The test on the scored samples."""
+        own, offered = map(self._fit, values)
+        return SupportTest.of(own, offered, self.epsilon)
+
+    def _fit(self, values: NDArray[np.float64]) -> SampleFit:
+        if self.loss == "raw":
+            return SampleFit.raw(values)
+        return SampleFit(values[:, 0], values[:, 1].astype(bool))
+
+    def num_bytes(self, model: Model, num_models: int) -> int:
+        """A p-value and a number of pairs."""
+        return 2 * NUMBER_BYTES
+
+    def part_trouble(self, part: object, model: Model, num_models: int) -> str:
+        """See `Statistic.part_trouble`."""
+        if not isinstance(part, SupportTest) or not is_count(part.num_samples):
+            return "no support test"
+        if not 0 <= part.p_value <= 1 or not 0 <= part.num_pairs <= part.num_samples:
+            return "a support test whose numbers cannot be"
+        return ""
