@@ -1,4 +1,4 @@
-"""What an executor is: it answers batches of distinct requests, wherever the clients are."""
+"""The executor protocol: answers to batches of distinct requests, wherever the clients are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the predictions of a run can be trusted: on test samples, strange ones, and noise.
+"""How far the predictions of a run can be trusted: on test samples, out of distribution, and noise.
 
 Prior precision and temperature are chosen (see `Run.tuned`) on the training samples that were set
 aside, if the run did that; otherwise a third of each client's test samples chooses, and scores are

@@ -8,6 +8,7 @@
 import numpy as np
 import pytest
 import torch
+from bcfl.protocol.comparison import BestCounts
 
 from bcfl import Objective
 from bcfl.policies.baselines.feddrift import drifting
@@ -17,7 +18,6 @@ from bcfl.policies.baselines.stable_sgd import StableSGD
 from bcfl.policies.faacl.faacl import num_levels, paired
 from bcfl.policies.faacl.mutual_merge import Clustering, merge_mutual
 from bcfl.policies.faacl.support import Support
-from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.regularizers import Consolidation
 
 LOSSES = np.array(

@@ -8,9 +8,8 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata, wilcoxon
-
 from bcfl.protocol.comparison import SampleFit, SupportTest
+from scipy.stats import rankdata, wilcoxon
 
 
 def by_all_signs(differences):
