@@ -34,8 +34,8 @@ class Prediction:
         association: (clusters,) probability that the client is in a cluster, over the kept
             hypotheses, clusters named as in the leading one; uniform if it was never seen.
         ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
-            client's own, nats; the score to find inputs by that are not of the client's kind (see
-            `FeatureDensity`). None where the run has no clients' data to compare with.
+            client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where no
+            client can be asked.
     """
 
     mean: NDArray[np.float64]

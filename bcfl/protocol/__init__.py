@@ -1,4 +1,4 @@
-"""What server and clients say to each other: requests, answers, objectives, statistics.
+"""The messages between server and clients: requests, answers, objectives, statistics.
 
 Plain values, fit to be sent over a network. Who answers is in `bcfl.executors`; what is requested,
 and why, in `bcfl.policies`.

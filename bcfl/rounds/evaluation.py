@@ -1,4 +1,4 @@
-"""How well each client's served model predicts, asked through the same seam as everything else."""
+"""Evaluation on the clients' test samples, by requests that the clients answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answering what all hypotheses ask in a round: each distinct request once."""
+"""The requests of all hypotheses in a round: deduplicated, answered, checked and counted."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RoundExchange:
         return {request: reply for request, reply in replies if reply is not None}
 
     def _missing(self, requests: Sequence[Request]) -> list[Request]:
-        """Distinct parts that nobody has answered yet, those of one topic put together."""
+        """Distinct parts without an answer yet, those of one topic joined in one request."""
         topics: dict[Request, dict[Request, None]] = {}
         for request in requests:
             for part in request.parts():

@@ -37,7 +37,7 @@ class Ledger:
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
         private: names of blocks that stay with their clients, and are not sent.
-        frozen: names of blocks that nobody trains.
+        frozen: names of blocks that no client trains.
         cached: client and key of blocks that were sent in earlier rounds, and are kept since.
     """
 
@@ -146,7 +146,7 @@ class Ledger:
         self._send_once(client, key + ":prior", models[key].num_parameters)
 
     def _to_keep(self, request: Train, models: Mapping[str, Posterior]) -> set[Cached]:
-        """What a client keeps of a training: its references, and blocks that nobody trains."""
+        """What a client keeps of a training: its references, and frozen blocks."""
         references = {key for keys in request.references for key in keys}
         return {
             (request.client, block.key)

@@ -1,4 +1,4 @@
-"""One server round: a plain function of method, executor and state that knows no method."""
+"""One server round: a function of method, executor and state, the same for all methods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RoundConfig:
         evaluate: whether clients test the models that serve them after each round.
         schedule: time steps of the clients' data, and rounds of the whole run. What clients have
             said of a model that has not changed is not asked again within a time step. None where
-            nobody knows how long the run is; everything is asked again then.
+            the length of the run is unknown; every request is sent again then.
     """
 
     seed: int

@@ -54,7 +54,7 @@ class FederationState:
         """The state with its plan, which is made once and kept when the run goes on.
 
         Args:
-            rounds: rounds to do in all, the plan where nobody says otherwise.
+            rounds: rounds to do in all, the plan unless another is given.
             asked: rounds that the whole run is asked to be planned for.
 
         Raises:

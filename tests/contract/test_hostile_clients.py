@@ -53,7 +53,7 @@ def trained(**changes):
 
 def scored(change):
     def lie(request, outcome):
-        if not (isinstance(request, Score) and request.elementwise):
+        if not (isinstance(request, Score) and request.statistic.elementwise):
             return outcome
         return {key: change(one) for key, one in outcome.items()}
 
@@ -106,7 +106,7 @@ SCORE_LIES = {
     "nothing": lambda request, outcome: None if isinstance(request, Score) else outcome,
     "other models": lambda request, outcome: (
         {"another": LossSum(1.0, 0.0, 3)}
-        if isinstance(request, Score) and request.elementwise
+        if isinstance(request, Score) and request.statistic.elementwise
         else outcome
     ),
 }
@@ -213,7 +213,7 @@ def test_unusable_scores_are_dropped(method, lie, rounds):
 @pytest.mark.parametrize("temperature", [1.0, "mean"])
 def test_one_infinite_loss_among_finite_ones_drops_the_client(temperature, recipe, rounds):
     def lie(request, outcome):
-        if not (isinstance(request, Score) and request.elementwise):
+        if not (isinstance(request, Score) and request.statistic.elementwise):
             return outcome
         worst = request.models[0]
         return {k: replace(v, total=math.inf) if k == worst else v for k, v in outcome.items()}
