@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bcfl.federation import Federation
     from bcfl.hypotheses.association import Association
     from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+    from bcfl.protocol.driving import drive
     from bcfl.protocol.objective import Objective
     from bcfl.rounds import checkpoint
     from bcfl.rounds.method import Method
@@ -42,6 +43,7 @@ _NAMES = {
     "RoundRecord": "bcfl.rounds.state",
     "Run": "bcfl.analysis.run",
     "View": "bcfl.data.clients",
+    "drive": "bcfl.protocol.driving",
 }
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "View",
     "analysis",
     "checkpoint",
+    "drive",
     "executors",
     "methods",
     "policies",

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from experiments.report import compare
+from experiments.reports import compare
 from experiments.runs import summary
 from experiments.runs.files import Pair
 from experiments.runs.rows import COUNTS
@@ -115,7 +115,7 @@ def test_the_best_of_each_column_is_marked():
     header, fedavg, best = compare.aligned(results())
     assert header.split() == [
         *("method", "accuracy", "macro-F1", "ARI", "NLL", "ECE", "seconds"),
-        *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "asked", "/", "done"),
+        *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "requested", "/", "run"),
     ]
     assert fedavg.split() == [
         *("fedavg", "91.8", "91.8", "–", "0.300", "0.100", "▲", "3.0"),
