@@ -8,7 +8,6 @@
 import numpy as np
 import pytest
 import torch
-from bcfl.protocol.comparison import BestCounts
 
 from bcfl import Objective
 from bcfl.policies.baselines.feddrift import drifting
