@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bcfl.federation import Federation
     from bcfl.hypotheses.association import Association
     from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+    from bcfl.protocol.driving import drive
     from bcfl.protocol.objective import Objective
     from bcfl.protocol.prediction_rule import PredictionRule
     from bcfl.rounds import checkpoint
@@ -43,6 +44,7 @@ _NAMES = {
     "RoundRecord": "bcfl.rounds.state",
     "Run": "bcfl.analysis.run",
     "View": "bcfl.data.clients",
+    "drive": "bcfl.protocol.driving",
 }
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "View",
     "analysis",
     "checkpoint",
+    "drive",
     "executors",
     "methods",
     "policies",

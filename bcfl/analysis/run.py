@@ -14,7 +14,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from bcfl.analysis import export, graphs
+from bcfl.analysis import export, graphs, metrics
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.ood import FeatureDensity
 from bcfl.analysis.predictions import Prediction, fitting, labelled, predict
@@ -122,6 +122,20 @@ class Run:
     def tests_support(self) -> bool:
         """Whether the method tests which cluster supports which, as FAACL does."""
         return remembers_support(self.hypotheses.best)
+
+    def metrics(self, true_groups: Mapping[str, int | None] | None = None) -> dict[str, float]:
+        """Scores after the last round, see `bcfl.analysis.metrics`; NaN where one is not known.
+
+        Of the clients' test predictions: accuracy, macro_f1, nll (nats per sample), ece and brier.
+        Of the leading association: ari, ami, homogeneity and completeness.
+
+        Args:
+            true_groups: true group of each client, None where unknown; by default `groups`.
+        """
+        evaluations = self.records[-1].evaluations if self.records else {}
+        groups = self.groups if true_groups is None else true_groups
+        leading = self.hypotheses.best.association
+        return {**metrics.summarise(evaluations), **metrics.agreement(leading, groups)}
 
     @cached_property
     def rule(self) -> PredictionRule:

@@ -1,12 +1,17 @@
-"""Executors: who answers requests, and how."""
+"""Executors: who answers requests, and how (one by one, stacked, on CUDA, in processes).
 
-from bcfl.executors.arithmetic import Arithmetic
-from bcfl.executors.config import ExecutorConfig, ExecutorName
+What requests and answers are is in `bcfl.protocol`.
+"""
+
+from bcfl.executors.arithmetic import Arithmetic, arithmetic_named
+from bcfl.executors.config import ExecutorConfig, ExecutorName, executor_named
 from bcfl.executors.executor import Executor, Outcome, Outcomes
+from bcfl.executors.memory import bytes_named
 from bcfl.executors.pool.processes import ProcessesExecutor
+from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.executors.sequential.loop import LoopExecutor
 from bcfl.executors.stacked.batched import BatchedExecutor
-from bcfl.executors.wrappers import Unreliable
+from bcfl.executors.wrappers import Stepwise, Unreliable
 
 __all__ = [
     "Arithmetic",
@@ -14,9 +19,14 @@ __all__ = [
     "Executor",
     "ExecutorConfig",
     "ExecutorName",
+    "FlatModule",
     "LoopExecutor",
     "Outcome",
     "Outcomes",
     "ProcessesExecutor",
+    "Stepwise",
     "Unreliable",
+    "arithmetic_named",
+    "bytes_named",
+    "executor_named",
 ]

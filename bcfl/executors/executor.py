@@ -1,4 +1,4 @@
-"""The executor protocol: answers to batches of distinct requests, wherever the clients are."""
+"""The interface of executors, which answer batches of distinct requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Executor(Protocol):
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Ask the clients, all problems of one client together, and wait for what comes.
+        """Answer requests, waiting for the clients.
 
         Args:
             requests: distinct requests.

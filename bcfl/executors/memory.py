@@ -1,4 +1,4 @@
-"""How much memory side-by-side work may take, and how many problems that is."""
+"""Memory budget of batched work, and batches that fit in it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import torch
 Item = TypeVar("Item")
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 ON_CPU = 256 * 2**20
-"""Bytes on a CPU where nothing else is asked for; more no longer saves time."""
+"""Default bytes on a CPU; more no longer saves time."""
 SHARE_ON_GPU = 0.5
-"""Of the free memory of a GPU where nothing else is asked for."""
+"""Default share of the free memory of a GPU."""
 
 
 def bytes_named(text: str) -> int:
@@ -45,7 +45,7 @@ def checked_memory(memory: int | None) -> int | None:
 
 
 def budget(memory: int | None, device: torch.device) -> int:
-    """Bytes for side-by-side work: those asked for, or what suits the device."""
+    """Bytes of working memory: the given number, or one that suits the device."""
     if memory is not None:
         return memory
     if device.type == "cuda":

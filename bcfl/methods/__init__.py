@@ -35,7 +35,7 @@ from bcfl.methods.names import (
     UnknownMethodError,
     build,
 )
-from bcfl.methods.settings import Settings
+from bcfl.methods.settings import Move, Settings
 
 __all__ = [
     "DESCRIPTIONS",
@@ -43,6 +43,7 @@ __all__ = [
     "PLAIN",
     "SUFFIXES",
     "SUFFIX_DESCRIPTIONS",
+    "Move",
     "Settings",
     "UnknownMethodError",
     "build",

@@ -18,15 +18,14 @@ from bcfl.trackers import (
     MultiHypothesis,
     Tracker,
 )
-from bcfl.trackers.proposals import Birth, Death, Merge, Proposal, SplitAndFree, Swap
+from bcfl.trackers.proposals import Birth, Death, Merge, Proposal, SplitAndFree
 
-KNOWN_NUMBER: Mapping[Move, Proposal] = {"split": SplitAndFree(), "swap": Swap()}
+KNOWN_NUMBER: Mapping[Move, Proposal] = {"split": SplitAndFree()}
 UNKNOWN_NUMBER: Mapping[Move, Proposal] = {
     "birth": Birth(),
     "split": SplitAndFree(splits=1),
     "death": Death(),
     "merge": Merge(),
-    "swap": Swap(),
 }
 """In the order in which they are made."""
 USUAL: tuple[Move, ...] = ("birth", "split", "death")

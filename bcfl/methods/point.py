@@ -15,7 +15,7 @@ from bcfl.policies import (
 )
 from bcfl.policies.baselines.centralised import Centralised
 from bcfl.policies.baselines.ensemble import Ensemble
-from bcfl.policies.baselines.local import Alone
+from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.policies.wrappers.frozen import Frozen
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Proximal
@@ -34,7 +34,7 @@ def fedprox(settings: Settings) -> Method:
 
 def local(settings: Settings) -> Method:
     """Every client trains alone."""
-    return Method(Alone(settings.flat), name="local", common_start=True)
+    return Method(LocalTraining(settings.flat), name="local", common_start=True)
 
 
 def centralised(settings: Settings) -> Method:

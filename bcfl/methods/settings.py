@@ -16,7 +16,7 @@ from bcfl.protocol.objective import Curvature, Objective
 from posteriors import LocalPosteriorName
 
 AdditiveAggregation = Literal["cluster_mean", "partial"]
-Move = Literal["split", "birth", "death", "merge", "swap"]
+Move = Literal["split", "birth", "death", "merge"]
 NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")
 AdditiveUpdate = Literal["alternating", "joint", "simultaneous"]
 

@@ -77,7 +77,7 @@ def scl(settings: Settings) -> Method:
         mean_norm=0.35,
         client_norm=0.35,
         scale="relative",
-        when=FIXED_ROUND,
+        first_round=FIXED_ROUND,
     )
     return _from_one_model(settings, policy, "scl")
 

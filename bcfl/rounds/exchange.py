@@ -10,6 +10,7 @@ from bcfl.architecture.model import Model
 from bcfl.executors import Executor, Outcome
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Failure
+from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Exchange, Replies, Request, Steps
 from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.ledger import Cached, Ledger
@@ -45,13 +46,7 @@ class RoundExchange:
 
     def drive(self, steps: Steps[Result]) -> Result:
         """Run a generator of exchanges to its end."""
-        try:
-            exchange = next(steps)
-            while True:
-                exchange = steps.send(self._answer(exchange))
-        except StopIteration as end:
-            result: Result = end.value
-            return result
+        return run_exchanges(steps, self._answer)
 
     def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
         """Scores that hold in later rounds too, since their models live on.

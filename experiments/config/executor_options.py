@@ -57,9 +57,7 @@ def engine_of(
     Raises:
         ValueError: a name is unknown, or a number is out of range.
     """
-    from bcfl.executors.arithmetic import arithmetic_named
-    from bcfl.executors.config import executor_named
-    from bcfl.executors.memory import bytes_named
+    from bcfl.executors import arithmetic_named, bytes_named, executor_named
 
     name = executor_named(executor)
     many = (

@@ -10,8 +10,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from bcfl import Federation, Model, Objective, RoundRecord
-from bcfl.data.clients import TRAIN
-from bcfl.runtime.devices import device_named, limited_threads
+from bcfl.data import TRAIN
+from bcfl.runtime import device_named, limited_threads
 
 PHASES = ("train", "score", "server", "evaluate")
 IN_WORDS = {
@@ -78,9 +78,9 @@ def profiled(federation: Federation, rounds: int, peak: float) -> Profile:
     """
     records: Sequence[RoundRecord] = federation.run(rounds + 1).records[1:]
     ledgers = [record.ledger for record in records]
-    counts = [len(data.views[TRAIN]) for data in federation.data]
-    objective = federation.recipe.policy.objective
-    shape = tuple(federation.data[0].views[TRAIN].inputs.shape[1:])
+    counts = [len(data.views[TRAIN]) for data in federation.clients]
+    objective = federation.method.policy.objective
+    shape = tuple(federation.clients[0].views[TRAIN].inputs.shape[1:])
     done = sum(one.trainings_run for one in ledgers)
     each = flops_of_training(federation.model, shape, objective, counts)
     return Profile(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bcfl import Run
-from bcfl.rounds import checkpoint
+from bcfl import Run, checkpoint
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import read_plan
+from experiments.runs.rows import Row
+from experiments.runs.rows import read as read_rows
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
@@ -38,7 +42,7 @@ class Restored:
     @property
     def clients(self) -> tuple[ClientData, ...]:
         """The clients' data, sorted by name, divided as the method divides them."""
-        return self.federation.data
+        return self.federation.clients
 
     @property
     def run(self) -> Run:
@@ -47,6 +51,60 @@ class Restored:
         planned = self.state.planned_rounds or self.state.round
         executor = self.federation.executor_of(planned)
         return Run(self.model, self.state, (), groups, executor)
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """One method with one seed whose rounds are all done.
+
+    Attributes:
+        folder: folder of the whole run.
+        pair: the method and seed.
+        config: its scenario, defaults filled in.
+        rows: what was logged of each round, see `experiments.runs.rows.round_row`.
+        setup: the scenario with its data set, on the CPU.
+    """
+
+    folder: Path
+    pair: Pair
+    config: Mapping[str, Any] = field(repr=False)
+    rows: tuple[Row, ...] = field(repr=False)
+    setup: Experiment = field(repr=False)
+
+    @cached_property
+    def run(self) -> Run:
+        """What it has learned, from its last checkpoint, without the records of its rounds.
+
+        Raises:
+            ValueError: the checkpoint is missing, damaged or of other clients, or the data are
+                missing.
+        """
+        return restore(self.folder, self.pair, self.setup).run
+
+
+def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
+    """The finished runs in a folder that `bcfl run` wrote, by method and seed.
+
+    Checkpoints and data are read when a run is asked for: `open_runs(folder)["ifca", 0].run`.
+
+    Args:
+        folder: folder of the run.
+
+    Raises:
+        ValueError: there is no run in the folder, or one of its files is not as it was written.
+    """
+    folder = Path(folder)
+    scenario = read_plan(folder).scenario
+    setup, found = Experiment(scenario, "cpu"), {}
+    for pair in scenario.pairs:
+        files = RunFiles(folder).of(pair)
+        if files.is_finished:
+            config = tomllib.loads(files.config.read_text(encoding="utf-8"))
+            logged = tuple(read_rows(files.metrics))
+            found[pair.method, pair.seed] = FinishedRun(
+                folder=folder, pair=pair, config=config, rows=logged, setup=setup
+            )
+    return found
 
 
 def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restored:
@@ -65,7 +123,7 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")
     federation = setup.federation(pair)
-    names = tuple(data.client for data in federation.data)
+    names = tuple(data.client for data in federation.clients)
     if state.hypotheses.best.association.clients != names:
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
     return Restored(setup, state, federation)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from bcfl.data.clients import TEST, ClientData
+from bcfl import ClientData
+from bcfl.analysis import metrics
+from bcfl.data import TEST
 from bcfl.executors import LoopExecutor
-from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.requests import Score
-from bcfl.protocol.statistics.predictions import Predictions, PredictionSums
-from bcfl.rounds.evaluation import served_mixture
-from experiments.scores import metrics
+from bcfl.hypotheses import Posterior
+from bcfl.protocol import Predictions, PredictionSums, Score
+from bcfl.rounds import served_mixture
 
 if TYPE_CHECKING:
     from bcfl import FederationState, Model

@@ -1,4 +1,4 @@
-"""Scoring many models on many clients' samples in batched operations, each pair once."""
+"""Scoring batched over pairs of a model and a client, each pair once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from bcfl.architecture.evaluation import rows_at_once
 from bcfl.architecture.model import Model
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.memory import chunks
 from bcfl.executors.sequential.scoring import combined
 from bcfl.executors.stacked.evidence import BatchedEvidence
 from bcfl.executors.stacked.network import Network, Stacked
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.executors.stacked.samples import Samples, padded_batches
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Score
 from bcfl.protocol.statistics.evidence import Evidence
@@ -53,7 +52,7 @@ class BatchedScoring:
     """Scores models on all clients' samples.
 
     Attributes:
-        network: evaluated for many models at one time.
+        network: batched over models.
         model: its architecture.
         samples: of all clients, by view.
         seed: of the run, which picks the subsets.
@@ -126,14 +125,14 @@ class BatchedScoring:
         self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
     ) -> Iterator[tuple[_Piece, str, Array]]:
         """Each piece for each model: what its statistic needs of each sample, (samples, ...)."""
-        groups: dict[tuple[str, SampleValues, int], list[_Piece]] = defaultdict(list)
-        for piece in pieces:
-            length = padded_length(len(piece.rows))
-            groups[piece.request.view, _values_of(piece), length].append(piece)
-        for (_, needed, length), group in groups.items():
-            for part in chunks(group, length * self.bytes_per_sample, self.memory):
-                rows = torch.stack([padded(piece.rows, length) for piece in part])
-                yield from self._shared(part, rows, needed, models)
+        for batch in padded_batches(
+            pieces,
+            lambda piece: piece.rows,
+            lambda length: length * self.bytes_per_sample,
+            self.memory,
+            key=lambda piece: (piece.request.view, _values_of(piece)),
+        ):
+            yield from self._shared(batch.items, batch.rows, _values_of(batch.items[0]), models)
 
     def _shared(
         self,

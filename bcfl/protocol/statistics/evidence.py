@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
@@ -16,6 +15,7 @@ from bcfl.protocol.checks import LARGEST_SUM, is_count, tensor_trouble
 from bcfl.protocol.statistics.sample_values import sample_losses
 from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES, NetworkStatistic
 from posteriors import diagonal_curvature
+from posteriors.curvature.likelihood import negative_log_likelihood
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,7 @@ class Evidence(NetworkStatistic):
         values = network_outputs(network, view.inputs)
         losses = sample_losses(model.likelihood, values, view.targets)
         outputs = network(view.inputs)
-        if model.likelihood == "categorical":
-            loss = functional.cross_entropy(outputs, view.targets, reduction="sum")
-        else:
-            loss = 0.5 * (outputs - view.targets.reshape(outputs.shape)).square().sum()
+        loss = negative_log_likelihood(outputs, view.targets, model.likelihood, reduction="sum")
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         gradients = iter(torch.autograd.grad(loss, trained))
         gradient = torch.cat(

@@ -8,11 +8,9 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from bcfl.architecture.model import Likelihood
-
-LOG_TWO_PI = math.log(2 * math.pi)
+from posteriors.curvature.likelihood import negative_log_likelihood
 
 
 class SampleValues(Protocol):
@@ -31,10 +29,7 @@ class SampleValues(Protocol):
 
 def sample_losses(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
     """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs."""
-    if likelihood == "categorical":
-        return functional.cross_entropy(outputs.double(), targets, reduction="none")
-    error = (outputs - targets.reshape(outputs.shape)).double()
-    return 0.5 * (error.square() + LOG_TWO_PI).flatten(1).sum(1)
+    return negative_log_likelihood(outputs.double(), targets, likelihood)
 
 
 def capped(losses: Tensor, correct: Tensor, num_classes: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Side by side, one after the other, in any order and in any chunks: the same answers."""
+"""Batched or sequential, in any order and in any chunks: the same answers."""
 
 import numpy as np
 import pytest

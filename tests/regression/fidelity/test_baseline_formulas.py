@@ -8,7 +8,6 @@
 import numpy as np
 import pytest
 import torch
-from bcfl.protocol.comparison import BestCounts
 
 from bcfl import Objective
 from bcfl.policies.baselines.feddrift import drifting
@@ -19,6 +18,7 @@ from bcfl.policies.faacl.faacl import num_levels, paired
 from bcfl.policies.faacl.mutual_merge import Clustering, merge_mutual
 from bcfl.policies.faacl.support import Support
 from bcfl.protocol.regularizers import Consolidation
+from bcfl.protocol.statistics.best_counts import BestCounts
 
 LOSSES = np.array(
     [

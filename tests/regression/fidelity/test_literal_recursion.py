@@ -6,10 +6,10 @@ is the next round's prior. The paper runs 100 rounds.
 
 import pytest
 import torch
+from experiments.scores.metrics import micro_accuracy
 
 from bcfl import Aggregation, Federation
 from experiments import models
-from experiments.scores.metrics import micro_accuracy
 from posteriors import DiagonalGaussian, LocalPosterior, fuse
 
 

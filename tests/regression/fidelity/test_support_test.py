@@ -8,8 +8,9 @@ import itertools
 
 import numpy as np
 import pytest
-from bcfl.protocol.comparison import SampleFit, SupportTest
 from scipy.stats import rankdata, wilcoxon
+
+from bcfl.protocol.statistics.support import SampleFit, SupportTest
 
 
 def by_all_signs(differences):

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bcfl.protocol.answers import ClientInfo, LossSum, Trained
+from bcfl.protocol.answers import ClientInfo, Trained
+from bcfl.protocol.statistics.loss import LossSum
 
 overflowing = pytest.mark.xfail(
     strict=True,

@@ -57,7 +57,7 @@ def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parame
 def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name):
     settings = Settings(2, Objective(3, 4), calibration=0.4)
     federation = Federation(clients, linear, build(name, settings))
-    assert [len(data.views["validation"]) for data in federation.data] == [3, 3, 4, 4]
+    assert [len(data.views["validation"]) for data in federation.clients] == [3, 3, 4, 4]
     run = federation.run(2)
     assert run.rule == run.tuned("plug-in")
     x = clients[0].views["test"].inputs

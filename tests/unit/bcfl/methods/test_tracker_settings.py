@@ -4,7 +4,7 @@ import pytest
 
 from bcfl import Federation
 from bcfl.methods import Settings, build
-from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap
+from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree
 
 
 def proposed(**settings):
@@ -17,8 +17,7 @@ def test_what_has_paid_is_proposed_by_itself():
 
 
 def test_moves_are_switched_on_one_by_one():
-    assert proposed(num_clusters=3, moves=("swap",)) == [Swap]
-    assert proposed(num_clusters=3, moves=("swap", "split")) == [SplitAndFree, Swap]
+    assert proposed(num_clusters=3, moves=("split",)) == [SplitAndFree]
     assert proposed(num_clusters="auto", moves=("merge", "birth")) == [Birth, Merge]
     assert proposed(num_clusters="auto", moves=()) == []
 

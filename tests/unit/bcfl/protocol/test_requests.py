@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from bcfl import Objective
+from bcfl import Objective, drive
 from bcfl.protocol.requests import Exchange, Score, Train, loss_matrix, together
 from bcfl.protocol.statistics.best_counts import BestModels
 from bcfl.protocol.statistics.evidence import Evidence
@@ -18,16 +18,10 @@ def asking(*exchanges, result):
     return got, result
 
 
-def drive(steps):
-    """Answer every request by its name; returns what was asked at each time and the result."""
-    asked = []
-    try:
-        exchange = next(steps)
-        while True:
-            asked.append((exchange.requests, set(exchange.models)))
-            exchange = steps.send({r: f"re {r}" for r in exchange.requests})
-    except StopIteration as end:
-        return asked, end.value
+def answered(steps):
+    """Answer every request by its name; returns the requests and models of each exchange."""
+    result, exchanges = drive(steps, lambda r: f"re {r}", return_exchanges=True)
+    return [(exchange.requests, set(exchange.models)) for exchange in exchanges], result
 
 
 def test_generators_that_end_at_different_times_run_in_lockstep():
@@ -38,7 +32,7 @@ def test_generators_that_end_at_different_times_run_in_lockstep():
             asking(["c1", "a1"], result="C"),
         ]
     )
-    asked, results = drive(steps)
+    asked, results = answered(steps)
     assert asked == [
         (("a1", "c1", "a1"), {"key of a1", "key of c1"}),
         (("a2",), {"key of a2"}),
@@ -50,8 +44,8 @@ def test_generators_that_end_at_different_times_run_in_lockstep():
 
 
 def test_generators_that_ask_nothing_end_without_an_exchange():
-    assert drive(together([asking(result=1), asking(result=2)])) == ([], [([], 1), ([], 2)])
-    assert drive(together([])) == ([], [])
+    assert drive(together([asking(result=1), asking(result=2)])) == [([], 1), ([], 2)]
+    assert drive(together([])) == []
 
 
 @pytest.mark.parametrize(

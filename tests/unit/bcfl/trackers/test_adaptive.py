@@ -82,7 +82,7 @@ def test_as_many_are_kept_as_the_weights_say_there_are(federation):
 
 
 @pytest.mark.parametrize("memory", ["replace", "forget", "accumulate"])
-def test_proposals_hold_no_weight_and_serve_nobody(federation, memory):
+def test_proposals_hold_no_weight_and_serve_no_client(federation, memory):
     without, with_ = (
         federation(AdaptiveMultiHypothesis(3, proposals=p), memory=memory).run(2)
         for p in ((), (SPLIT,))

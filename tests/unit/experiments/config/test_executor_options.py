@@ -43,4 +43,7 @@ def test_runs_of_before_had_the_loop():
 def test_a_setup_hands_on_engine_and_threads():
     setup = Experiment(load("demo"), "cpu", Engine("loop", arithmetic="tf32"), threads=2)
     federation = setup.federation(setup.scenario.pairs[0])
-    assert (federation.choice, federation.threads) == (ExecutorConfig("loop", arithmetic="tf32"), 2)
+    assert (federation.executor, federation.threads) == (
+        ExecutorConfig("loop", arithmetic="tf32"),
+        2,
+    )

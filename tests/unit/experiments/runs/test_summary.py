@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from experiments.report import compare
+from experiments.reports import compare
 from experiments.runs import summary
 from experiments.runs.files import Pair
 from experiments.runs.rows import COUNTS
