@@ -132,8 +132,7 @@ class BatchedScoring:
             self.memory,
             key=lambda piece: (piece.request.view, _values_of(piece)),
         ):
-            needed = _values_of(batch.items[0])
-            yield from self._shared(batch.items, batch.rows, needed, models)
+            yield from self._shared(batch.items, batch.rows, _values_of(batch.items[0]), models)
 
     def _shared(
         self,

@@ -59,7 +59,7 @@ def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name):
     federation = Federation(clients, linear, build(name, settings))
     assert [len(data.views["validation"]) for data in federation.clients] == [3, 3, 4, 4]
     run = federation.run(2)
-    assert run.rule == run.tuned(federation.clients, "plug-in")
+    assert run.rule == run.tuned("plug-in")
     x = clients[0].views["test"].inputs
     expected = run.predict("c0", x, run.rule).mean
     np.testing.assert_array_equal(run.predict("c0", x).mean, expected)

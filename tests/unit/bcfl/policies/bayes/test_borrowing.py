@@ -145,7 +145,7 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
     expanded = expansions(parent, (1, 1, -1))
     steps = policy.associate(parent, context(NAMES))
     ranking, (exchange,) = drive(steps, lambda r: expanded[r.client], return_exchanges=True)
-    assert {(r.client, r.statistic) for r in exchange.requests} == {(n, "evidence") for n in NAMES}
+    assert {(r.client, r.statistic) for r in exchange.requests} == {(n, Evidence()) for n in NAMES}
     found = list(ranking)
     assert (ranking.log_total, ranking.facts) == (0.5, {"temperature": 2.0})
     assert [one.log_weight for one in found] == [-2.0, -3.0]
