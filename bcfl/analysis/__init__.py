@@ -23,8 +23,6 @@ from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 
 __all__ = [
     "Prediction",
-    "PredictionRule",
-    "PredictiveName",
     "Run",
     "association_graph",
     "client_cluster_graph",

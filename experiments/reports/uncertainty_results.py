@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from bcfl import PredictionRule
-from bcfl.analysis import PredictiveName
+from bcfl.protocol import PredictiveName
 from experiments.config.options import chosen
 from experiments.runs.files import Pair
 from experiments.runs.plan import read_plan

@@ -21,7 +21,7 @@ from statistics import mean, stdev
 from rich.console import Console
 
 from bcfl import PredictionRule
-from bcfl.analysis import PredictiveName
+from bcfl.protocol import PredictiveName
 from bcfl.runtime import limited_threads
 from experiments.config import scenario as scenarios
 from experiments.runs.files import Pair

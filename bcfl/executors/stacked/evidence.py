@@ -48,24 +48,25 @@ class BatchedEvidence:
     memory: int
     bytes_per_sample: int
 
-    def answer(self, asked: Mapping[Score, Tensor], models: Mapping[str, Posterior]) -> Outcomes:
+    def answer(self, rows_of: Mapping[Score, Tensor], models: Mapping[str, Posterior]) -> Outcomes:
         """Answer scores of the statistic `Evidence`.
 
         Args:
-            asked: rows of the samples (count,) of each request.
+            rows_of: indices of the samples (count,) of each request.
             models: posteriors by key.
         """
         pairs = [
             _Pair(request, key, rows)
-            for request, rows in sorted(asked.items(), key=lambda item: item[0].client)
+            for request, rows in sorted(rows_of.items(), key=lambda item: item[0].client)
             for key in dict.fromkeys(request.models)
         ]
-        found: dict[Score, dict[str, EvidenceSum]] = {request: {} for request in asked}
+        evidence_of: dict[Score, dict[str, EvidenceSum]] = {request: {} for request in rows_of}
         for batch in padded_batches(pairs, lambda pair: pair.rows, self._bytes, self.memory):
             for pair, evidence in zip(batch.items, self._of(batch, models), strict=True):
-                found[pair.request][pair.key] = evidence
+                evidence_of[pair.request][pair.key] = evidence
         return {
-            request: {key: parts[key] for key in request.models} for request, parts in found.items()
+            request: {key: parts[key] for key in request.models}
+            for request, parts in evidence_of.items()
         }
 
     def _bytes(self, length: int) -> int:

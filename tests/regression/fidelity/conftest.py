@@ -84,7 +84,7 @@ def watch():
         executor = Watching(federation.engine, change)
         for _ in range(rounds):
             state, record = server_round(
-                federation.recipe, federation.model, executor, state, RoundConfig(seed)
+                federation.method, federation.model, executor, state, RoundConfig(seed)
             )
             records.append(record)
         return state.hypotheses, records, executor.answers
