@@ -19,7 +19,6 @@ from bcfl.analysis.plots import (
 )
 from bcfl.analysis.predictions import Prediction
 from bcfl.analysis.run import Run
-from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 
 __all__ = [
     "Prediction",

@@ -177,7 +177,7 @@ class UncertaintyEvaluation:
 
     @cached_property
     def _run_with_data(self) -> Run:
-        """The run with an executor that reaches its clients, who report sums for OOD scores."""
+        """The run with an executor that holds its clients, from which OOD scores are computed."""
         if self.run.executor is not None:
             return self.run
         return replace(self.run, executor=_holding(self.clients, self.run, self.seed))

@@ -132,7 +132,8 @@ class BatchedScoring:
             self.memory,
             key=lambda piece: (piece.request.view, _values_of(piece)),
         ):
-            yield from self._shared(batch.items, batch.rows, _values_of(batch.items[0]), models)
+            needed = _values_of(batch.items[0])
+            yield from self._shared(batch.items, batch.rows, needed, models)
 
     def _shared(
         self,

@@ -48,8 +48,9 @@ class Evidence(NetworkStatistic):
         scale = num_samples / len(view)
         values = network_outputs(network, view.inputs)
         losses = sample_losses(model.likelihood, values, view.targets)
-        outputs = network(view.inputs)
-        loss = negative_log_likelihood(outputs, view.targets, model.likelihood, reduction="sum")
+        loss = negative_log_likelihood(
+            network(view.inputs), view.targets, model.likelihood, reduction="sum"
+        )
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         gradients = iter(torch.autograd.grad(loss, trained))
         gradient = torch.cat(

@@ -8,8 +8,10 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import rankdata, wilcoxon
 
+from bcfl.protocol.statistics.sample_values import capped
 from bcfl.protocol.statistics.support import SampleFit, SupportTest
 
 
@@ -52,9 +54,11 @@ def test_capped_losses_pay_what_guessing_costs():
     margin, guess = 0.5, np.log(10)
     left = np.where(right, own + margin, guess)
     differences = left - np.where(also_right, offered, guess)
-    measured = SupportTest.of(
-        SampleFit.capped(own, right, 10), SampleFit.capped(offered, also_right, 10), margin
-    )
+    fits = [
+        SampleFit(capped(torch.from_numpy(losses), torch.from_numpy(correct), 10).numpy(), correct)
+        for losses, correct in ((own, right), (offered, also_right))
+    ]
+    measured = SupportTest.of(*fits, margin)
     assert measured.p_value == pytest.approx(by_all_signs(differences), rel=1e-12)
 
 

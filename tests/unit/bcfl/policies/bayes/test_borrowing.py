@@ -15,7 +15,7 @@ from bcfl.policies.bayes.borrowing import (
 )
 from bcfl.policies.policy import Given
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.statistics.evidence import EvidenceSum
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 
 NAMES = ("a", "b", "c")
 LAPLACE = Objective(curvature="ggn")
