@@ -1,113 +1,391 @@
 """Methods with posteriors: Bayesian clustered federated learning and its trackers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from bcfl.methods.settings import Move, Settings
-from bcfl.policies import ClusterSize, LikelihoodAssociation
-from bcfl.policies.bayes.association_prior import AssociationPrior
-from bcfl.rounds.method import Method
-from bcfl.trackers import (
-    AdaptiveMultiHypothesis,
-    Consensus,
-    Exact,
-    Greedy,
-    MultiHypothesis,
-    Tracker,
+from bcfl.methods.choices import (
+    NUMBER_CHANGING,
+    Curvature,
+    Fusion,
+    LocalPosterior,
+    Memory,
+    Move,
+    Solver,
+    Temperature,
 )
-from bcfl.trackers.proposals import Birth, Death, Merge, Proposal, SplitAndFree, Swap
+from bcfl.methods.registry import recipe
+from bcfl.methods.training import Common, trained
 
-KNOWN_NUMBER: Mapping[Move, Proposal] = {"split": SplitAndFree(), "swap": Swap()}
-UNKNOWN_NUMBER: Mapping[Move, Proposal] = {
-    "birth": Birth(),
-    "split": SplitAndFree(splits=1),
-    "death": Death(),
-    "merge": Merge(),
-    "swap": Swap(),
-}
-"""In the order in which they are made."""
+if TYPE_CHECKING:
+    from bcfl.policies.bayes.likelihood import LikelihoodAssociation
+    from bcfl.rounds.method import Method
+    from bcfl.trackers import Tracker
+    from bcfl.trackers.proposals import Proposal
+
+PAPER = "A Bayesian framework for clustered federated learning"
 USUAL: tuple[Move, ...] = ("birth", "split", "death")
-"""Those that have paid; the number of clusters being known, a split alone."""
+"""Moves that have paid; the number of clusters being known, a split alone."""
 
 
-def bcfl_with(settings: Settings, tracker: Tracker, name: str) -> Method:
-    """BCFL with any tracker: association weights, Laplace posteriors, fused Gaussians."""
-    temperature = "mean" if settings.temperature is None else settings.temperature
+class PosteriorOptions(Common, total=False):
+    """Options of all methods with posteriors."""
+
+    curvature: Curvature
+    posterior: LocalPosterior
+    prior_precision: float
+    fusion: Fusion
+    decay: float
+    evidence: Literal["separable", "joint"]
+    reweighed: int
+    judge: Literal["training", "held_out"]
+    validation: float | None
+    score_samples: int | None
+    solver: Solver
+    cluster_size: tuple[int, int | None]
+    staying: float | None
+    concentration: float | None
+
+
+class BayesianOptions(PosteriorOptions, total=False):
+    """Options of the methods that are no more than a tracker."""
+
+    num_clusters: int
+    temperature: Temperature
+    memory: Memory
+
+
+def bcfl(
+    tracker: "Tracker",
+    *,
+    num_clusters: int = 4,
+    temperature: Temperature = "mean",
+    evidence: Literal["separable", "joint"] = "separable",
+    reweighed: int = 64,
+    judge: Literal["training", "held_out"] = "training",
+    validation: float | None = None,
+    score_samples: int | None = None,
+    solver: Solver = "auto",
+    cluster_size: tuple[int, int | None] = (0, None),
+    staying: float | None = None,
+    concentration: float | None = None,
+    curvature: Curvature = "ggn",
+    posterior: LocalPosterior = "laplace-diag",
+    prior_precision: float = 1.0,
+    fusion: Fusion = "precision_weighted",
+    memory: Memory = "replace",
+    decay: float = 0.9,
+    **common: Unpack[Common],
+) -> "Method":
+    """Association weights, local posteriors, fused Gaussians, and any tracker.
+
+    Args:
+        tracker: which hypotheses are kept.
+        num_clusters: number K of clusters.
+        temperature: of the association weights: mean weighs by the loss per sample, a number
+            divides the summed loss (1 is Bayes), auto fits it on validation samples. Default: the
+            paper, section 5.
+        evidence: whether clients weigh clusters one by one, or all clients of a cluster together,
+            which needs a number as temperature. Default: the paper, equation 9.
+        reweighed: how many of the best associations are weighed again with joint evidence.
+        judge: whether hypotheses compete by training samples or by validation samples.
+        validation: share of the clients' training samples that is set aside; none is 0.25 where
+            the judge or an automatic temperature needs them, else 0.
+        score_samples: most samples that are scored per client; none scores all.
+        solver: how associations are ranked.
+        cluster_size: fewest and most clients of a cluster.
+        staying: prior probability that a client stays in its cluster; none is uniform. Default: the
+            paper, equation 11.
+        concentration: of the Dirichlet prior on the shares of the clusters; none knows no sizes.
+            Default: the paper, equation 11.
+        curvature: how the precision of a client's likelihood is found. Default: the paper, section
+            3.2, with the Gauss-Newton matrix.
+        posterior: how local posteriors are fitted. Default: the paper, section 3.2.
+        prior_precision: of the prior around the initial network, per parameter.
+        fusion: how local posteriors are fused. Default: measured.
+        memory: what the next round's prior remembers. Default: measured.
+        decay: share that the memory forget keeps per round.
+    """
+    from bcfl.aggregation.aggregation import Aggregation
+    from bcfl.policies import ClusterSize, LikelihoodAssociation
+    from bcfl.policies.bayes.association_prior import AssociationPrior
+    from bcfl.rounds.method import Method
+
     policy = LikelihoodAssociation(
-        settings.known_clusters,
-        settings.laplace,
-        temperature,
-        solver=settings.solver,
-        score_samples=settings.score_samples,
-        cluster_size=ClusterSize.of(settings.cluster_size),
-        prior=AssociationPrior(settings.staying),
+        num_clusters=num_clusters,
+        objective=replace(
+            trained(common.get("objective")), curvature=curvature, posterior=posterior
+        ),
+        temperature=temperature,
+        evidence=evidence,
+        solver=solver,
+        score_samples=score_samples,
+        cluster_size=ClusterSize(*cluster_size),
+        prior=AssociationPrior(staying, concentration),
+        judge=judge,
+        reweighed=reweighed,
     )
     return Method(
         policy,
         tracker,
-        settings.aggregation,
-        name,
-        prior_precision=settings.prior_precision,
-        validation=settings.validation if temperature == "auto" else 0.0,
+        Aggregation(fusion, memory, decay),
+        prior_precision=prior_precision,
+        validation=_set_aside(policy, validation),
     )
 
 
-def bcfl_g(settings: Settings) -> Method:
-    """BCFL-G: the best association alone."""
-    return bcfl_with(settings, Greedy(), "bcfl-g")
+def _set_aside(policy: "LikelihoodAssociation", validation: float | None) -> float:
+    """The share of held-out samples, checked against what needs them."""
+    needed = policy.temperature == "auto" or policy.judge == "held_out"
+    if validation is None:
+        return 0.25 if needed else 0.0
+    if needed and not validation > 0:
+        raise ValueError(
+            "num_clusters 'auto', temperature 'auto' and judge 'held_out' need held-out samples: "
+            f"validation must be above 0, got {validation}"
+        )
+    return validation
 
 
-def bcfl_forget(settings: Settings) -> Method:
-    """BCFL-G whose priors forget: an answer to data that change over time.
+@recipe("bcfl-g", f"{PAPER}, equation 16", group=bcfl)
+def bcfl_g(**options: Unpack[BayesianOptions]) -> "Method":
+    """Best association by weight, Laplace posteriors."""
+    from bcfl.trackers import Greedy
 
-    A cluster that nobody chooses keeps its mean while its precision fades, so that a concept that
-    comes back finds the model that it left.
+    return bcfl(Greedy(), **options)
+
+
+@recipe("bcfl-c", f"{PAPER}, equation 17", number="num_associations", group=bcfl)
+def bcfl_c(*, num_associations: int = 3, **options: Unpack[BayesianOptions]) -> "Method":
+    """The M best associations, merged after each round.
+
+    Args:
+        num_associations: number M of associations.
     """
-    fading = replace(settings.aggregation, memory="forget")
-    return bcfl_with(replace(settings, aggregation=fading), Greedy(), "bcfl-forget")
+    from bcfl.trackers import Consensus
+
+    return bcfl(Consensus(num_associations), **options)
 
 
-def bcfl_c(settings: Settings, num_associations: int) -> Method:
-    """BCFL-C: the M best associations, merged after each round."""
-    return bcfl_with(settings, Consensus(num_associations), f"bcfl-c-{num_associations}")
+@recipe("bcfl-mh", f"{PAPER}, equation 18", number="max_hypotheses", group=bcfl)
+def bcfl_mh(
+    *,
+    max_hypotheses: int = 6,
+    candidates_per_parent: int | None = None,
+    **options: Unpack[BayesianOptions],
+) -> "Method":
+    """The M most probable histories of associations.
 
-
-def bcfl_mh(settings: Settings, max_hypotheses: int) -> Method:
-    """BCFL-MH: the M most probable histories of associations."""
-    return bcfl_with(settings, MultiHypothesis(max_hypotheses), f"bcfl-mh-{max_hypotheses}")
-
-
-def bcfl_mht(settings: Settings, max_hypotheses: int) -> Method:
-    """BCFL-MHT: up to M hypotheses that differ, with proposals; temperature 1 by default.
-
-    With `num_clusters="auto"` hypotheses may gain and lose clusters, starting from
-    `first_clusters`, and are judged on held-out samples. `moves` says what is proposed.
+    Args:
+        max_hypotheses: number M of hypotheses that are kept.
+        candidates_per_parent: associations that are looked at for each hypothesis; none is M.
     """
-    name = f"bcfl-mht-{max_hypotheses}"
-    temperature = 1.0 if settings.temperature is None else settings.temperature
-    chosen = replace(settings, temperature=temperature)
-    if settings.num_clusters != "auto":
-        moves = _proposals(KNOWN_NUMBER, settings.moves)
-        return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses, proposals=moves), name)
-    moves = _proposals(UNKNOWN_NUMBER, settings.moves)
-    tracker = AdaptiveMultiHypothesis(max_hypotheses, proposals=moves)
-    begun = replace(chosen, num_clusters=settings.first_clusters, moves=None)
-    method = bcfl_with(begun, tracker, name)
-    policy = replace(cast(LikelihoodAssociation, method.policy), judge="held_out")
-    return replace(method, policy=policy, validation=settings.validation, finds_number=True)
+    from bcfl.trackers import MultiHypothesis
+
+    return bcfl(MultiHypothesis(max_hypotheses, candidates_per_parent), **options)
+
+
+class Proposing(TypedDict, total=False):
+    """Numbers of the moves that bcfl-mht proposes."""
+
+    propose_every: int
+    splits: int
+    freeing_splits: int
+    slots: int
+    pairs: int
+    deaths: int
+    min_members: int
+    min_gain: float
+    max_cost_ratio: float
+    max_clusters: int
+
+
+@recipe("bcfl-mht", "ours", number="max_hypotheses", group=bcfl)
+def bcfl_mht(
+    *,
+    num_clusters: int | Literal["auto"] = 4,
+    first_clusters: int = 8,
+    max_hypotheses: int = 8,
+    candidates_per_parent: int | None = None,
+    temperature: Temperature = 1.0,
+    memory: Memory = "replace",
+    adapt: bool = True,
+    near_copies: float | None = 0.05,
+    remembers_absent: bool = True,
+    n_scan: int | None = None,
+    starts: int = 1,
+    quota_rounds: int | None = None,
+    moves: tuple[Move, ...] | None = None,
+    propose_every: int = 2,
+    splits: int = 2,
+    freeing_splits: int = 1,
+    slots: int = 2,
+    pairs: int = 2,
+    deaths: int = 1,
+    min_members: int = 4,
+    min_gain: float = 3.0,
+    max_cost_ratio: float = 2.0,
+    max_clusters: int = 16,
+    **options: Unpack[PosteriorOptions],
+) -> "Method":
+    """Up to M hypotheses that differ, split proposals, adaptive.
+
+    Args:
+        num_clusters: number K of clusters; auto lets hypotheses gain and lose clusters, judged on
+            held-out samples.
+        first_clusters: how many clusters auto begins with, at most one per client. From more than
+            there are it finds groups that a common model serves nearly as well; from one it often
+            misses those. Default: measured.
+        max_hypotheses: most hypotheses M that are kept.
+        candidates_per_parent: associations that are looked at for each hypothesis; none is M.
+        temperature: as in the other methods, but as Bayes has it. Default: measured.
+        memory: what the next round's prior remembers. Default: measured.
+        adapt: whether only as many are kept as the weights say there are. Default: measured.
+        near_copies: distance of clusters below which hypotheses are merged, as a share of the
+            spread between clusters; none merges nothing. Default: measured.
+        remembers_absent: whether absent clients count with what they last said.
+        n_scan: rounds after which past ambiguities are decided; none leaves them to the weights.
+            Default: measured.
+        starts: initial hypotheses, each with networks of its own. Default: measured.
+        quota_rounds: rounds in which every start keeps a successor; none has no quota. Default:
+            measured.
+        moves: what is proposed; none is split, and with auto also birth and death. Default:
+            measured.
+        propose_every: rounds between proposals.
+        splits: clusters that a proposal tries to split.
+        freeing_splits: the same, with auto, for splits whose second half takes another's place.
+        slots: places that are tried for each half.
+        pairs: pairs of clusters that are tried for a merge.
+        deaths: clusters that are tried for a death.
+        min_members: trained members that a cluster needs to be split.
+        min_gain: gain of a split into an empty cluster, nats per dimension.
+        max_cost_ratio: cost of freeing a cluster that a split may have, in units of the split
+            cluster's cost.
+        max_clusters: most clusters with auto.
+    """
+    from bcfl.trackers import AdaptiveMultiHypothesis
+    from bcfl.trackers.near_copies import NearCopies
+    from bcfl.trackers.survival import AncestorQuota, NScan
+
+    finds_number = num_clusters == "auto"
+    proposals = _proposals(
+        moves,
+        finds_number=finds_number,
+        propose_every=propose_every,
+        splits=splits,
+        freeing_splits=freeing_splits if finds_number else splits,
+        slots=slots,
+        pairs=pairs,
+        deaths=deaths,
+        min_members=min_members,
+        min_gain=min_gain,
+        max_cost_ratio=max_cost_ratio,
+        max_clusters=max_clusters,
+    )
+    tracker = AdaptiveMultiHypothesis(
+        max_hypotheses=max_hypotheses,
+        adapt=adapt,
+        near_copies=None if near_copies is None else NearCopies(near_copies),
+        proposals=proposals,
+        quota=None if quota_rounds is None else AncestorQuota(quota_rounds),
+        n_scan=None if n_scan is None else NScan(n_scan),
+        remembers=remembers_absent,
+        max_candidates=candidates_per_parent,
+    )
+    if first_clusters < 1:
+        raise ValueError(f"first_clusters must be at least 1, got {first_clusters}")
+    if finds_number:
+        options["judge"] = "held_out"
+    method = bcfl(
+        tracker,
+        num_clusters=first_clusters if num_clusters == "auto" else num_clusters,
+        temperature=temperature,
+        memory=memory,
+        **options,
+    )
+    return replace(method, starts=starts, finds_number=finds_number)
 
 
 def _proposals(
-    known: Mapping[Move, Proposal], asked: Collection[Move] | None
-) -> tuple[Proposal, ...]:
-    """The proposals that are asked for, or the usual ones, in the order of `known`."""
-    wanted = USUAL if asked is None else asked
+    moves: Collection[Move] | None, *, finds_number: bool, **numbers: Unpack[Proposing]
+) -> "tuple[Proposal, ...]":
+    """The proposals that are asked for, or the usual ones, in the order in which they are made."""
+    from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap
+
+    every, members = numbers["propose_every"], numbers["min_members"]
+    known: Mapping[Move, Proposal] = {
+        "birth": Birth(every, numbers["splits"], members, numbers["max_clusters"]),
+        "split": SplitAndFree(
+            every=every,
+            splits=numbers["freeing_splits"],
+            slots=numbers["slots"],
+            min_members=members,
+            min_gain=numbers["min_gain"],
+            max_cost_ratio=numbers["max_cost_ratio"],
+        ),
+        "death": Death(every, numbers["deaths"]),
+        "merge": Merge(every, numbers["pairs"]),
+        "swap": Swap(every, members),
+    }
+    for move in moves or ():
+        if move in NUMBER_CHANGING and not finds_number:
+            raise ValueError(
+                f"move {move!r} changes the number of clusters: num_clusters must be 'auto'"
+            )
+    wanted = moves if moves is not None else USUAL if finds_number else ("split",)
     return tuple(proposal for move, proposal in known.items() if move in wanted)
 
 
-def bcfl_exact(settings: Settings) -> Method:
-    """BCFL with all associations; for tiny problems."""
-    return bcfl_with(settings, Exact(), "bcfl-exact")
+@recipe("bcfl-forget", f"{PAPER}, with a memory that fades", group=bcfl)
+def bcfl_forget(
+    *,
+    num_clusters: int = 4,
+    temperature: Temperature = "mean",
+    **options: Unpack[PosteriorOptions],
+) -> "Method":
+    """BCFL-G with priors that fade, for data that change.
+
+    A cluster that no client chooses keeps its mean while its precision fades, so that a concept
+    that comes back finds the model that it left.
+    """
+    from bcfl.trackers import Greedy
+
+    return bcfl(
+        Greedy(), num_clusters=num_clusters, temperature=temperature, memory="forget", **options
+    )
+
+
+@recipe("bcfl-asym", "ours, after FAACL", group=bcfl)
+def bcfl_asymmetric(
+    *,
+    borrowing_temperature: float = 1.0,
+    least_power: float = 0.01,
+    **options: Unpack[BayesianOptions],
+) -> "Method":
+    """BCFL-G whose clusters borrow from clients of others, by evidence.
+
+    Args:
+        borrowing_temperature: divides the log-likelihoods that say how much is borrowed; 1 is
+            Bayes.
+        least_power: powers below this are not worth a training.
+    """
+    from bcfl.policies.bayes.borrowing import AsymmetricBCFL
+    from bcfl.trackers import Greedy
+
+    method = bcfl(Greedy(), **options)
+    policy = AsymmetricBCFL(
+        method.policy, borrowing_temperature, least_power, options.get("score_samples")
+    )
+    return replace(method, policy=policy)
+
+
+@recipe("bcfl-exact", f"{PAPER}, algorithm 1", group=bcfl)
+def bcfl_exact(*, limit: int = 100_000, **options: Unpack[BayesianOptions]) -> "Method":
+    """All associations; tiny problems only.
+
+    Args:
+        limit: most hypotheses; a run that would have more is refused.
+    """
+    from bcfl.trackers import Exact
+
+    return bcfl(Exact(limit), **options)
