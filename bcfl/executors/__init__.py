@@ -1,12 +1,31 @@
-"""Executors: who answers requests, and how."""
+"""Executors: who answers requests, and how.
 
-from bcfl.executors.arithmetic import Arithmetic
-from bcfl.executors.config import ExecutorConfig, ExecutorName
-from bcfl.executors.executor import Executor, Outcome, Outcomes
-from bcfl.executors.pool.processes import ProcessesExecutor
-from bcfl.executors.sequential.loop import LoopExecutor
-from bcfl.executors.stacked.batched import BatchedExecutor
-from bcfl.executors.wrappers import Unreliable
+Everything is loaded when it is first used: names and options of executors need no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bcfl.executors.config import Arithmetic, ExecutorConfig, ExecutorName
+    from bcfl.executors.executor import Executor, Outcome, Outcomes
+    from bcfl.executors.pool.processes import ProcessesExecutor
+    from bcfl.executors.sequential.loop import LoopExecutor
+    from bcfl.executors.stacked.batched import BatchedExecutor
+    from bcfl.executors.wrappers import Unreliable
+
+_NAMES = {
+    "Arithmetic": "bcfl.executors.config",
+    "BatchedExecutor": "bcfl.executors.stacked.batched",
+    "Executor": "bcfl.executors.executor",
+    "ExecutorConfig": "bcfl.executors.config",
+    "ExecutorName": "bcfl.executors.config",
+    "LoopExecutor": "bcfl.executors.sequential.loop",
+    "Outcome": "bcfl.executors.executor",
+    "Outcomes": "bcfl.executors.executor",
+    "ProcessesExecutor": "bcfl.executors.pool.processes",
+    "Unreliable": "bcfl.executors.wrappers",
+}
 
 __all__ = [
     "Arithmetic",
@@ -20,3 +39,11 @@ __all__ = [
     "ProcessesExecutor",
     "Unreliable",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+    if name not in _NAMES:
+        raise AttributeError(f"module 'bcfl.executors' has no attribute {name!r}")
+    value = getattr(import_module(_NAMES[name]), name)
+    globals()[name] = value
+    return value

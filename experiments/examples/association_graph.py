@@ -22,7 +22,7 @@ from experiments.scores import metrics
 def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:
     """A federation on handwritten digits that are turned in four ways."""
     drawn = partitions.rotated(datasets.load("optdigits"), clients=clients, seed=seed)
-    method = methods.build("bcfl-mht-8", methods.Settings(4))
+    method = methods.bcfl_mht(num_clusters=4, max_hypotheses=8)
     model = models.mlp((1, 8, 8), 32, 10)
     return Federation(drawn, model, method, seed, evaluate=False).run(rounds)
 

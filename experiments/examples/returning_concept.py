@@ -51,7 +51,7 @@ class Timeline:
 def followed(method: str, seed: int, rounds_per_step: int = 6, clients: int = 10) -> Timeline:
     """Run a method through the six steps."""
     drawn = stream(datasets.load("optdigits"), clients=clients, steps=STEPS, seed=seed)
-    recipe = methods.build(method, methods.Settings(3))
+    recipe = methods.build(method, num_clusters=3)
     run = Federation(drawn, models.mlp((1, 8, 8), 32, 10), recipe, seed)
     return Timeline.of(run.run(STEPS * rounds_per_step), STEPS)
 

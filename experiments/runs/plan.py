@@ -6,7 +6,7 @@ import json
 import platform
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import joblib
 import tomli_w
 
-from experiments.config.executor_options import Engine
+from bcfl.executors.config import ExecutorConfig
+from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
 from experiments.runs.files import Pair, RunFiles, write_aside
 
@@ -42,7 +43,7 @@ class Plan:
         threads: of each process.
         jobs: processes at one time.
         command: what runs it again.
-        engine: how clients are worked on.
+        executor: how clients are worked on.
     """
 
     scenario: Scenario
@@ -50,7 +51,7 @@ class Plan:
     threads: int
     jobs: int
     command: str
-    engine: Engine = field(default_factory=Engine)
+    executor: ExecutorConfig = field(default_factory=ExecutorConfig)
 
     def __post_init__(self) -> None:
         for name in ("threads", "jobs"):
@@ -107,7 +108,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
             "device": plan.device,
             "threads": plan.threads,
             "jobs": plan.jobs,
-            **asdict(plan.engine),
+            **executor_options.as_table(plan.executor),
         },
         "machine": _machine(plan.device),
         "versions": _versions(),
@@ -147,7 +148,7 @@ def read_plan(folder: Path) -> Plan:
             execution["threads"],
             execution["jobs"],
             table["command"],
-            Engine.of(execution),
+            executor_options.from_table(execution),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {error!r}") from error

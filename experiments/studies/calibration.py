@@ -50,7 +50,7 @@ Found = Mapping[tuple[int, str, str], Mapping[str, float]]
 def setup_of(name: str, asked: argparse.Namespace) -> Experiment:
     """A scenario in which clients set samples aside; images get a network without BatchNorm."""
     found = scenarios.load(name)
-    rules = replace(found.federation, calibration=SHARE, posterior=asked.posterior)
+    rules = found.federation.with_options(calibration=SHARE, posterior=asked.posterior)
     model = found.model
     if model.name == "fashion-cnn":
         model = replace(model, name="fashion-cnn-gn")

@@ -71,7 +71,10 @@ def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) 
 
 def row(name: str, numbers: Sequence[int], score: Callable[[Method], Scores]) -> list[Scores]:
     """A method's scores for each number of clusters; one that makes nothing of it is run once."""
-    told = [methods.build(name, methods.Settings(num_clusters=number)) for number in numbers]
+    told = [
+        methods.build(name, **methods.applicable(name, {"num_clusters": number}))
+        for number in numbers
+    ]
     if all(method == told[0] for method in told):
         return [score(told[0])] * len(numbers)
     return [score(method) for method in told]
