@@ -270,7 +270,7 @@ def bcfl_mht(
     finds_number = num_clusters == "auto"
     proposals = _proposals(
         moves,
-        finds_number=finds_number,
+        num_clusters,
         propose_every=propose_every,
         splits=splits,
         freeing_splits=freeing_splits if finds_number else splits,
@@ -307,11 +307,14 @@ def bcfl_mht(
 
 
 def _proposals(
-    moves: Collection[Move] | None, *, finds_number: bool, **numbers: Unpack[Proposing]
+    moves: Collection[Move] | None,
+    num_clusters: int | Literal["auto"],
+    **numbers: Unpack[Proposing],
 ) -> "tuple[Proposal, ...]":
     """The proposals that are asked for, or the usual ones, in the order in which they are made."""
     from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap
 
+    finds_number = num_clusters == "auto"
     every, members = numbers["propose_every"], numbers["min_members"]
     known: Mapping[Move, Proposal] = {
         "birth": Birth(every, numbers["splits"], members, numbers["max_clusters"]),
@@ -330,7 +333,8 @@ def _proposals(
     for move in moves or ():
         if move in NUMBER_CHANGING and not finds_number:
             raise ValueError(
-                f"move {move!r} changes the number of clusters: num_clusters must be 'auto'"
+                f"move {move!r} changes the number of clusters: num_clusters must be 'auto', got "
+                f"{num_clusters}"
             )
     wanted = moves if moves is not None else USUAL if finds_number else ("split",)
     return tuple(proposal for move, proposal in known.items() if move in wanted)

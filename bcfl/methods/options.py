@@ -149,7 +149,16 @@ def typed(what: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - any typ
     try:
         return _converted(value, hint)
     except Misfit:
-        raise ValueError(f"{what} must be {in_words(hint)}, got {value!r}") from None
+        near = nearest(value, _texts(hint)) if isinstance(value, str) else ""
+        message = f"{what} must be {in_words(hint)}, got {value!r}"
+        raise ValueError(f"{message}.{near}" if near else message) from None
+
+
+def _texts(hint: Any) -> list[str]:  # noqa: ANN401
+    """The texts among the values of a type."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [text for inner in get_args(hint) for text in _texts(inner)]
 
 
 def _converted(value: object, hint: Any) -> Any:  # noqa: ANN401

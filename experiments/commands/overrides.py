@@ -45,7 +45,7 @@ def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
         "methods": lambda text, now: replace(now, methods=tuple(_items(text))),
         "seeds": lambda text, now: replace(now, seeds=tuple(map(_seed, _items(text)))),
         "rounds": lambda number, now: replace(now, federation=now.federation.lasting(number)),
-        "clusters": lambda text, now: with_shared(now, "num_clusters", value_of(text)),
+        "clusters": lambda text, now: with_shared(now, "num_clusters", _clusters(text)),
         "cluster-size": lambda text, now: with_shared(now, "cluster_size", _bounds(text)),
         **{name: partial(_with_shared, name) for name in SHARED},
         "data-dir": lambda path, now: replace(
@@ -131,6 +131,12 @@ def _seed(text: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}")
     return int(text)
+
+
+def _clusters(text: str) -> int | str:
+    if text != "auto" and not text.isdecimal():
+        raise ValueError(f"--clusters must be a whole number or auto, got {text!r}")
+    return text if text == "auto" else int(text)
 
 
 def _bounds(text: str) -> list[int | str]:

@@ -3,12 +3,12 @@
 import pytest
 
 import bcfl
-from bcfl.methods import Settings, build
 from bcfl.rounds.round import RoundConfig, server_round
 from experiments.models import linear
 from experiments.report import compare
 from experiments.runs import rows, summary
 from experiments.scores.costs import RelativeCost, relative_cost
+from tests.recipes import built
 
 ROUNDS, CLUSTERS, CLIENTS = 10, 10, 12
 
@@ -24,7 +24,7 @@ def rounds():
             for i in range(CLIENTS)
         ]
         model = linear(4, 3)
-        method = build(name, Settings(CLUSTERS, objective, **settings))
+        method = built(name, num_clusters=CLUSTERS, objective=objective, **settings)
         one = bcfl.Federation(clients, model, method, device="cpu", evaluate=False)
         state, seen = one.initial_state(), []
         for _ in range(ROUNDS):

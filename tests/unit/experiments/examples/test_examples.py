@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from bcfl import Run
-from bcfl.methods import Settings, build
-from bcfl.methods.names import NUMBERED, PLAIN
+from bcfl.methods import RECIPES
 from experiments.examples import association_graph, posterior_over_associations
 from experiments.studies import calibration, misspecified_clusters
 from experiments.studies import memory as memory_example
+from tests.recipes import built
 
 
 def test_exact_and_kept_associations(capsys):
@@ -111,8 +111,8 @@ def test_every_method_that_must_be_told_the_number_is_compared():
     """But ensembles, which do not cluster, and the exact tracker, for tiny problems alone."""
     told = [
         name
-        for name in [*PLAIN, *(f"{stem}-3" for stem in NUMBERED)]
-        if len({build(name, Settings(num_clusters=k)).policy for k in (2, 3)}) > 1
+        for name in [recipe.title.replace("-M", "-3") for recipe in RECIPES.values()]
+        if len({built(name, num_clusters=k).policy for k in (2, 3)}) > 1
     ]
     listed = {re.sub(r"-\d(-w)?$", "-3", name) for name in misspecified_clusters.METHODS}
     apart = {"fedavg-plus", "fedprox-plus", "bcfl-exact"}

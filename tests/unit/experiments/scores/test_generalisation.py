@@ -13,8 +13,9 @@ from experiments import models, partitions
 from experiments.datasets import Dataset
 from experiments.scores import metrics
 from experiments.scores.generalisation import HoldOut
+from tests.recipes import built
 
-SETTINGS = methods.Settings(num_clusters=2)
+SETTINGS = dict(num_clusters=2)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def source():
 
 def run_of(source, part, name):
     model = models.mlp(12, 10)
-    federation = Federation(part, model, methods.build(name, SETTINGS), seed=1, device="cpu")
+    federation = Federation(part, model, built(name, **SETTINGS), seed=1, device="cpu")
     return federation, federation.run(2)
 
 
@@ -75,5 +76,5 @@ def forward(model, posterior, inputs):
 
 def test_without_held_out_samples_there_is_nothing_to_predict(source):
     part = partitions.iid(source, clients=4, seed=0)
-    federation = Federation(part, models.mlp(12, 10), methods.build("fedavg", SETTINGS))
+    federation = Federation(part, models.mlp(12, 10), methods.build("fedavg", **SETTINGS))
     assert HoldOut.of(source, part, federation) is None
