@@ -67,12 +67,10 @@ NOTES = {
 def _methods() -> list[dict[str, str]]:
     from bcfl.methods import COMBINATORS, RECIPES
 
-    recipes = {recipe.title: recipe for recipe in RECIPES.values()}
-    suffixes = {f"-{name}": combinator for name, combinator in COMBINATORS.items()}
-    return [
-        {"name": name, "description": entry.description, "paper": entry.paper}
-        for name, entry in {**recipes, **suffixes}.items()
-    ]
+    recipes = [(one.title, one.description, one.paper) for one in RECIPES.values()]
+    suffixes = [(f"-{one.name}", one.description, one.paper) for one in COMBINATORS.values()]
+    keys = ("name", "description", "paper")
+    return [dict(zip(keys, entry, strict=True)) for entry in (*recipes, *suffixes)]
 
 
 def _options(method: str) -> list[dict[str, Any]]:

@@ -132,6 +132,8 @@ def run(
     setup.check()
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)
+    for note in _notes(plan.scenario):
+        screen.print(note, soft_wrap=True, markup=False)
     with _stoppable(screen, plan.scenario, folder) as watch:
         start(plan, folder, setup, watch)
     _show_results(screen, plan, folder)
@@ -201,6 +203,23 @@ def _headline(plan: Plan, setup: Experiment) -> str:
     return f"[bold]bcfl run {scenario.name}[/bold]   {' · '.join(parts)}"
 
 
+def _notes(scenario: Scenario) -> list[str]:
+    """What is set aside for a choice among variants of a method."""
+    from experiments.config.variants import Variant
+
+    found = {}
+    for label in scenario.methods:
+        variant = Variant.of(label)
+        share = scenario.options(label).get("calibration", 0)
+        if variant.options and share:
+            found[variant.method] = share
+    return [
+        f"{method}: {share:.0%} of each client's training samples are set aside, to choose among "
+        "its variants by; methods that set none aside train on all"
+        for method, share in found.items()
+    ]
+
+
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
@@ -222,6 +241,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.report.compare import aligned, read_results
     from experiments.runs.files import RunFiles
+    from experiments.runs.grids import choices
     from experiments.runs.plan import read_description
 
     _, results = read_results(folder)
@@ -229,6 +249,8 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     screen.print()
     for line in aligned(results):
         screen.print(line, soft_wrap=True, markup=False)
+    for choice in choices(results):
+        screen.print(str(choice), soft_wrap=True, markup=False)
     known = {name: row["ari"]["mean"] for name, row in results.items()}
     known = {name: ari for name, ari in known.items() if ari is not None}
     highest = max(known.values(), default=0.0)

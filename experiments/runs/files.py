@@ -1,8 +1,8 @@
 """Where the files of a run lie, and writing them so that a kill leaves them whole.
 
 DIR/run.json says what the run is, and is its first file. DIR/METHOD/seed-S/ holds `config.toml`,
-`metrics.jsonl`, `checkpoints/` and graphs; DIR/summary.json, DIR/rounds.csv and
-DIR/report.html come at the end, in this order.
+`metrics.jsonl`, `checkpoints/` and graphs, of variants of a method also `held_out.json`;
+DIR/summary.json, DIR/rounds.csv and DIR/report.html come at the end, in this order.
 """
 
 from __future__ import annotations
@@ -59,6 +59,11 @@ class PairFiles:
     def checkpoints(self) -> Path:
         """Folder of checkpoints."""
         return self.folder / "checkpoints"
+
+    @property
+    def held_out(self) -> Path:
+        """Scores of samples that the clients set aside, for variants of a method."""
+        return self.folder / "held_out.json"
 
     def graph(self, kind: str) -> Path:
         """GraphML of one of `GRAPHS` or `OTHER_GRAPHS`."""

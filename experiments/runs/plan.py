@@ -6,7 +6,7 @@ import json
 import platform
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -60,8 +60,8 @@ class Plan:
 
     def config(self, pair: Pair) -> str:
         """The scenario of one method and seed alone, as TOML that `bcfl run` takes."""
-        table = self.scenario.table() | {"methods": [pair.method], "seeds": [pair.seed]}
-        return tomli_w.dumps(table)
+        alone = replace(self.scenario, methods=(pair.method,), seeds=(pair.seed,))
+        return tomli_w.dumps(alone.table())
 
 
 def new_folder(scenario: str, now: datetime) -> Path:

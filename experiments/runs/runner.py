@@ -17,8 +17,10 @@ from bcfl.executors.config import ExecutorConfig
 from bcfl.rounds import checkpoint
 from bcfl.runtime.devices import device_named
 from experiments import datasets, models, partitions
+from experiments.config.variants import Variant
 from experiments.runs import rows
 from experiments.runs.files import SUPPORT, Pair, PairFiles, locked, write_aside
+from experiments.runs.grids import write_held_out
 from experiments.scores.generalisation import HoldOut
 
 if TYPE_CHECKING:
@@ -198,6 +200,8 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> N
         watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
         log = Log(setup, pair, files, watch, setup.hold_out(federation, pair.seed))
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
+        if Variant.of(pair.method).options:
+            write_held_out(federation, run, files)
         _write_graphs(run, files)
 
 

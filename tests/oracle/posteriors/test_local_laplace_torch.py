@@ -16,7 +16,6 @@ from posteriors.local import (
     SubnetworkLaplace,
 )
 from posteriors.networks.functional import flat_parameters
-from tests.recipes import built
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -88,7 +87,7 @@ CASES = [
 @pytest.mark.parametrize(("make", "method", "options"), CASES)
 @pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
 def test_evidence_and_outputs(make, method, options, likelihood):
-    module, inputs, targets, probes = built(make, **likelihood)
+    module, inputs, targets, probes = build(make, likelihood)
     theirs = reference(module, inputs, targets, likelihood, options)
     mean = flat_parameters(module)
     places = slice(len(mean) - theirs.n_params, None)
@@ -114,7 +113,7 @@ def test_evidence_and_outputs(make, method, options, likelihood):
 @pytest.mark.parametrize(("make", "method", "options"), CASES)
 @pytest.mark.parametrize("link", ["probit", "bridge"])
 def test_class_probabilities(make, method, options, link):
-    module, inputs, targets, probes = built(make, **"categorical")
+    module, inputs, targets, probes = build(make, "categorical")
     theirs = reference(module, inputs, targets, "categorical", options)
     prior = DiagonalGaussian.isotropic(torch.zeros_like(flat_parameters(module)), 1.0)
     ours = method(link=link).fit(module, inputs, targets, prior)
@@ -127,7 +126,7 @@ def test_class_probabilities(make, method, options, link):
 def test_subnetwork_of_the_widest_parameters():
     from laplace.utils import LargestVarianceDiagLaplaceSubnetMask
 
-    module, inputs, targets, _ = built(cnn, **"categorical")
+    module, inputs, targets, _ = build(cnn, "categorical")
     diagonal = reference(module, inputs, targets, "categorical", CASES[0][2])
     mask = LargestVarianceDiagLaplaceSubnetMask(
         copy.deepcopy(module), n_params_subnet=12, diag_laplace_model=diagonal
