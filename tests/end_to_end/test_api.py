@@ -95,7 +95,7 @@ def test_the_true_groups_are_found_and_served_better_than_by_one_model(clients, 
     labels = run.hypotheses.best.association.labels
     groups = np.array([run.groups[c] for c in run.clients])
     assert len({(a, b) for a, b in zip(labels, groups, strict=True)}) == 2
-    one = Federation(clients, models.mlp(3, 2), methods.build("fedavg", **settings), device="cpu")
+    one = Federation(clients, models.mlp(3, 2), built("fedavg", **settings), device="cpu")
     assert accuracy(run) > 0.9
     assert accuracy(one.run(6)) < 0.7
     graph = run.association_graph(min_probability=0.5)

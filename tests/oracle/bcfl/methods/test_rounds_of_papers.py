@@ -192,7 +192,7 @@ def test_ifca_cam(run, update, aggregation):
 @pytest.mark.parametrize("name", ["fesem", "wecfl"])
 def test_kmeans_methods_with_cam(run, name, update):
     """K-means sees the clusters' networks, which are pulled to their centroids."""
-    data, start, states = run(f"{name}-cam", 2, additive_update=update)
+    data, start, states = run(f"{name}-cam", 2, update=update)
     counts, g, own = np.array(SIZES), start[0][:SIZE], [model[SIZE:] for model in start]
     weights = counts.astype(float) if name == "wecfl" else np.ones(len(counts))
     served = [0] * len(data)

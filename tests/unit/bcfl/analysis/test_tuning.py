@@ -74,7 +74,7 @@ def test_without_held_out_samples_nothing_is_tuned(run):
 
 def test_calibration_is_a_share():
     with pytest.raises(ValueError, match=r"calibration must lie in \[0, 1\), got 1"):
-        dict(calibration=1.0)
+        build("fedavg", calibration=1.0)
 
 
 def test_order_of_clients_does_not_matter(run, clients):

@@ -88,7 +88,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(federation, tmp_path, na
 
 def test_what_clients_keep_is_not_sent_again_after_a_checkpoint(linear, clients, tmp_path):
     def again(rounds, state=None):
-        method = build("ewc", num_clusters=2, objective=Objective(3, 4))
+        method = build("ewc", objective=Objective(3, 4))
         streams = [
             ClientData(c.client, {**c.views, "train:1": c.views["train"]}, c.group) for c in clients
         ]
