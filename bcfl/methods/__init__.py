@@ -23,7 +23,6 @@ from bcfl.methods.bayesian import (
     bcfl_forget,
     bcfl_g,
     bcfl_mh,
-    bcfl_mht,
 )
 from bcfl.methods.combinators import (
     with_additive_model,
@@ -39,6 +38,7 @@ from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, buil
 from bcfl.methods.options import Option, UnknownOptionError
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
 from bcfl.methods.support import continual_faacl, faacl, faacl_hierarchical
+from bcfl.methods.tracking import bcfl_mht
 from bcfl.methods.updates import (
     bcl,
     fedgroup,

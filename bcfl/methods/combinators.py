@@ -27,10 +27,12 @@ def with_contrast(
 
     Args:
         method: a clustered method.
-        weight: mu, weight of the contrast. Default: Ma 2024, section 4.4.
-        contrast_temperature: tau, which divides the similarities.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
+            10 of Ma 2024.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
-        contrasted_layers: layers that are compared. Default: Ma 2024, section 4.3.
+        contrasted_layers: layers that are compared; chapter 4 of the thesis compares all.
+            Default: Ma 2024, chapter 6.
     """
     from bcfl.architecture.layout import Part
     from bcfl.protocol.regularizers import Contrast
@@ -52,8 +54,9 @@ def with_output_contrast(
 
     Args:
         method: a clustered method.
-        weight: mu, weight of the contrast. Default: Ma 2024, section 4.4.
-        contrast_temperature: tau, which divides the similarities.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
+            10 of Ma 2024.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
     """
     from bcfl.protocol.regularizers import Contrast
@@ -80,11 +83,13 @@ def with_contrast_and_sharing(
 
     Args:
         method: a clustered method.
-        weight: mu, weight of the contrast. Default: Ma 2024, section 4.4.
-        contrast_temperature: tau, which divides the similarities.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
+            10 of Ma 2024.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
         contrasted_layers: layers that are compared. Default: Ma 2024, chapter 6.
-        sharing: lambda, weight of the pull towards the mean model. Default: Ma 2024, section 5.4.
+        sharing: lambda, weight of the pull towards the mean model. Default: of the grid 0.001,
+            0.01, 0.1, 1 of Ma 2024.
         sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
         shared_layers: layers that are pulled. Default: Ma 2024, chapter 6.
     """
@@ -113,9 +118,11 @@ def with_sharing(
 
     Args:
         method: a clustered method.
-        sharing: lambda, weight of the pull towards the mean model. Default: Ma 2024, section 5.4.
+        sharing: lambda, weight of the pull towards the mean model. Default: of the grid 0.001,
+            0.01, 0.1, 1 of Ma 2024.
         sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
-        shared_layers: layers that are pulled. Default: Ma 2024, chapter 5.
+        shared_layers: layers that are pulled; chapter 5 of the thesis pulls all. Default: Ma 2024,
+            chapter 6.
     """
     from bcfl.architecture.layout import Part
     from bcfl.protocol.regularizers import Sharing
@@ -142,9 +149,9 @@ def with_additive_model(
             same errors twice and diverges unless the steps are small. Default: the authors'
             program.
         pull: lambda, weight of the pull of the own networks towards their centroids where they are
-            clustered by distance. Default: Ma et al. 2023, section 5.
+            clustered by distance. Default: of the grid 0.001, 0.01, 0.1 of Ma et al. 2023.
         warm_up: rounds, or share of the run below 1, in which the shared network is trained alone.
-            Default: Ma et al. 2023, section 5.
+            Default: 30 of 100 rounds, Ma et al. 2023, section 5.
         aggregation: whether the clusters' networks become the means of their clients', or move by
             their share of all samples (equation 6). Default: the authors' program.
     """

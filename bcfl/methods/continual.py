@@ -24,11 +24,11 @@ def fedsoft(
 
     Args:
         num_clusters: number K of clusters.
-        attraction: lambda, weight of the pull towards the clusters. Default: Ruan and Joe-Wong
-            2022, section 6.
-        smoothing: sigma, importance of a cluster that is best nowhere. Default: Ruan and Joe-Wong
-            2022, section 6.
-        every: rounds between estimates of the importances (tau).
+        attraction: lambda, weight of the pull towards the clusters. Default: the authors'
+            program, MNIST.
+        smoothing: sigma, importance of a cluster that is best nowhere. Default: the authors'
+            program.
+        every: rounds between estimates of the importances (tau). Default: the authors' program.
     """
     from bcfl.policies.baselines.fedsoft import FedSoft
     from bcfl.rounds.method import Method
@@ -106,12 +106,11 @@ def ssgd(
     """FedProx with dropout, small batches and a falling learning rate.
 
     Args:
-        rate_decay: gamma, factor of the learning rate at each time step. Default: Mirzadeh et al.
-            2020, appendix.
-        least_rate: smallest learning rate. Default: Mirzadeh et al. 2020, their program.
-        dropout: share of the activations that are dropped in training. Default: Mirzadeh et al.
-            2020, appendix.
-        max_batch_size: most samples per step. Default: Mirzadeh et al. 2020, appendix.
+        rate_decay: gamma, factor of the learning rate at each time step. Default: the authors'
+            program, permuted MNIST and CIFAR.
+        least_rate: smallest learning rate. Default: the authors' program.
+        dropout: share of the activations that are dropped in training.
+        max_batch_size: most samples per step. Default: the authors' program.
         proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
             section 3.5.
     """
@@ -144,8 +143,8 @@ def apd(
     Args:
         retention: lambda_2, strength of the hold on the weights of earlier time steps; the 100 of
             the authors goes with Adam.
-        sparsity: lambda_1, weight of the absolute adaptive parameters. Default: Yoon et al. 2020,
-            their program.
+        sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
+            program.
         proximal: rho, weight of the squared distance of the shared weights from those that were
             sent. Default: Ma 2024, section 3.5.
     """
@@ -174,12 +173,12 @@ def fedweit(
 
     Args:
         retention: lambda_2, strength of the hold on the weights of earlier time steps.
-        sparsity: lambda_1, weight of the absolute adaptive parameters. Default: Yoon et al. 2021,
-            their program.
-        masked_share: share of the outputs of a layer that is not sent. Default: Yoon et al. 2021,
-            their program.
-        least: adaptive weights up to this size are neither sent nor lent. Default: Yoon et al.
-            2021, their program.
+        sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
+            program.
+        masked_share: share of the outputs of a layer that is not sent. Default: the authors'
+            program.
+        least: adaptive weights up to this size are neither sent nor lent. Default: the
+            authors' program.
         slots: how many clients' adaptive weights a network can draw on.
     """
     from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED

@@ -45,8 +45,8 @@ def clusters(
 
     Args:
         hierarchical: whether clusters meet level by level.
-        epsilon: by how much a supporter's model may be worse, nats per sample. Default: table B.1
-            of the thesis, MNIST.
+        epsilon: by how much a supporter's model may be worse, nats per sample. Default: the
+            largest of table B.1 of the thesis.
         alpha: significance level of the tests. Default: the author's program.
         loss: whether losses are compared raw, or capped so that each wrongly classified sample
             costs log(classes). Default: the author's program.

@@ -38,7 +38,7 @@ def one_shot(
 
     Args:
         clustering: how updates are clustered.
-        norm: p of the norm in the clustering temperature. Default: Zuziak et al. 2024, equation 2.
+        norm: p of the norm in the clustering temperature.
         rule: whether the temperature must rise above that of the round before, as in the paper's
             tables, or as algorithm 1 is printed, which fires at once.
     """
@@ -117,8 +117,9 @@ def scl(
     """Clusters whose mean update is short are split in two.
 
     Args:
-        mean_norm: a cluster splits only if its mean update is shorter. Default: Zuziak et al. 2024.
-        client_norm: and only if a client's update is longer. Default: Zuziak et al. 2024.
+        mean_norm: a cluster splits only if its mean update is shorter. Default: the program of
+            Zuziak et al. 2024.
+        client_norm: and only if a client's update is longer. Default: as `mean_norm`.
         scale: whether these are lengths, which fit one model and learning rate alone, or shares of
             the longest update.
         first_round: first round that may split, or its share of the run. Default: round 20 of 50,
@@ -185,10 +186,10 @@ def fedgroup(
 
     Args:
         num_clusters: number K of groups.
-        cold_start_steps: local steps of the cold start. Default: Duan et al. 2021, section 5.
-        cold_start_batch_size: samples per step there. Default: Duan et al. 2021, section 5.
-        founders: most clients for each group that take part in the cold start. Default: Duan et al.
-            2021, section 5.
+        cold_start_steps: local steps of the cold start. Default: the authors' program.
+        cold_start_batch_size: samples per step there. Default: the authors' program.
+        founders: most clients for each group that take part in the cold start. Default: the
+            authors' program.
         dissimilarity: cosines with the main directions (edc), or mean absolute differences of
             cosines (madc).
     """
