@@ -45,7 +45,7 @@ def profile(
     from bcfl.runtime.devices import device_named
     from experiments.config.executor_options import executor_of
     from experiments.config.scenario import load
-    from experiments.runs.files import Pair
+    from experiments.config.variants import Pair
     from experiments.runs.profiling import PHASES, matrix_peak, profiled
     from experiments.runs.runner import Experiment
 

@@ -17,8 +17,7 @@ from bcfl.methods.options import OBJECTIVE, nearest, typed
 from experiments.config.options import check_keys
 from experiments.config.sections import read_section
 from experiments.config.tables import Choice, Data, Rules, Training
-from experiments.config.variants import Variant, merged, written
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair, Variant, merged, written
 
 if TYPE_CHECKING:
     from bcfl import Method

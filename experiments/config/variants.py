@@ -53,6 +53,17 @@ class Variant:
         return SEPARATOR.join([self.method, *pairs])
 
 
+@dataclass(frozen=True, order=True)
+class Pair:
+    """One method with one seed: the unit of work of a run."""
+
+    method: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.method}, seed {self.seed}"
+
+
 @dataclass(frozen=True)
 class Grid:
     """Values of one option of a method, all of which are to be tried.

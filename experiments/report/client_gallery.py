@@ -14,11 +14,11 @@ import numpy as np
 from bcfl import FederationState
 from bcfl.hypotheses.history import Snapshot
 from bcfl.rounds.checkpoint import CheckpointError
+from experiments.config.variants import Pair
 from experiments.datasets import DataError
 from experiments.report.local_models import LocalModels, path_of
 from experiments.report.pictures import bubbles, likeness, moves, neighbours
 from experiments.report.pictures.drawing import Picture
-from experiments.runs.files import Pair
 from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder

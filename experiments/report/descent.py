@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from experiments.runs.files import Pair, RunFiles
+from experiments.config.variants import Pair
+from experiments.runs.files import RunFiles
 from experiments.runs.run_folder import NoRunError, RunFolder
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from bcfl.protocol.requests import Train
 from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.runtime.devices import limited_threads
 from experiments.config.options import chosen
+from experiments.config.variants import Pair
 from experiments.report.pictures.likeness import cosines
-from experiments.runs.files import Pair, RunFiles, write_aside
+from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.plan import read_plan
 from experiments.runs.runner import Experiment
 

@@ -19,7 +19,7 @@ from bcfl.data.clients import TEST, ClientData
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.history import smoothed_associations
 from bcfl.hypotheses.matching import best_matching
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair
 from experiments.runs.restore import newest_state, restore
 from experiments.scores.gains import Judge, ModelScore
 

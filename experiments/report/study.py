@@ -12,7 +12,7 @@ from typing import get_args
 from bcfl import PredictionRule
 from bcfl.analysis.predictions import PredictiveName
 from experiments.config.options import chosen
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair
 from experiments.runs.plan import read_plan
 from experiments.runs.restore import newest_state, restore
 from experiments.runs.runner import Experiment

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.config.variants import Pair
+
 GRAPHS: Mapping[str, str] = {
     "clients": "graph.graphml",
     "clusters": "clusters.graphml",
@@ -26,17 +28,6 @@ OTHER_GRAPHS: Mapping[str, str] = {SUPPORT: "support.graphml"}
 
 class BusyError(ValueError):
     """Another process is working in the folder."""
-
-
-@dataclass(frozen=True, order=True)
-class Pair:
-    """One method with one seed: the unit of work of a run."""
-
-    method: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.method}, seed {self.seed}"
 
 
 @dataclass(frozen=True)

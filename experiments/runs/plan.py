@@ -18,7 +18,8 @@ import tomli_w
 from bcfl.executors.config import ExecutorConfig
 from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
-from experiments.runs.files import Pair, RunFiles, write_aside
+from experiments.config.variants import Pair
+from experiments.runs.files import RunFiles, write_aside
 
 if TYPE_CHECKING:
     from experiments.runs.runner import Experiment

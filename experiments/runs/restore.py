@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from bcfl import Run
 from bcfl.rounds import checkpoint
-from experiments.runs.files import Pair, RunFiles
+from experiments.config.variants import Pair
+from experiments.runs.files import RunFiles
 from experiments.runs.plan import read_plan
 from experiments.runs.runner import Experiment
 

@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.runs.files import Pair, PairFiles, RunFiles
+from experiments.config.variants import Pair
+from experiments.runs.files import PairFiles, RunFiles
 from experiments.runs.rows import read as read_rounds
 
 Round = Mapping[str, Any]

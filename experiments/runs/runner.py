@@ -17,9 +17,9 @@ from bcfl.executors.config import ExecutorConfig
 from bcfl.rounds import checkpoint
 from bcfl.runtime.devices import device_named
 from experiments import datasets, models, partitions
-from experiments.config.variants import Variant
+from experiments.config.variants import Pair, Variant
 from experiments.runs import rows
-from experiments.runs.files import SUPPORT, Pair, PairFiles, locked, write_aside
+from experiments.runs.files import SUPPORT, PairFiles, locked, write_aside
 from experiments.runs.grids import write_held_out
 from experiments.scores.generalisation import HoldOut
 

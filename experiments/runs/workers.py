@@ -16,7 +16,8 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 from bcfl.executors.config import ExecutorConfig
-from experiments.runs.files import Pair, RunFiles
+from experiments.config.variants import Pair
+from experiments.runs.files import RunFiles
 
 if TYPE_CHECKING:
     from experiments.config.scenario import Scenario

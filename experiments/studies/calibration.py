@@ -24,7 +24,7 @@ from bcfl import PredictionRule
 from bcfl.analysis.predictions import PredictiveName
 from bcfl.runtime.devices import limited_threads
 from experiments.config import scenario as scenarios
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair
 from experiments.runs.runner import Experiment
 from experiments.scores.trial import UncertaintyEvaluation, scores
 

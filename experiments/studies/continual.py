@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bcfl.data.streams import Schedule
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair
 from experiments.runs.restore import Restored, restore
 from experiments.runs.run_folder import RunFolder
 from experiments.scores.retention import Retention

@@ -22,8 +22,9 @@ import numpy as np
 from rich.console import Console
 
 from bcfl.methods import RECIPES
+from experiments.config.variants import Pair
 from experiments.report.pictures.support import SupportPicture
-from experiments.runs.files import SUPPORT, Pair, RunFiles
+from experiments.runs.files import SUPPORT, RunFiles
 from experiments.runs.run_folder import RunFolder
 from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
 

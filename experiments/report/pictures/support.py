@@ -12,9 +12,10 @@ from math import cos, hypot, pi, sin, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from experiments.config.variants import Pair
 from experiments.report.pictures.client_graph import GROUP_COLOURS
 from experiments.report.pictures.drawing import COLOURS, FAINT, INK, panels
-from experiments.runs.files import SUPPORT, Pair, RunFiles
+from experiments.runs.files import SUPPORT, RunFiles
 from experiments.runs.run_folder import NoRunError, RunFolder
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from experiments.config.variants import Pair
 from experiments.report.pictures.client_graph import GROUP_COLOURS, LARGER, MARKERS
 from experiments.report.pictures.clusters import cluster_colours
 from experiments.report.pictures.drawing import FAINT, INK
-from experiments.runs.files import Pair, RunFiles
+from experiments.runs.files import RunFiles
 from experiments.runs.run_folder import NoRunError, RunFolder
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ import pytest
 
 from experiments.commands.run import run
 from experiments.config.scenario import from_table
+from experiments.config.variants import Pair
 from experiments.report import local_models
 from experiments.report.client_gallery import client_pictures
 from experiments.report.local_models import LocalModels
 from experiments.report.report import render, write_report
-from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import Experiment

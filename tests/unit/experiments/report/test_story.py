@@ -10,9 +10,10 @@ from scipy.stats import entropy
 
 from bcfl.rounds import checkpoint
 from experiments.config.scenario import from_table
+from experiments.config.variants import Pair
 from experiments.launch import start
 from experiments.report.story import read_chronicle, renamed
-from experiments.runs.files import Pair, RunFiles
+from experiments.runs.files import RunFiles
 from experiments.runs.plan import Plan
 from experiments.runs.runner import Experiment, Watch
 from experiments.runs.selection import choose, find_client

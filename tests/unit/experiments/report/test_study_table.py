@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from bcfl import PredictionRule
+from experiments.config.variants import Pair
 from experiments.report.study import Result, as_json
 from experiments.report.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
-from experiments.runs.files import Pair
 from experiments.scores.trial import ClientPredictions, UncertaintyScores
 
 NOTHING = UncertaintyScores(np.zeros(0), np.zeros(0), np.zeros(0))

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from experiments.config.variants import Pair
 from experiments.report import compare
 from experiments.runs import summary
-from experiments.runs.files import Pair
 from experiments.runs.rows import COUNTS
 
 F1 = [(0.5, 0.7), (0.8, 0.3), (0.7, 0.4), (0.8, 0.2)]
