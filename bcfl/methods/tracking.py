@@ -123,18 +123,23 @@ def bcfl_mht(
         remembers=remembers_absent,
         max_candidates=candidates_per_parent,
     )
-    if first_clusters < 1:
-        raise ValueError(f"first_clusters must be at least 1, got {first_clusters}")
-    if finds_number:
-        options["judge"] = "held_out"
+    if finds_number and options.setdefault("judge", "held_out") != "held_out":
+        raise ValueError("judge must be 'held_out' where num_clusters is 'auto', got 'training'")
     method = bcfl(
         tracker,
-        num_clusters=first_clusters if num_clusters == "auto" else num_clusters,
+        num_clusters=_starting(num_clusters, first_clusters),
         temperature=temperature,
         memory=memory,
         **options,
     )
     return replace(method, starts=starts, finds_number=finds_number)
+
+
+def _starting(num_clusters: int | Literal["auto"], first_clusters: int) -> int:
+    """How many clusters the first hypothesis has, given enough clients."""
+    if first_clusters < 1:
+        raise ValueError(f"first_clusters must be at least 1, got {first_clusters}")
+    return first_clusters if num_clusters == "auto" else num_clusters
 
 
 def _proposals(

@@ -52,7 +52,8 @@ def list_(
     screen, width = console(), max(len(entry["name"]) for entry in entries)
     for entry in entries:
         note = "" if entry.get("found", True) else f"   (not here: {entry['where']})"
-        text = f"{entry['name']:{width}}   {entry['description']}{note}"
+        source = f" ({entry['paper']})" if entry.get("paper") else ""
+        text = f"{entry['name']:{width}}   {entry['description']}{source}{note}"
         screen.print(text, soft_wrap=True, markup=False)
     if kind in NOTES:
         screen.print(NOTES[kind], soft_wrap=True, markup=False)

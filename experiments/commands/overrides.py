@@ -51,7 +51,7 @@ def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
         "data-dir": lambda path, now: replace(
             now, data=replace(now.data, data_dir=str(path.absolute()))
         ),
-        "set": with_settings,
+        "set": with_own_options,
         "grid": with_grids,
     }
     for name, read in readers.items():
@@ -80,7 +80,7 @@ def _with_shared(option: str, value: object, scenario: Scenario) -> Scenario:
     return with_shared(scenario, option, value)
 
 
-def with_settings(texts: Sequence[str], scenario: Scenario) -> Scenario:
+def with_own_options(texts: Sequence[str], scenario: Scenario) -> Scenario:
     """The scenario with options of single methods, such as `ifca-cam.update=joint`.
 
     Raises:
