@@ -130,8 +130,8 @@ class Run:
 
         Where clients set training samples aside (`calibration` of a method), it is `plug-in` with
         the temperature that sums over those choose, else `plug-in` as it is. Tuned on the same
-        sums, the predictives that average over the posterior choose a prior so narrow that they predict
-        the same at many times the cost (`experiments.studies.calibration`).
+        sums, the predictives that average over the posterior choose a prior so narrow that they
+        predict the same at many times the cost (`experiments.studies.calibration`).
         """
         if not any(len(data.views.get(VALIDATION, ())) for data in self.data):
             return PredictionRule()
