@@ -1,11 +1,11 @@
 """Ranked client-cluster associations and their exact marginals (numpy in, numpy out).
 
-An association puts every client into one cluster. Its weight is exp(-cost), its cost the sum of the
-clients' costs in nats, and clusters may be limited in size. The package finds the best association,
-the M best in order, all of them lazily, how much of all probability those hold, and how probable
-every single pair is.
+An association assigns every client to one cluster. Its weight is exp(-cost), its cost the sum of
+the clients' costs in nats, and cluster sizes may be bounded. The package finds the best
+association, ranks the M best or all of them lazily, and computes the probability mass that they
+capture and the marginal probability of every pair.
 
-Three clients, two clusters: client 0 prefers cluster 0, client 1 does not mind, client 2 prefers
+Three clients, two clusters: client 0 prefers cluster 0, client 1 is indifferent, client 2 prefers
 cluster 1.
 
 >>> import numpy as np
@@ -59,6 +59,7 @@ from assignment.parents import (
 )
 from assignment.partition import log_partition
 from assignment.ranked import Assignment, RankedAssignments
+from assignment.ranking.merging import merge_rankings
 from assignment.solvers import (
     SOLVERS,
     SolverName,
@@ -90,6 +91,7 @@ __all__ = [
     "log_partition",
     "m_best_assignments",
     "m_best_over_parents",
+    "merge_rankings",
     "normalise",
     "prune",
     "validate_costs",

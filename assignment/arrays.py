@@ -1,4 +1,4 @@
-"""Array types and the arithmetic every other file shares."""
+"""Array types, and log-sum-exp."""
 
 from typing import Any
 
@@ -29,6 +29,6 @@ def logsumexp(values: FloatArray, axis: int = -1) -> FloatArray:
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array, marked read-only, so that a value that holds it stays a value."""
+    """The same array, marked read-only, for use in frozen dataclasses."""
     array.flags.writeable = False
     return array

@@ -1,4 +1,4 @@
-"""Cost matrices: what an association of clients with clusters is charged, in nats."""
+"""Cost matrices: negative log weights of clients in clusters, in nats."""
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ def gate(cost: npt.ArrayLike, max_excess: float) -> FloatArray:
 
     Raises:
         ValueError: bad costs (see `validate_costs`) or a threshold that is negative or NaN.
-        InfeasibleError: a client may join no cluster to begin with.
+        InfeasibleError: a client may join no cluster before gating.
     """
     if not max_excess >= 0:
         raise ValueError(f"max_excess must be at least 0 nats, got {max_excess}")
@@ -92,7 +92,12 @@ def row_minima(cost: FloatArray) -> FloatArray:
 
 
 def cost_of(cost: FloatArray, labels: IntArray) -> float:
-    """Total cost in nats of the association `labels`, int64 of shape (clients,)."""
+    """Total cost of an association in nats.
+
+    Args:
+        cost: costs in nats, shape (clients, clusters).
+        labels: cluster of every client, int64 of shape (clients,).
+    """
     return float(cost[np.arange(len(labels)), labels].sum())
 
 

@@ -1,7 +1,7 @@
 """Exact sums over all associations with bounded cluster sizes, by counting clients.
 
-How many clients every cluster holds is all that the bounds need to know of the past, so the
-clients, taken one by one, form a Markov chain over count vectors. A backward pass gives the summed
+The bounds depend on the clients placed so far only through the clusters' counts, so the clients,
+taken one by one, form a Markov chain over count vectors. A backward pass gives the summed
 weight of all completions of every count vector, a forward pass the probability of each
 (forward-backward; Rabiner, 1989). One cluster's count follows from the others' and is left out.
 """
@@ -24,7 +24,12 @@ class StateBudgetError(ValueError):
 
 
 def number_of_states(clients: int, bounds: Bounds) -> int:
-    """Clients times count vectors that `count_chain` stores."""
+    """Number of states of `count_chain`: clients times count vectors.
+
+    Args:
+        clients: number of clients.
+        bounds: bounds on cluster sizes.
+    """
     sizes = sorted(int(most) + 1 for most in bounds.upper)
     return (clients + 1) * prod(sizes[:-1])
 
@@ -52,17 +57,17 @@ class CountChain:
     def transitions(self, client: int) -> FloatArray:
         """Probability of each cluster given the counts so far, shape (clusters, *counts)."""
         after = self.completions[client + 1]
-        ways = _ways(after, self.gaps[client], self.implied)
+        log_weights = _log_placements(after, self.gaps[client], self.implied)
         before = self.completions[client]
         reference = np.where(np.isfinite(before), before, 0.0)
-        chances: FloatArray = np.exp(ways - reference)
-        return chances
+        probabilities: FloatArray = np.exp(log_weights - reference)
+        return probabilities
 
     def probabilities(self) -> FloatArray:
         """Probability of every client in every cluster, float64 of shape (clients, clusters)."""
         rows = [
-            (chances * state).reshape(len(chances), -1).sum(axis=1)
-            for state, chances in self._forward()
+            (transition * state).reshape(len(transition), -1).sum(axis=1)
+            for state, transition in self._forward()
         ]
         table = np.stack(rows)
         normalised: FloatArray = table / table.sum(axis=1, keepdims=True)
@@ -75,30 +80,30 @@ class CountChain:
         """
         clients = len(self.gaps)
         together = np.eye(clients)
-        every = [self.transitions(client) for client in range(clients)]
-        for first, (state, chances) in enumerate(self._forward()):
+        transitions = [self.transitions(client) for client in range(clients)]
+        for first, (state, transition) in enumerate(self._forward()):
             marked = np.stack(
                 [
-                    _advance(_only(chances * state, cluster), self.implied)
-                    for cluster in range(len(chances))
+                    _advance(_only(transition * state, cluster), self.implied)
+                    for cluster in range(len(transition))
                 ]
             )
             for second in range(first + 1, clients):
-                together[first, second] = (marked * every[second]).sum()
+                together[first, second] = (marked * transitions[second]).sum()
                 marked = np.stack(
-                    [_advance(every[second] * counts, self.implied) for counts in marked]
+                    [_advance(transitions[second] * counts, self.implied) for counts in marked]
                 )
         return np.maximum(together, together.T)
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
-        """Independent associations, int64 of shape (n, clients)."""
+        """Independent draws of associations. See `JointDistribution.sample`."""
         clients, clusters = self.gaps.shape
         strides = _strides(self.completions[0].shape, self.implied)
         labels = np.empty((n, clients), dtype=np.int64)
         at = np.zeros(n, dtype=np.int64)
         for client in range(clients):
-            chances = self.transitions(client).reshape(clusters, -1)[:, at]
-            cumulative = np.cumsum(chances, axis=0)
+            probabilities = self.transitions(client).reshape(clusters, -1)[:, at]
+            cumulative = np.cumsum(probabilities, axis=0)
             draws = rng.random(n) * cumulative[-1]
             labels[:, client] = (cumulative <= draws).sum(axis=0)
             at += strides[labels[:, client]]
@@ -109,9 +114,9 @@ class CountChain:
         state = np.zeros(self.completions[0].shape)
         state.flat[0] = 1.0
         for client in range(len(self.gaps)):
-            chances = self.transitions(client)
-            yield state, chances
-            state = _advance(chances * state, self.implied)
+            transition = self.transitions(client)
+            yield state, transition
+            state = _advance(transition * state, self.implied)
 
 
 def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) -> CountChain:
@@ -119,7 +124,7 @@ def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) 
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: sizes allowed.
+        bounds: bounds on cluster sizes.
         max_states: largest number of clients times count vectors.
 
     Returns:
@@ -137,7 +142,7 @@ def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) 
     implied = int(np.argmax(bounds.upper))
     completions = [_allowed(len(gaps), bounds, implied)]
     for row in gaps[::-1]:
-        completions.append(logsumexp(_ways(completions[-1], row, implied), axis=0))
+        completions.append(logsumexp(_log_placements(completions[-1], row, implied), axis=0))
     return CountChain(gaps, implied, tuple(completions[::-1]))
 
 
@@ -154,8 +159,8 @@ def _allowed(clients: int, bounds: Bounds, implied: int) -> FloatArray:
 
 def _axes(clusters: int, implied: int) -> list[tuple[int, int]]:
     """(cluster, axis of its count) of all clusters that have one."""
-    others = [cluster for cluster in range(clusters) if cluster != implied]
-    return list(zip(others, range(clusters - 1), strict=True))
+    counted = [cluster for cluster in range(clusters) if cluster != implied]
+    return list(zip(counted, range(clusters - 1), strict=True))
 
 
 def _shifted(axis: int, dimensions: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -166,19 +171,19 @@ def _shifted(axis: int, dimensions: int) -> tuple[tuple[slice, ...], tuple[slice
 
 
 def _strides(shape: tuple[int, ...], implied: int) -> IntArray:
-    """How far a flat index moves when a cluster takes a client, int64 of shape (clusters,)."""
+    """Step of the flat index when a cluster takes a client, int64 of shape (clusters,)."""
     steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     return np.array([*steps[:implied], 0, *steps[implied:]], dtype=np.int64)
 
 
-def _ways(after: FloatArray, row: FloatArray, implied: int) -> FloatArray:
+def _log_placements(after: FloatArray, row: FloatArray, implied: int) -> FloatArray:
     """Log weight of placing a client in each cluster and completing; (clusters, *counts)."""
-    ways = np.full((len(row), *after.shape), -np.inf)
-    ways[implied] = after - row[implied]
+    log_weights = np.full((len(row), *after.shape), -np.inf)
+    log_weights[implied] = after - row[implied]
     for cluster, axis in _axes(len(row), implied):
         taking, taken = _shifted(axis, after.ndim)
-        ways[cluster][taking] = after[taken] - row[cluster]
-    return ways
+        log_weights[cluster][taking] = after[taken] - row[cluster]
+    return log_weights
 
 
 def _advance(placed: FloatArray, implied: int) -> FloatArray:
@@ -191,6 +196,6 @@ def _advance(placed: FloatArray, implied: int) -> FloatArray:
 
 
 def _only(placed: FloatArray, cluster: int) -> FloatArray:
-    kept = np.zeros_like(placed)
-    kept[cluster] = placed[cluster]
-    return kept
+    selected = np.zeros_like(placed)
+    selected[cluster] = placed[cluster]
+    return selected

@@ -1,9 +1,8 @@
-"""The best associations over several parent hypotheses, visiting only parents that matter."""
+"""M-best associations over several parent hypotheses, visiting only parents that matter."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 from itertools import islice
 
 import numpy as np
@@ -13,21 +12,22 @@ from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, logsumexp
 from assignment.costs import InfeasibleError, row_minima, validate_costs
 from assignment.partition import known_log_partition_over_gaps
 from assignment.problem import ClusterSizes, Problem, make_problem
-from assignment.ranked import Assignment, Search
+from assignment.ranked import Assignment
+from assignment.ranking.merging import merge_rankings
 from assignment.solvers import SolverName, start_search, validate_count, validate_solver
 
 
 @dataclass(frozen=True, eq=False)
 class ParentProblems:
-    """Parents with their cost matrices and the best weight each could reach.
+    """Cost matrices of parents, with an upper bound on the weight of each one's children.
 
     Attributes:
         costs: one matrix of costs in nats per parent, shape (clients, clusters of that parent).
         lower: fewest clients per cluster, as given.
         upper: most clients per cluster, as given.
-        gaps: how far each parent's best conceivable weight lies below `reference`, in nats,
-            float64 of shape (parents,); +inf for a parent without any weight.
-        reference: best conceivable log-weight of all parents in nats.
+        gaps: bound on each parent's largest log-weight, in nats below `reference`, float64 of shape
+            (parents,); +inf for a parent without any weight.
+        reference: bound on the largest log-weight over all parents in nats.
     """
 
     costs: Sequence[FloatArray]
@@ -37,8 +37,8 @@ class ParentProblems:
     reference: float
 
     @property
-    def living(self) -> list[int]:
-        """Parents that have any weight."""
+    def possible(self) -> list[int]:
+        """Indices of the parents that have any weight."""
         return np.flatnonzero(np.isfinite(self.gaps)).tolist()
 
     def problem(self, parent: int) -> Problem:
@@ -54,7 +54,7 @@ class ParentProblems:
         return total - float(self.gaps[parent])
 
 
-def gather(
+def make_parent_problems(
     costs: Sequence[npt.ArrayLike] | FloatArray,
     parent_log_weights: npt.ArrayLike,
     lower: ClusterSizes,
@@ -67,6 +67,9 @@ def gather(
         parent_log_weights: log-weights in nats, shape (parents,); -inf leaves a parent out.
         lower: fewest clients per cluster, an integer or shape (clusters,).
         upper: most clients per cluster, an integer or shape (clusters,).
+
+    Returns:
+        The parents' problems.
 
     Raises:
         ValueError: bad costs or weights, or parents with different clients.
@@ -85,7 +88,9 @@ def gather(
     reference = float(reachable.max())
     if reference == -np.inf:
         raise InfeasibleError("no parent has any weight: log-weight -inf or a row all +inf")
-    return ParentProblems(matrices, lower, upper, reference - reachable, reference)
+    return ParentProblems(
+        costs=matrices, lower=lower, upper=upper, gaps=reference - reachable, reference=reference
+    )
 
 
 def _least_costs(
@@ -123,11 +128,11 @@ def _least_cost(parent: int, matrix: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ChildAssignment:
-    """An association that continues one parent hypothesis.
+    """An association that follows one parent hypothesis.
 
     Attributes:
         parent: index of the parent.
-        assignment: the association, its cost and its departure from that parent's best one.
+        assignment: the association, its cost and its deviations from that parent's best one.
         log_weight: the parent's log-weight minus the association's cost, in nats.
     """
 
@@ -146,11 +151,11 @@ class RankedChildren:
     """The best associations over all parents, in descending order of weight.
 
     Attributes:
-        family: the parents they were chosen from.
+        problems: the parents' problems that they were chosen from.
         children: the associations, best first.
     """
 
-    family: ParentProblems
+    problems: ParentProblems
     children: tuple[ChildAssignment, ...]
 
     @cached_property
@@ -171,17 +176,17 @@ class RankedChildren:
     @cached_property
     def log_partition(self) -> float:
         """Log of the summed weights of all associations of all parents in nats (NaN: unknown)."""
-        return self.family.reference + self._log_partition_below_reference
+        return self.problems.reference + self._log_partition_below_reference
 
     @cached_property
     def log_captured_mass(self) -> float:
         """Log of the share of that sum which these hold, in nats, at most 0 (NaN: unknown)."""
-        kept = float(logsumexp(self.log_weight - self.family.reference))
+        kept = float(logsumexp(self.log_weight - self.problems.reference))
         return float(np.minimum(0.0, kept - self._log_partition_below_reference))
 
     @cached_property
     def _log_partition_below_reference(self) -> float:
-        terms = [self.family.log_partition(parent) for parent in self.family.living]
+        terms = [self.problems.log_partition(parent) for parent in self.problems.possible]
         return float(logsumexp(np.array(terms)))
 
     def __len__(self) -> int:
@@ -195,7 +200,7 @@ class RankedChildren:
 
     def __repr__(self) -> str:
         return (
-            f"RankedChildren({len(self)} of {len(self.family.costs)} parents, best log weight "
+            f"RankedChildren({len(self)} of {len(self.problems.costs)} parents, best log weight "
             f"{self.children[0].log_weight:.6g} nats)"
         )
 
@@ -208,16 +213,16 @@ def m_best_over_parents(
     upper: ClusterSizes = None,
     solver: SolverName = "auto",
 ) -> RankedChildren:
-    """The m heaviest associations over all parents; a parent is opened only when it can matter.
+    """M-best associations over all parents; a parent is searched only if it can contribute.
 
-    Parents are visited by log-weight minus least conceivable cost; the search ends as soon as m
-    associations outweigh all that any unopened parent could offer.
+    Parents are visited in order of log-weight minus least possible cost (`merge_rankings`); the
+    search ends as soon as m associations outweigh the bounds of all others.
 
     Args:
         costs: one matrix of costs in nats per parent, each (clients, clusters of that parent), or
             an array of shape (parents, clients, clusters).
         parent_log_weights: log-weights in nats, shape (parents,); -inf leaves a parent out.
-        m: how many, at least 1; fewer are returned where fewer are feasible.
+        m: number of associations, at least 1; fewer are returned where fewer are feasible.
         lower: fewest clients per cluster, an integer or shape (clusters,).
         upper: most clients per cluster, an integer or shape (clusters,).
         solver: name of the search algorithm used for every parent.
@@ -232,11 +237,11 @@ def m_best_over_parents(
     """
     count = validate_count(m)
     validate_solver(solver)
-    family = gather(costs, parent_log_weights, lower, upper)
-    children = tuple(islice(_heaviest_first(family, solver), count))
+    problems = make_parent_problems(costs, parent_log_weights, lower, upper)
+    children = tuple(islice(_heaviest_first(problems, solver), count))
     if not children:
         raise InfeasibleError("no parent admits any association within its forbidden pairs/sizes")
-    return RankedChildren(family, children)
+    return RankedChildren(problems, children)
 
 
 def iter_over_parents(
@@ -246,37 +251,46 @@ def iter_over_parents(
     upper: ClusterSizes = None,
     solver: SolverName = "auto",
 ) -> Iterator[ChildAssignment]:
-    """All associations over all parents, lazily, heaviest first (see `m_best_over_parents`)."""
+    """All associations over all parents, lazily, heaviest first.
+
+    Args:
+        costs: one matrix of costs in nats per parent, each (clients, clusters of that parent), or
+            an array of shape (parents, clients, clusters).
+        parent_log_weights: log-weights in nats, shape (parents,); -inf leaves a parent out.
+        lower: fewest clients per cluster, an integer or shape (clusters,).
+        upper: most clients per cluster, an integer or shape (clusters,).
+        solver: name of the search algorithm used for every parent.
+
+    Returns:
+        A lazy iterator, in the order of `m_best_over_parents`.
+
+    Raises:
+        ValueError: bad costs, weights, bounds or solver, or parents with different clients.
+        InfeasibleError: no parent has any weight.
+    """
     validate_solver(solver)
-    return _heaviest_first(gather(costs, parent_log_weights, lower, upper), solver)
+    problems = make_parent_problems(costs, parent_log_weights, lower, upper)
+    return _heaviest_first(problems, solver)
 
 
-def _heaviest_first(family: ParentProblems, solver: SolverName) -> Iterator[ChildAssignment]:
-    opened: dict[int, tuple[float, Search]] = {}
-    # one entry per parent: (gap below the reference, parent, its next association if opened)
-    heap: list[tuple[float, int, Assignment | None]]
-    heap = [(float(family.gaps[parent]), parent, None) for parent in family.living]
-    heapify(heap)
-    while heap:
-        gap, parent, assignment = heappop(heap)
-        if assignment is None:
-            try:
-                opened[parent] = _open(family, parent, solver)
-            except InfeasibleError:
-                continue
-        else:
-            yield ChildAssignment(parent, assignment, family.reference - gap)
-        best_gap, search = opened[parent]
-        for excess, deviations in islice(search.steps, 1):
-            following = Assignment(search.labels, deviations, search.cost + excess, excess)
-            heappush(heap, (best_gap + excess, parent, following))
+def _heaviest_first(problems: ParentProblems, solver: SolverName) -> Iterator[ChildAssignment]:
+    rankings = [_ranking(problems, parent, solver) for parent in range(len(problems.costs))]
+    for gap, parent, assignment in merge_rankings(rankings, problems.gaps):
+        yield ChildAssignment(parent, assignment, problems.reference - gap)
 
 
-def _open(family: ParentProblems, parent: int, solver: SolverName) -> tuple[float, Search]:
-    """Start a parent's search; its best weight lies this far below the reference, in nats."""
-    problem = family.problem(parent)
-    search = start_search(problem, solver)
-    if problem.bounds is None:
-        return float(family.gaps[parent]), search
-    chosen = problem.cost[np.arange(problem.clients), search.labels]
-    return float(family.gaps[parent] + (chosen - row_minima(problem.cost)).sum()), search
+def _ranking(
+    problems: ParentProblems, parent: int, solver: SolverName
+) -> Iterator[tuple[float, Assignment]]:
+    """Associations of one parent with the gaps of their weights below the reference, in nats."""
+    try:
+        problem = problems.problem(parent)
+        search = start_search(problem, solver)
+    except InfeasibleError:
+        return
+    least = float(problems.gaps[parent])
+    if problem.bounds is not None:
+        chosen = problem.cost[np.arange(problem.clients), search.labels]
+        least = float(problems.gaps[parent] + (chosen - row_minima(problem.cost)).sum())
+    for excess, deviations in search.steps:
+        yield least + excess, Assignment(search.labels, deviations, search.cost + excess, excess)

@@ -14,7 +14,7 @@ def log_partition(
 ) -> float:
     """Log of the summed weights of all feasible associations.
 
-    With free cluster sizes every client chooses alone, so it is the sum over clients of
+    With free cluster sizes clients are independent, so it is the sum over clients of
     logsumexp(-cost) over clusters; with bounds it takes a pass over count vectors.
 
     Args:

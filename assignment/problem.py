@@ -1,4 +1,4 @@
-"""An association problem: costs and, where clusters are limited, how many clients each takes."""
+"""Association problems: costs, and optional bounds on cluster sizes."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,13 +15,13 @@ ClusterSizes: TypeAlias = npt.ArrayLike | None
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Fewest and most clients each cluster takes, as tight as they imply one another.
+    """Bounds on cluster sizes, tightened to what they imply for one another.
 
     Attributes:
         lower: fewest clients, int64 of shape (clusters,).
         upper: most clients, int64 of shape (clusters,).
-        stated_lower: fewest clients as asked for, int64 of shape (clusters,).
-        stated_upper: most clients as asked for or, if fewer, permitted, int64 of shape (clusters,).
+        stated_lower: fewest clients as given, int64 of shape (clusters,).
+        stated_upper: most clients as given or, if fewer, permitted, int64 of shape (clusters,).
     """
 
     lower: IntArray
@@ -31,12 +31,17 @@ class Bounds:
 
     @property
     def forced(self) -> bool:
-        """Whether the size of some cluster that takes clients is fixed in advance."""
+        """Whether the size of some non-empty cluster is fixed by the bounds."""
         return bool(((self.lower == self.upper) & (self.upper > 0)).any())
 
 
 def unbounded(clients: int, clusters: int) -> Bounds:
-    """Bounds that exclude nothing."""
+    """Bounds that exclude nothing.
+
+    Args:
+        clients: number of clients.
+        clusters: number of clusters.
+    """
     fewest = np.zeros(clusters, dtype=np.int64)
     most = np.full(clusters, clients, dtype=np.int64)
     return Bounds(fewest, most, fewest, most)
@@ -48,7 +53,7 @@ class Problem:
 
     Attributes:
         cost: valid costs in nats, float64 of shape (clients, clusters), read-only.
-        bounds: sizes allowed, or None where every client chooses alone.
+        bounds: bounds on cluster sizes, or None where clients are independent.
     """
 
     cost: FloatArray
@@ -74,7 +79,7 @@ class Problem:
 def make_problem(
     cost: npt.ArrayLike, lower: ClusterSizes = None, upper: ClusterSizes = None
 ) -> Problem:
-    """Validate costs and cluster sizes and keep a private copy of both.
+    """Validate and copy costs and bounds on cluster sizes.
 
     Bounds that exclude nothing are dropped, so that the cheaper algorithms apply.
 

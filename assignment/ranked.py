@@ -1,4 +1,4 @@
-"""What a search returns: one association, or many in order of cost."""
+"""Results of a search: one association, or several in ascending order of cost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from assignment.partition import known_log_partition_over_gaps
 from assignment.problem import Problem
 
 Deviations: TypeAlias = tuple[tuple[int, int], ...]
-"""Pairs (client, cluster) in which an association departs from the best one."""
+"""Pairs (client, cluster) in which an association differs from the best one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,10 @@ class Assignment:
 
     Attributes:
         best_labels: clusters in the best association of the same problem, int64 (clients,).
-        deviations: (client, cluster) pairs in which this association departs from the best one.
+        deviations: (client, cluster) pairs in which this association differs from the best one.
         cost: total cost in nats.
-        excess: cost above the best association in nats, kept apart so that it stays exact where
-            the total has rounded it away.
+        excess: cost above the best association in nats, stored separately so that it is exact
+            where the total has rounded it away.
     """
 
     best_labels: IntArray
@@ -79,7 +79,7 @@ class RankedAssignments:
         best_labels: clusters of the best association, int64 of shape (clients,).
         best_cost: its cost in nats.
         excess: cost above the best in nats, ascending, float64 of shape (m,).
-        deviations: per association its (client, cluster) departures from the best.
+        deviations: for each association, the (client, cluster) pairs that differ from the best.
     """
 
     problem: Problem
@@ -108,17 +108,17 @@ class RankedAssignments:
         """Log of the summed weights of *all* feasible associations in nats.
 
         NaN where cluster sizes are bounded and exact counting needs more states than its budget
-        (see `assignment.counts`): then the captured mass is not known.
+        (see `assignment.counts`).
         """
         return self._log_partition_over_gaps - float(row_minima(self.problem.cost).sum())
 
     @cached_property
     def log_captured_mass(self) -> float:
-        """Log probability in nats that the truth is among these, at most 0 (NaN: not known)."""
+        """Log of the probability mass of these associations in nats, at most 0 (NaN: unknown)."""
         own, minima = self.problem.cost, row_minima(self.problem.cost)
         best_gap = float((own[np.arange(len(minima)), self.best_labels] - minima).sum())
-        kept = float(logsumexp(-self.excess)) - best_gap
-        return float(np.minimum(0.0, kept - self._log_partition_over_gaps))
+        log_kept = float(logsumexp(-self.excess)) - best_gap
+        return float(np.minimum(0.0, log_kept - self._log_partition_over_gaps))
 
     @cached_property
     def _log_partition_over_gaps(self) -> float:
@@ -143,7 +143,15 @@ class RankedAssignments:
 
 
 def label_table(best_labels: IntArray, deviations: tuple[Deviations, ...]) -> IntArray:
-    """Write out associations stored as deviations, int64 of shape (associations, clients)."""
+    """Labels of associations that are stored as deviations.
+
+    Args:
+        best_labels: clusters of the best association, int64 of shape (clients,).
+        deviations: for each association, the (client, cluster) pairs that differ from the best.
+
+    Returns:
+        int64 of shape (associations, clients).
+    """
     table = np.tile(best_labels, (len(deviations), 1))
     lengths = [len(pairs) for pairs in deviations]
     moved = np.array([pair for pairs in deviations for pair in pairs], dtype=np.int64)

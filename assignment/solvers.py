@@ -1,4 +1,4 @@
-"""Solvers by name, and the three questions they answer: best, M best, all in order."""
+"""Solvers by name: the best association, the M best, or all in ascending order of cost."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
@@ -20,7 +20,7 @@ SolverName: TypeAlias = Literal["auto", "argmin", "heap", "murty", "hungarian"]
 
 
 def automatic_search(problem: Problem) -> Search:
-    """Enumerate with the cheapest algorithm that fits the problem's bounds."""
+    """Enumerate with the fastest algorithm that supports the problem's bounds."""
     if problem.bounds is None:
         return heap_search(problem)
     return hungarian_search(problem) if problem.one_to_one else murty_search(problem)
@@ -77,7 +77,7 @@ def iter_assignments(
         lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
         upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
         max_excess: stop beyond this cost above the best, in nats.
-        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the cheapest that fits.
+        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the fastest that applies.
 
     Returns:
         A lazy iterator; the first association is the best one.
@@ -107,14 +107,14 @@ def m_best_assignments(
 
     Args:
         cost: costs in nats, shape (clients, clusters); +inf forbids a pair.
-        m: how many, at least 1; fewer are returned where fewer are feasible.
+        m: number of associations, at least 1; fewer are returned where fewer are feasible.
         lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
         upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
         max_excess: leave out associations beyond this cost above the best, in nats.
-        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the cheapest that fits.
+        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the fastest that applies.
 
     Returns:
-        The associations with their log-weights and the share of all probability they hold.
+        The associations with their log-weights and captured probability mass.
 
     Raises:
         ValueError: bad costs, m, bounds, `max_excess` or solver.
@@ -127,23 +127,52 @@ def m_best_assignments(
     excess = np.array([step[0] for step in steps], dtype=np.float64)
     excess.flags.writeable = False
     deviations = tuple(step[1] for step in steps)
-    return RankedAssignments(problem, search.labels, search.cost, excess, deviations)
+    return RankedAssignments(
+        problem=problem,
+        best_labels=search.labels,
+        best_cost=search.cost,
+        excess=excess,
+        deviations=deviations,
+    )
 
 
 def start_search(problem: Problem, solver: str) -> Search:
-    """Begin an enumeration with the solver of that name; ValueError if there is none."""
+    """Start an enumeration.
+
+    Args:
+        problem: costs and bounds.
+        solver: name of a solver in `SOLVERS`.
+
+    Raises:
+        ValueError: there is no solver of that name, or it does not support the bounds.
+        InfeasibleError: no association satisfies the constraints.
+    """
     validate_solver(solver)
     return SOLVERS[solver](problem)
 
 
 def validate_solver(solver: str) -> None:
-    """ValueError unless there is a solver of that name."""
+    """Check the name of a solver.
+
+    Raises:
+        ValueError: there is no solver of that name.
+    """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")
 
 
 def validate_count(m: int) -> int:
-    """The number of associations asked for as an integer; ValueError unless at least 1."""
+    """Check a number of associations.
+
+    Args:
+        m: the number.
+
+    Returns:
+        The number as an int.
+
+    Raises:
+        ValueError: it is no integer of at least 1.
+    """
     try:
         count = index(m)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""Log-weights of hypotheses: normalise, prune, cap, and how much probability was kept."""
+"""Log-weights of hypotheses: normalise, prune, cap, effective number and captured mass."""
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,13 @@ def normalise(log_weights: npt.ArrayLike) -> FloatArray:
 
 
 def prune(log_weights: npt.ArrayLike, threshold: float) -> tuple[IntArray, FloatArray]:
-    """Drop hypotheses less probable than a threshold and share their mass proportionally.
+    """Drop hypotheses below a probability threshold and renormalise the others.
 
     The most probable hypothesis is always kept.
 
     Args:
         log_weights: unnormalised log-weights in nats, shape (hypotheses,).
-        threshold: smallest probability (after normalisation) that is kept, from 0 up to 1.
+        threshold: smallest probability (after normalisation) that is kept, in [0, 1].
 
     Returns:
         kept: indices of the survivors in ascending order, int64 of shape (kept,).
@@ -49,11 +49,11 @@ def prune(log_weights: npt.ArrayLike, threshold: float) -> tuple[IntArray, Float
 
 
 def cap(log_weights: npt.ArrayLike, m: int) -> tuple[IntArray, FloatArray]:
-    """Keep the m most probable hypotheses; among equals the lower index stays.
+    """Keep the m most probable hypotheses; ties go to the lower index.
 
     Args:
         log_weights: unnormalised log-weights in nats, shape (hypotheses,).
-        m: largest number of hypotheses kept, at least 1. Those without any weight never stay.
+        m: largest number of hypotheses kept, at least 1. Those without any weight are dropped.
 
     Returns:
         kept: indices of the survivors in ascending order, int64 of shape (kept,).
@@ -86,7 +86,7 @@ def effective_number(log_weights: npt.ArrayLike) -> float:
 
 
 def log_captured_mass(kept: npt.ArrayLike, log_total: float) -> float:
-    """Log of the share of all probability that the kept hypotheses hold.
+    """Log of the probability mass that the kept hypotheses capture.
 
     Args:
         kept: unnormalised log-weights of the kept hypotheses in nats, shape (kept,).

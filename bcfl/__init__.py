@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bcfl import analysis, executors, methods, policies, trackers
     from bcfl.aggregation.aggregation import Aggregation
-    from bcfl.analysis.predictions import Prediction, PredictionRule
+    from bcfl.analysis.predictions import Prediction
     from bcfl.analysis.run import Run
     from bcfl.architecture.model import BlockSpec, Model
     from bcfl.data.clients import ClientData, View
     from bcfl.federation import Federation
     from bcfl.hypotheses.association import Association
     from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+    from bcfl.protocol.driving import drive
     from bcfl.protocol.objective import Objective
+    from bcfl.protocol.prediction_rule import PredictionRule
     from bcfl.rounds import checkpoint
     from bcfl.rounds.method import Method
     from bcfl.rounds.state import FederationState, RoundRecord
@@ -38,10 +40,11 @@ _NAMES = {
     "Model": "bcfl.architecture.model",
     "Objective": "bcfl.protocol.objective",
     "Prediction": "bcfl.analysis.predictions",
-    "PredictionRule": "bcfl.analysis.predictions",
+    "PredictionRule": "bcfl.protocol.prediction_rule",
     "RoundRecord": "bcfl.rounds.state",
     "Run": "bcfl.analysis.run",
     "View": "bcfl.data.clients",
+    "drive": "bcfl.protocol.driving",
 }
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "View",
     "analysis",
     "checkpoint",
+    "drive",
     "executors",
     "methods",
     "policies",

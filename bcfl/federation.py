@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -94,120 +94,153 @@ def _target_trouble(targets: torch.Tensor, model: Model) -> str:
     return ""
 
 
+def _checked_seed(seed: int) -> int:
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
+    return seed
+
+
+def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, float]:
+    if not 0 < client_fraction <= 1:
+        raise ValueError(f"client_fraction must lie in (0, 1], got {client_fraction}")
+    if not 0 <= drop_out <= 1:
+        raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
+    return client_fraction, drop_out
+
+
+def _as_method(method: Method | Policy) -> Method:
+    if isinstance(method, str):
+        raise TypeError(
+            f"method must be a method or a policy, got {method!r}; by its name: "
+            f"bcfl.methods.build({method!r})"
+        )
+    return method if isinstance(method, Method) else Method(method)
+
+
 OnRound = Callable[[FederationState, RoundRecord], None]
 
 
-@dataclass(frozen=True, eq=False)
 class Federation:
     """Clients whose data are in this process, and the method that associates them.
 
+    Arguments are parsed once, when it is made; nothing of it changes afterwards.
+
     Attributes:
-        clients: the clients; their order never matters.
-        model: the architecture that all clusters use, or that the method makes its own of.
-        method: a method, or a policy of one's own (then tracked greedily).
+        clients: the clients, sorted by name, with the validation samples that the method wants.
+        model: the network that the method uses, made of the one that was given.
+        method: the method; a policy that was given in its place is tracked greedily.
         seed: decides everything random.
-        client_fraction: share of the clients asked per round, in (0, 1].
-        drop_out: probability that an asked client drops out of a round.
-        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        client_fraction: share of the clients that take part in a round, in (0, 1].
+        drop_out: probability that a client drops out of a round that it should take part in.
+        device: where the work is done.
         dtype: floating-point type of the parameters.
         evaluate: whether clients test their models after each round.
-        threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are. Small
-            networks lose more to waking threads than they gain.
-        executor: who answers for the clients: a name, or a `bcfl.executors.ExecutorConfig` with
-            further options.
-        memory: bytes that the executor may take for its work; None takes what suits the device, or
-            what the choice says.
-
-    Raises:
-        ValueError: an argument is out of range, or the clients do not fit the model.
+        threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are.
+        executor: which executor answers for the clients, with its options.
     """
 
-    clients: Iterable[ClientData]
-    model: Model
-    method: Method | Policy
-    seed: int = 0
-    client_fraction: float = 1.0
-    drop_out: float = 0.0
-    device: str = "auto"
-    dtype: torch.dtype = torch.float32
-    evaluate: bool = True
-    threads: int | None = 1
-    executor: ExecutorName | ExecutorConfig = "auto"
-    memory: int | None = None
+    def __init__(  # noqa: PLR0913 - keywords with defaults
+        self,
+        clients: Iterable[ClientData],
+        model: Model,
+        method: Method | Policy,
+        seed: int = 0,
+        *,
+        client_fraction: float = 1.0,
+        drop_out: float = 0.0,
+        device: str = "auto",
+        dtype: torch.dtype = torch.float32,
+        evaluate: bool = True,
+        threads: int | None = 1,
+        executor: ExecutorName | ExecutorConfig = "auto",
+        memory: int | None = None,
+    ) -> None:
+        """Check the arguments, and that clients, model and method fit one another.
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}")
-        checked_threads(self.threads)
-        choice = self.choice
-        if isinstance(self.method, str):
-            raise TypeError(
-                f"method must be a method or a policy, got {self.method!r}; by its name: "
-                f"bcfl.methods.build({self.method!r})"
-            )
-        if not isinstance(self.method, Method):
-            object.__setattr__(self, "method", Method(self.method))
-        object.__setattr__(self, "model", self.recipe.adapted(self.model))
-        share = self.recipe.validation
-        split = (with_validation(data, share, self.seed) for data in self.clients)
-        object.__setattr__(self, "clients", sorted_clients(split))
-        if not 0 < self.client_fraction <= 1:
-            raise ValueError(f"client_fraction must lie in (0, 1], got {self.client_fraction}")
-        if not 0 <= self.drop_out <= 1:
-            raise ValueError(f"drop_out must lie between 0 and 1, got {self.drop_out}")
-        names = [data.client for data in self.data]
+        Args:
+            clients: the clients; their order never matters.
+            model: the architecture that all clusters use, or that the method makes its own of.
+            method: a method, or a policy of one's own (then tracked greedily).
+            seed: at least 0.
+            client_fraction: in (0, 1].
+            drop_out: in [0, 1].
+            device: `auto`, `cpu`, `cuda` or `cuda:N`.
+            dtype: `torch.float32` or `torch.float64`.
+            evaluate: whether clients test their models after each round.
+            threads: at least 1, or None. Small networks lose more to waking threads than they gain.
+            executor: a name, or a `bcfl.executors.ExecutorConfig` with further options.
+            memory: bytes that the executor may take for its work; None takes what suits the device,
+                or what `executor` says.
+
+        Raises:
+            ValueError: an argument is out of range, or the clients do not fit the model.
+            TypeError: the method is a name.
+        """
+        self.seed = _checked_seed(seed)
+        self.threads = checked_threads(threads)
+        config = executor if isinstance(executor, ExecutorConfig) else ExecutorConfig(executor)
+        self.executor = config if memory is None else replace(config, memory=memory)
+        self.method = _as_method(method)
+        self.model = self.method.adapted(model)
+        split = (with_validation(data, self.method.validation, seed) for data in clients)
+        self.clients = sorted_clients(split)
+        self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
+        if dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
+        self.dtype, self.evaluate = dtype, evaluate
+        self.device = device_named(device)
+        self._check_fit()
+
+    def _check_fit(self) -> None:
+        """Check that clients, model, method and executor fit one another."""
+        names = [data.client for data in self.clients]
         asked = participants(names, self.client_fraction, self.seed, 0)
-        self.recipe.check(len(names), len(asked))
-        if self.dtype not in (torch.float32, torch.float64):
-            raise ValueError(f"dtype must be torch.float32 or torch.float64, got {self.dtype}")
-        for data in self.data:
+        self.method.check(len(names), len(asked))
+        for data in self.clients:
             check_fit(data, self.model)
-        choice.resolved(self.model, device_named(self.device))
-        shape = tuple(self.data[0].views[TRAIN].inputs.shape[1:])
-        memory = self.recipe.aggregation.memory
-        check_model(self.model, self.recipe.policy.objective, shape, memory)
+        self.executor.resolved(self.model, self.device)
+        shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
+        memory = self.method.aggregation.memory
+        check_model(self.model, self.method.policy.objective, shape, memory)
 
     def __repr__(self) -> str:
-        return f"Federation({len(self.data)} clients, {self.model!r}, {self.recipe.name})"
-
-    @property
-    def data(self) -> tuple[ClientData, ...]:
-        """The clients, sorted by name."""
-        return self.clients  # type: ignore[return-value]
-
-    @property
-    def recipe(self) -> Method:
-        """The method with its tracker and aggregation."""
-        return self.method  # type: ignore[return-value]
-
-    @property
-    def choice(self) -> ExecutorConfig:
-        """The executor with its options."""
-        chosen = (
-            self.executor
-            if isinstance(self.executor, ExecutorConfig)
-            else ExecutorConfig(self.executor)
-        )
-        return chosen if self.memory is None else replace(chosen, memory=self.memory)
+        return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
 
     @cached_property
     def engine(self) -> Executor:
-        """Answers for the clients, with their data of the first time step."""
+        """Answers for the clients, with their data of the first time step, and drops out."""
+        return self._dropping_out(self._first)
+
+    @cached_property
+    def _first(self) -> Executor:
         return self._executor(0)
 
+    def _dropping_out(self, executor: Executor) -> Executor:
+        return Unreliable(executor, self.drop_out, self.seed) if self.drop_out else executor
+
     def _executor(self, step: int) -> Executor:
-        present = [at_step(data, step) for data in self.data]
-        pool = (pooled(present),) if self.recipe.centralised else ()
-        local = self.choice.build(
-            (*present, *pool), self.model, self.seed, device_named(self.device), self.dtype
+        present = [at_step(data, step) for data in self.clients]
+        pool = (pooled(present),) if self.method.centralised else ()
+        return self.executor.build(
+            (*present, *pool), self.model, self.seed, self.device, self.dtype
         )
-        return Unreliable(local, self.drop_out, self.seed) if self.drop_out else local
+
+    def executor_of(self, planned_rounds: int) -> Executor:
+        """Answers for all clients, without drop-outs, with the data that they hold in each round.
+
+        Args:
+            planned_rounds: rounds of the whole run, over which time steps are spread.
+        """
+        schedule = Schedule.of(self.clients, planned_rounds)
+        if schedule.num_steps == 1:
+            return self._first
+        later = [self._executor(step) for step in range(1, schedule.num_steps)]
+        return Stepwise([self._first, *later], schedule)
 
     def initial_state(self) -> FederationState:
         """The state before the first round."""
-        names = [data.client for data in self.data]
-        device = device_named(self.device)
-        return initial_state(self.recipe, self.model, names, self.seed, device, self.dtype)
+        names = [data.client for data in self.clients]
+        return initial_state(self.method, self.model, names, self.seed, self.device, self.dtype)
 
     def run(
         self,
@@ -238,23 +271,21 @@ class Federation:
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
         state = self.initial_state() if state is None else state
-        theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.data]
+        theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.clients]
         if list(theirs) != ours:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
         state = state.planned(rounds, planned_rounds)
-        schedule = Schedule.of(self.data, state.planned_rounds or rounds)
-        executor = self.engine
-        if schedule.num_steps > 1:
-            later = [self._executor(step) for step in range(1, schedule.num_steps)]
-            executor = Stepwise([self.engine, *later], schedule)
+        planned = state.planned_rounds or rounds
+        schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
+        executor = self._dropping_out(reliable)
         setting = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
-                state, record = server_round(self.recipe, self.model, executor, state, setting)
+                state, record = server_round(self.method, self.model, executor, state, setting)
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)
-        groups = {data.client: data.group for data in self.data}
-        return Run(self.model, state, tuple(records), groups, self.data)
+        groups = {data.client: data.group for data in self.clients}
+        return Run(self.model, state, tuple(records), groups, reliable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments.runs.files import RunFiles, locked
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
 from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
@@ -74,6 +74,6 @@ def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, watch: Watch) -> 
         orders = Orders(plan.scenario, plan.device, plan.threads, files, plan.executor)
         run_parallel(orders, plan.scenario.pairs, plan.jobs, watch)
     write_summary(plan, files)
-    from experiments.report.report import write_report
+    from experiments.reports.report import write_report
 
     write_report(files.folder)

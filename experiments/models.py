@@ -1,9 +1,8 @@
-"""Architectures by name and numbers.
+"""Architectures by name and hyperparameters.
 
-Methods with posteriors do best with networks that keep no running statistics: a posterior is over
-parameters, the statistics of batch normalisation have none and are pooled by samples, so that the
-fused network normalises with statistics of other networks. `mlp` has no normalisation at all;
-`fashion-cnn-gn` normalises groups of channels within a sample.
+Methods with posteriors perform best with networks without running statistics: BatchNorm statistics
+have no posterior and are pooled by samples, so that the fused network normalises with statistics of
+other networks. `mlp` has no normalisation; `fashion-cnn-gn` uses group normalisation.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from typing import Any, Literal
 
 from torch import nn
 
-from bcfl.architecture.model import Likelihood, Model
+from bcfl import Model
+from bcfl.architecture import Likelihood
 from experiments.config.options import check_keys, check_whole, chosen, named_arguments
 from experiments.datasets import Dataset
 
@@ -26,17 +26,17 @@ Norm = Literal["batch", "group", "none"]
 def mlp(
     inputs: int | tuple[int, ...], *widths: int, input_shape: tuple[int, ...] | None = None
 ) -> Model:
-    """A multilayer perceptron: flatten, then linear layers with ReLU between them.
+    """Multilayer perceptron: flatten, then linear layers with ReLU in between.
 
-    `mlp(64, 32, 10)` takes 64 numbers, has one hidden layer of 32, and 10 classes.
+    `mlp(64, 32, 10)` has 64 inputs, one hidden layer of 32 units, and 10 classes.
 
     Args:
-        inputs: numbers per sample, or the shape of a sample.
-        *widths: outputs of each layer; the last is the number of classes.
-        input_shape: shape of a sample that holds `inputs` numbers; the module flattens any.
+        inputs: number of inputs, or the shape of a sample.
+        *widths: width of each layer; the last is the number of classes.
+        input_shape: shape of a sample of `inputs` elements; the module flattens it.
 
     Raises:
-        ValueError: a size below 1, no layer, or an `input_shape` that holds other than `inputs`.
+        ValueError: a size is below 1, there is no layer, or `input_shape` has another size.
     """
     shape = tuple(inputs) if isinstance(inputs, tuple) else (inputs,)
     for number in (*shape, *widths):
@@ -46,7 +46,7 @@ def mlp(
     size = prod(shape)
     if input_shape is not None:
         if prod(input_shape) != size:
-            raise ValueError(f"input_shape must hold {size} numbers, got {tuple(input_shape)}")
+            raise ValueError(f"input_shape must have {size} elements, got {tuple(input_shape)}")
         shape = tuple(input_shape)
     *hidden, classes = widths
     return Model(
@@ -59,10 +59,10 @@ def mlp(
 
 
 def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
-    """The convolutional network for Fashion-MNIST images, (1, 28, 28).
+    """Convolutional network for Fashion-MNIST images (1, 28, 28).
 
     Two blocks of 5x5 convolution (16, then 32 channels), normalisation, ReLU and 2x2 max pooling,
-    and a linear classifier on 7 * 7 * 32 numbers.
+    and a linear classifier on 7 * 7 * 32 features.
 
     Args:
         classes: number of classes.
@@ -70,7 +70,7 @@ def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
             statistics) or `none`.
 
     Raises:
-        ValueError: another norm, or no class.
+        ValueError: the norm is unknown, or there is no class.
 
     References:
         Ma, Zhou, Long, Jiang, Zhang (2022), and the network table of the BCFL paper. The published
@@ -89,23 +89,23 @@ def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
 
 
 def fashion_cnn_gn(classes: int = 10) -> Model:
-    """`fashion_cnn` with group normalisation; see there."""
+    """See `fashion_cnn`; with group normalisation."""
     return fashion_cnn(classes, "group")
 
 
 def linear(
     inputs: int, outputs: int, likelihood: Likelihood = "categorical", bias: bool = True
 ) -> Model:
-    """A linear model: logistic regression, or linear regression with unit noise.
+    """Linear model: logistic regression, or linear regression with unit noise.
 
     Args:
-        inputs: numbers per sample.
+        inputs: number of inputs.
         outputs: number of classes, or of regression outputs.
         likelihood: `categorical` or `gaussian`.
-        bias: whether each output has an offset.
+        bias: whether the outputs have a bias.
 
     Raises:
-        ValueError: a size below 1, or another likelihood.
+        ValueError: a size is below 1, or the likelihood is unknown.
     """
     check_whole("inputs", inputs, 1)
     check_whole("outputs", outputs, 1)
@@ -122,15 +122,15 @@ def linear(
 
 
 def mlp_of(input_shape: Sequence[int], classes: int, hidden: Sequence[int] = (32,)) -> Model:
-    """A multilayer perceptron by named numbers, as in configuration; see `mlp`.
+    """Multilayer perceptron by named hyperparameters, as in configuration files; see `mlp`.
 
     Args:
         input_shape: shape of a sample.
         classes: number of classes.
-        hidden: outputs of each hidden layer.
+        hidden: width of each hidden layer.
 
     Raises:
-        ValueError: a size that isn't a whole number of at least 1.
+        ValueError: a size is not a whole number of at least 1.
     """
     for what, sizes in (("input_shape", input_shape), ("hidden", hidden)):
         if not isinstance(sizes, (list, tuple)):
@@ -147,11 +147,11 @@ MODELS: Mapping[str, Callable[..., Model]] = {
 
 
 def build(name: str, config: Mapping[str, Any]) -> Model:
-    """Build a model from its name and numbers; `build(m.name, m.config)` gives `m` again.
+    """Build a model from its name and hyperparameters; the inverse of `m.name, m.config`.
 
     Args:
         name: one of `MODELS`.
-        config: keyword arguments of that model.
+        config: keyword arguments of the model.
 
     Raises:
         ValueError: the name or an option is unknown (the message suggests the nearest), a required
@@ -163,31 +163,31 @@ def build(name: str, config: Mapping[str, Any]) -> Model:
 
 
 def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
-    """Build a model whose inputs and outputs fit a data set.
+    """Build a model with the input shape and number of classes of a data set.
 
     Args:
-        dataset: fills in what the model takes of `input_shape`, `inputs`, `classes` and `outputs`,
-            unless `config` has it.
+        dataset: data set; sets the arguments `input_shape`, `inputs`, `classes` and `outputs` of
+            the model unless given in `config`.
         name: one of `MODELS`.
-        config: the other keyword arguments of that model.
+        config: other keyword arguments of the model.
 
     Raises:
-        ValueError: as in `build`, or the model can't read the data set's samples or tell its
-            classes apart.
+        ValueError: as in `build`, or the model does not accept the data set's samples or has too
+            few outputs.
     """
-    of_data = {
+    defaults = {
         "input_shape": list(dataset.input_shape),
         "inputs": prod(dataset.input_shape),
         "classes": dataset.num_classes,
         "outputs": dataset.num_classes,
     }
-    taken = named_arguments(chosen("model", name, MODELS))
-    model = build(name, {k: v for k, v in of_data.items() if k in taken} | dict(config))
+    accepted = named_arguments(chosen("model", name, MODELS))
+    model = build(name, {k: v for k, v in defaults.items() if k in accepted} | dict(config))
     if not _reads(model, dataset.input_shape) or model.num_outputs < dataset.num_classes:
         raise ValueError(
-            f"model {name!r} takes samples of {model.input_shape} and has {model.num_outputs} "
-            f"outputs, dataset {dataset.name!r} has samples of {dataset.input_shape} and "
-            f"{dataset.num_classes} classes"
+            f"model {name!r} takes samples of shape {model.input_shape} and has "
+            f"{model.num_outputs} outputs, dataset {dataset.name!r} has samples of shape "
+            f"{dataset.input_shape} and {dataset.num_classes} classes"
         )
     return model
 
@@ -199,8 +199,8 @@ def _reads(model: Model, shape: tuple[int, ...]) -> bool:
 
 def _mlp(*sizes: int) -> nn.Module:
     layers: list[nn.Module] = [nn.Flatten()]
-    for wide, narrow in pairwise(sizes):
-        layers += [nn.Linear(wide, narrow), nn.ReLU()]
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 

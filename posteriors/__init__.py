@@ -1,33 +1,20 @@
-"""Gaussian posteriors over network parameters: fit, fuse, merge, weigh.
+"""Gaussian posteriors over network parameters: fit, fuse, merge, evaluate.
 
-gaussian     `DiagonalGaussian`, the posterior over a flat parameter vector
-divergence   Kullback-Leibler and Bhattacharyya divergences between posteriors
-fusion       `fuse`: local posteriors of one model -> its server posterior
-memory       `carry` and sites: what the next round's prior remembers
-merge        `merge`, `merge_by`: a mixture of posteriors -> one posterior
-bounds       `bound_precision`: precisions within stated bounds, counted
-batchnorm    `pool_running_statistics`: buffers, which have no posterior
-curvature    `diagonal_curvature`: Gauss-Newton matrix, exact or drawn, or empirical Fisher
-gauss_newton `gauss_newton_matrix`: all of it, over all or some parameters
-mode         `find_mode`: the most probable parameters of a small network
-local        local posteriors by name: Laplace in five structures, `variational`, `nuts`
-evidence     log association weights and quadratic log evidence
-sampled_evidence, sigma_points
-             log evidence by draws, or by a handful of points in a subspace
-temperature  temperature of model weights from held-out sums
-predictive   plug-in, Monte Carlo and linearised predictions, mixtures, tuning
-feature_density
-             Gaussian densities of features, from sums that data holders add up
-entropy      `split_entropy`, `split_by_group`: uncertainty due to data, model and association
-pyro_bridge  posteriors and mixtures as Pyro distributions, networks as Pyro programs
+gaussians    `DiagonalGaussian`; fusion and merging of posteriors, memory over rounds, divergences
+curvature    diagonal and full Gauss-Newton curvature of a network's likelihood
+networks     networks as functions of flat parameter vectors, BatchNorm statistics
+local        local posteriors by name: Laplace approximations, variational inference, NUTS
+evidence     log association weights and log evidence, temperature of model weights
+predictive   predictive distributions, entropy decompositions, tuning, feature densities
+pyro_bridge  posteriors as Pyro distributions and networks as Pyro programs
 
-It knows nothing of clusters or clients. Pyro and laplace-torch are imported where they are used, so
-that importing this package stays cheap.
+The package does not depend on clusters or clients. Pyro and laplace-torch are imported where they
+are used, to keep the import of this package fast.
 """
 
 from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.gauss_newton import gauss_newton_matrix
-from posteriors.curvature.layers.support import UnsupportedLayerError
+from posteriors.curvature.layers.rules import UnsupportedLayerError
 from posteriors.curvature.likelihood import network_log_likelihood
 from posteriors.evidence.closed_form import log_association_weight, quadratic_log_evidence
 from posteriors.evidence.sampling import (
@@ -41,8 +28,7 @@ from posteriors.evidence.sigma_points import (
     sigma_point_log_evidence,
 )
 from posteriors.evidence.temperature import TunedTemperature, choose_temperature, mixture_log_loss
-from posteriors.gaussians.bounds import Bounded, bound_precision
-from posteriors.gaussians.divergence import bhattacharyya, kl
+from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.memory import Memory, Site, carry, cavity, damp, product, site_of
@@ -70,7 +56,6 @@ from posteriors.pyro_bridge import mixture_to_pyro, network_program, to_pyro
 
 __all__ = [
     "LOCAL_POSTERIORS",
-    "Bounded",
     "DiagonalGaussian",
     "EntropySplit",
     "EvidenceEstimate",
@@ -94,8 +79,6 @@ __all__ = [
     "TunedTemperature",
     "UnsupportedFitError",
     "UnsupportedLayerError",
-    "bhattacharyya",
-    "bound_precision",
     "carry",
     "cavity",
     "choose_temperature",

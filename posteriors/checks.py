@@ -1,4 +1,4 @@
-"""Checks of tensor arguments: each names the argument, what it holds and what is allowed."""
+"""Argument checks whose errors name the argument, its value and what is allowed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,31 @@ from torch import Tensor
 
 
 def require_float(name: str, tensor: Tensor) -> None:
-    """Raise TypeError unless `tensor` is a float32 or float64 tensor."""
+    """Check that an argument is a float32 or float64 tensor.
+
+    Args:
+        name: Name of the argument.
+        tensor: Its value.
+
+    Raises:
+        TypeError: If it is not.
+    """
     if not isinstance(tensor, Tensor) or tensor.dtype not in (torch.float32, torch.float64):
-        found = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
-        raise TypeError(f"{name} must be a float32 or float64 tensor, got {found}")
+        given = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+        raise TypeError(f"{name} must be a float32 or float64 tensor, got {given}")
 
 
 def require_broadcastable(name: str, tensor: Tensor, target: Tensor) -> None:
-    """Raise ValueError unless `tensor` broadcasts to the shape of `target`."""
+    """Check that a tensor broadcasts to the shape of another.
+
+    Args:
+        name: Name of the argument.
+        tensor: Its value.
+        target: Tensor of the target shape.
+
+    Raises:
+        ValueError: If it does not.
+    """
     axes = zip(reversed(tensor.shape), reversed(target.shape), strict=False)
     if tensor.ndim > target.ndim or any(have not in (1, want) for have, want in axes):
         raise ValueError(
@@ -26,7 +43,15 @@ def require_broadcastable(name: str, tensor: Tensor, target: Tensor) -> None:
 
 
 def require_finite(name: str, tensor: Tensor) -> None:
-    """Raise ValueError if `tensor` holds NaN or infinities."""
+    """Check that a tensor is finite.
+
+    Args:
+        name: Name of the argument.
+        tensor: Its value.
+
+    Raises:
+        ValueError: If it holds NaN or infinities.
+    """
     low, high = (float(edge) for edge in tensor.aminmax())
     if not (math.isfinite(low) and math.isfinite(high)):
         count = int((~tensor.isfinite()).sum())
@@ -34,7 +59,15 @@ def require_finite(name: str, tensor: Tensor) -> None:
 
 
 def require_non_negative(name: str, tensor: Tensor) -> None:
-    """Raise ValueError unless every entry of `tensor` is finite and at least 0."""
+    """Check that a tensor is finite and non-negative.
+
+    Args:
+        name: Name of the argument.
+        tensor: Its value.
+
+    Raises:
+        ValueError: If an entry is not finite or below 0.
+    """
     require_finite(name, tensor)
     smallest = float(tensor.min())
     if smallest < 0:

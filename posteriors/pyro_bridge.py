@@ -13,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from posteriors.curvature.output_factors import Likelihood
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.networks.functional import outputs_at
 
@@ -22,7 +22,13 @@ SITE = "parameters"
 
 
 def to_pyro(gaussian: DiagonalGaussian) -> Any:  # noqa: ANN401 - pyro has no types
-    """A `pyro.distributions` Gaussian whose events have the shape of the mean.
+    """Convert a Gaussian to a `pyro.distributions` distribution.
+
+    Args:
+        gaussian: Gaussian with positive precision, (..., parameters).
+
+    Returns:
+        Independent normal distribution with event shape (..., parameters).
 
     Raises:
         ValueError: If a precision is zero.
@@ -36,15 +42,18 @@ def to_pyro(gaussian: DiagonalGaussian) -> Any:  # noqa: ANN401 - pyro has no ty
 
 
 def mixture_to_pyro(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLike) -> Any:  # noqa: ANN401
-    """A `pyro.distributions` mixture of Gaussians, to sample, to score and to use as a prior.
+    """Convert a mixture of Gaussians to a `pyro.distributions` distribution.
 
-    Its events have the shape of one component's mean: (parameters,) for a mixture over single
-    models, (models, parameters) for one over tuples of models that belong together. The component
-    is summed out in `log_prob`, which is differentiable, so that gradient-based inference works.
+    Its event shape is that of a component's mean: (parameters,) for a mixture over single models,
+    (models, parameters) for one over tuples of models. `log_prob` marginalises the component and is
+    differentiable, so that gradient-based inference applies.
 
     Args:
         gaussians: Components of equal shape and dtype, at least one, of positive precision.
         log_weights: Log weights in nats, (components,), of any common offset; -inf drops one.
+
+    Returns:
+        Mixture distribution.
 
     Raises:
         ValueError: If numbers or shapes differ, a log weight is NaN or +inf or all are -inf, or a
@@ -60,14 +69,14 @@ def mixture_to_pyro(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLik
         )
     if bool(logs.isnan().any()) or abs(float(logs.max())) == torch.inf:
         raise ValueError(f"log_weights must be below +inf, not NaN, not all -inf, got {logs}")
-    shapes = {tuple(one.mean.shape) for one in gaussians}
+    shapes = {tuple(gaussian.mean.shape) for gaussian in gaussians}
     if len(shapes) > 1:
         raise ValueError(f"gaussians must have equal shapes, got {sorted(shapes)}")
-    kept = [one for one, log in zip(gaussians, logs.tolist(), strict=True) if log > -torch.inf]
-    for one in kept:
-        one.require_proper()
-    means = torch.stack([one.mean for one in kept])
-    deviations = torch.stack([one.precision.rsqrt().expand(one.mean.shape) for one in kept])
+    kept = [g for g, log in zip(gaussians, logs.tolist(), strict=True) if log > -torch.inf]
+    for gaussian in kept:
+        gaussian.require_proper()
+    means = torch.stack([g.mean for g in kept])
+    deviations = torch.stack([g.precision.rsqrt().expand(g.mean.shape) for g in kept])
     weights: Any = dist.Categorical(logits=logs[logs > -torch.inf].to(means))
     normals: Any = dist.Normal(means, deviations)
     components = normals.to_event(means.ndim - 1)
@@ -76,12 +85,12 @@ def mixture_to_pyro(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLik
 
 @functools.cache
 def _mixture_class() -> Any:  # noqa: ANN401
-    """Pyro's mixture with a support that its gradient-based samplers can read."""
+    """Pyro's mixture with a declared support, as its gradient-based samplers require."""
     import pyro.distributions as dist
     from torch.distributions import constraints
 
     class GaussianMixture(dist.MixtureSameFamily):  # type: ignore[misc]
-        """A mixture of Gaussians, supported everywhere."""
+        """A mixture of Gaussians with real support."""
 
         @constraints.dependent_property(is_discrete=False)
         def support(self) -> constraints.Constraint:
@@ -101,19 +110,19 @@ def network_program(
     likelihood: Likelihood = "categorical",
     to_parameters: Callable[[Tensor], Tensor] | None = None,
 ) -> Callable[[Tensor, Tensor | None], Tensor]:
-    """A Pyro program: parameters from a prior, targets from the network.
+    """Build a Pyro program that draws parameters from a prior and targets from the network.
 
     Args:
         module: Network with outputs (samples, outputs), used in eval mode.
-        prior: A `pyro.distributions` distribution over the flat parameter vector, events
-            (parameters,), such as `to_pyro` and `mixture_to_pyro` give.
+        prior: A `pyro.distributions` distribution over the flat parameter vector with event shape
+            (parameters,), such as from `to_pyro` or `mixture_to_pyro`.
         likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
-        to_parameters: Map from the latent variable to the flat parameter vector; by default they
-            are the same.
+        to_parameters: Map from the latent variable to the flat parameter vector; identity by
+            default.
 
     Returns:
-        Program of inputs and targets (None to sample them) with the latent variable "parameters"
-        and the observed "targets"; it returns the outputs.
+        Program of inputs (samples, ...) and targets (None to sample them) with the latent site
+        "parameters" and the observed site "targets"; it returns the outputs.
     """
     import pyro
     import pyro.distributions as dist

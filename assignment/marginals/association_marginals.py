@@ -1,4 +1,4 @@
-"""Association marginals: how probable each client-cluster pair is over all associations."""
+"""Association marginals: probabilities of client-cluster pairs over all associations."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
@@ -18,14 +18,25 @@ METHODS: tuple[Method, ...] = ("exact", "bp", "mcmc")
 
 
 class JointDistribution(Protocol):
-    """What is known of several clients at once."""
+    """Joint distribution of the clients' clusters."""
 
     def co_association(self) -> FloatArray:
         """Probability that two clients share a cluster, float64 of shape (clients, clients)."""
         ...
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
-        """Associations drawn from the distribution, int64 of shape (n, clients)."""
+        """Draw associations.
+
+        Args:
+            rng: source of randomness.
+            n: number of draws.
+
+        Returns:
+            int64 of shape (n, clients).
+
+        Raises:
+            ValueError: there is no joint distribution ("bp").
+        """
         ...
 
 
@@ -37,12 +48,12 @@ class AssociationMarginals:
         method: "exact", "bp" or "mcmc".
         probabilities: float64 of shape (clients, clusters), rows sum to one.
         log_partition: log of the summed weights of all associations in nats; approximate (Bethe)
-            for "bp", NaN for "mcmc", which cannot tell.
-        entropy: entropy of the distribution over associations in nats, with the same provisos.
-        converged: whether the method vouches for its result; always so for "exact".
-        effective_sample_size: number of independent draws the result is worth; infinite for
-            "exact", NaN for "bp".
-        joint: co-association and samples.
+            for "bp", NaN for "mcmc", which does not estimate it.
+        entropy: entropy of the distribution over associations in nats, with the same exceptions.
+        converged: whether the method has converged; always true for "exact".
+        effective_sample_size: number of independent draws that the result is equivalent to;
+            infinite for "exact", NaN for "bp".
+        joint: joint distribution, for co-association and samples.
     """
 
     method: Method
@@ -70,7 +81,7 @@ class AssociationMarginals:
             n: number of draws, at least 0.
 
         Returns:
-            int64 of shape (n, clients); for "mcmc" draws are taken from the chains' history.
+            int64 of shape (n, clients); for "mcmc" resampled from the chains.
 
         Raises:
             ValueError: n is negative, or the method is "bp", which has no joint distribution.
@@ -90,7 +101,11 @@ class AssociationMarginals:
 
 @dataclass(frozen=True, eq=False)
 class IndependentClients:
-    """Clients that choose alone: float64 probabilities of shape (clients, clusters)."""
+    """Independent clients, as with free cluster sizes.
+
+    Attributes:
+        probabilities: float64 of shape (clients, clusters), rows sum to one.
+    """
 
     probabilities: FloatArray
 
@@ -101,7 +116,7 @@ class IndependentClients:
         return together
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
-        """Independent associations, int64 of shape (n, clients)."""
+        """Independent draws of associations. See `JointDistribution.sample`."""
         cumulative = np.cumsum(self.probabilities, axis=1)
         draws = rng.random((n, len(cumulative), 1)) * cumulative[:, -1:]
         labels: IntArray = (cumulative <= draws).sum(axis=2, dtype=np.int64)
@@ -129,7 +144,7 @@ def association_marginals(
         rng: generator or integer seed of "mcmc".
 
     Returns:
-        The marginals, with the method's own verdict on whether it converged.
+        The marginals, with diagnostics of convergence.
 
     Raises:
         ValueError: bad costs, bounds or method.
@@ -214,5 +229,5 @@ def _sampled(problem: Problem, rng: np.random.Generator | int) -> AssociationMar
 
 
 def _mean_gap(probabilities: FloatArray, gaps: FloatArray) -> float:
-    """Expected cost above the row minima in nats; a forbidden pair has no part in it."""
+    """Expected cost above the row minima in nats, forbidden pairs left out."""
     return float(np.sum(probabilities * np.where(np.isfinite(gaps), gaps, 0.0)))

@@ -1,9 +1,9 @@
-"""Belief propagation between clients, which choose one cluster, and sizes, which are bounded.
+"""Association marginals within bounds on cluster sizes, by loopy belief propagation.
 
-Every cluster is a factor over the yes/no memberships of all clients that only looks at their number
-(Tarlow et al., 2012, cardinality potentials), so its messages come from counting independent
+Every cluster is a factor over the binary memberships of all clients that depends on their number
+alone (cardinality potentials; Tarlow et al., 2012), so its messages come from counting independent
 memberships. The graph has loops: the result is approximate, and poor where sizes are forced. Bounds
-enter as they were stated: what they imply for one another would be counted twice.
+enter as stated, since their mutual implications would be counted twice.
 """
 
 import warnings
@@ -17,7 +17,7 @@ from assignment.problem import Bounds
 from assignment.ranking.feasible import best_labels
 
 DAMPING = 0.5
-"""Share of the old message that is kept."""
+"""Share of the old message in a damped update."""
 
 MAX_ITERATIONS = 500
 TOLERANCE = 1e-10
@@ -30,15 +30,15 @@ class ForcedSizesWarning(RuntimeWarning):
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """What belief propagation ended with.
+    """Result of belief propagation.
 
     Attributes:
         probabilities: float64 of shape (clients, clusters), rows sum to one.
         log_partition_over_gaps: Bethe approximation in nats, row minima taken off.
         converged: whether the messages stopped changing.
-        log_odds: each client's log odds of membership before a cluster's size is looked at, in
-            nats, float64 of shape (clients, clusters).
-        bounds: sizes allowed.
+        log_odds: each client's log odds of membership without the cluster's size factor, in nats,
+            float64 of shape (clients, clusters).
+        bounds: bounds on cluster sizes.
     """
 
     probabilities: FloatArray
@@ -50,7 +50,7 @@ class Beliefs:
     def co_association(self) -> FloatArray:
         """Probability that two clients share a cluster, float64 of shape (clients, clients).
 
-        Read off every size factor with one client taken as a member; approximate like the rest.
+        Approximate: from each size factor with one client fixed as a member.
         """
         clients, clusters = self.probabilities.shape
         together = np.zeros((clients, clients))
@@ -68,7 +68,7 @@ class Beliefs:
         return together
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
-        """Not available: beliefs of single clients are no joint distribution."""
+        """Not available for beliefs of single clients. See `JointDistribution.sample`."""
         raise ValueError("method 'bp' has no joint distribution to sample; use 'exact' or 'mcmc'")
 
 
@@ -77,7 +77,10 @@ def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: sizes allowed.
+        bounds: bounds on cluster sizes.
+
+    Returns:
+        The beliefs at convergence, or after `MAX_ITERATIONS`.
 
     Raises:
         InfeasibleError: no association is feasible.
@@ -103,13 +106,19 @@ def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
         messages = _damped(messages, fresh)
     odds = _log_odds(gaps, messages)
     bethe = _bethe_log_partition(gaps, messages, odds, bounds)
-    return Beliefs(_beliefs(gaps, messages), bethe, converged, odds, bounds)
+    return Beliefs(
+        probabilities=_beliefs(gaps, messages),
+        log_partition_over_gaps=bethe,
+        converged=converged,
+        log_odds=odds,
+        bounds=bounds,
+    )
 
 
 def size_messages(
     log_odds: FloatArray, lower: IntArray, upper: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Log ratio by which a bounded size favours each client's membership.
+    """Messages of the size factors: log ratios in favour of each client's membership.
 
     Args:
         log_odds: log odds of independent memberships in nats, shape (clients, clusters).
@@ -147,12 +156,12 @@ def size_messages(
 
 
 def _log_odds(gaps: FloatArray, messages: FloatArray) -> FloatArray:
-    """Log odds of each membership before that cluster's own message, in nats."""
+    """Log odds of each membership without that cluster's own message, in nats."""
     scores = _scores(gaps, messages)
     odds = np.empty_like(scores)
     for cluster in range(scores.shape[1]):
-        others = np.delete(scores, cluster, axis=1)
-        elsewhere = logsumexp(others, axis=1) if others.shape[1] else np.full(len(gaps), -np.inf)
+        rest = np.delete(scores, cluster, axis=1)
+        elsewhere = logsumexp(rest, axis=1) if rest.shape[1] else np.full(len(gaps), -np.inf)
         permitted = np.isfinite(gaps[:, cluster])
         odds[permitted, cluster] = -gaps[permitted, cluster] - elsewhere[permitted]
         odds[~permitted, cluster] = -np.inf
@@ -160,7 +169,7 @@ def _log_odds(gaps: FloatArray, messages: FloatArray) -> FloatArray:
 
 
 def _scores(gaps: FloatArray, messages: FloatArray) -> FloatArray:
-    """Log weight in nats that a client and a size factor together give to each membership."""
+    """Log weight of each membership from the client's cost and the size factor, in nats."""
     return np.where(np.isfinite(gaps), messages, 0.0) - gaps
 
 

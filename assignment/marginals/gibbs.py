@@ -1,11 +1,10 @@
 """Association marginals by Gibbs sampling, for problems beyond exact counting.
 
-Each sweep resamples every client's cluster where the bounds leave room, and decides for disjoint
-random pairs of clients whether they swap clusters, which leaves all sizes as they are; without any
-room it makes several rounds of swaps.
-Chains start from best associations of perturbed costs (Papandreou and Yuille, 2011), so they start
-spread out. Forbidden pairs can leave associations that no swap connects: chains then disagree, and
-the result is marked as not converged.
+Each sweep resamples every client's cluster where the bounds permit, and proposes swaps of clusters
+between disjoint random pairs of clients, which preserve all sizes; with all sizes fixed it makes
+several rounds of swaps. Chains start from best associations of perturbed costs (Papandreou and
+Yuille, 2011), and are thus overdispersed. With forbidden pairs some associations may not be
+connected by swaps: chains then disagree, and the result is marked as not converged.
 """
 
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from assignment.ranking.feasible import best_labels
 
 
 def effective_sample_size(draws: FloatArray) -> float:
-    """Number of independent draws that dependent ones are worth, of the worst quantity.
+    """Effective sample size of autocorrelated draws, of the worst quantity.
 
     Autocorrelations are averaged over chains and summed in pairs up to the first negative pair
     (Geyer, 1992; Vehtari et al., 2021, equations 10 to 13).
@@ -28,8 +27,8 @@ def effective_sample_size(draws: FloatArray) -> float:
         draws: float64 of shape (draws, chains, quantities).
 
     Returns:
-        Effective number of draws over all chains; a quantity that never changes is left out, and
-        the result is the plain number of draws if none does.
+        Effective number of draws over all chains. Constant quantities are left out; if all are
+        constant, the number of draws.
     """
     steps, chains, _ = draws.shape
     within = draws.var(axis=0, ddof=1).mean(axis=0)
@@ -51,14 +50,14 @@ def effective_sample_size(draws: FloatArray) -> float:
 
 
 def potential_scale_reduction(draws: FloatArray) -> float:
-    """Largest ratio of pooled to within-chain spread, chains split in half (1: all agree).
+    """Split-chain potential scale reduction of the worst quantity (Gelman and Rubin, 1992).
 
     Args:
         draws: float64 of shape (draws, chains, quantities).
 
     Returns:
-        Gelman and Rubin's (1992) statistic of the worst quantity; infinite where chains are stuck
-        at different values.
+        At least about 1, its value where all chains agree; infinite where chains are constant at
+        different values.
     """
     half = len(draws) // 2
     split = np.concatenate([draws[:half], draws[half : 2 * half]], axis=1)
@@ -73,7 +72,7 @@ CHAINS = 16
 SWEEPS = 1000
 WARM_UP = 100
 SWAPS = 5
-"""Rounds of swaps in a sweep that has no room for moves of single clients."""
+"""Rounds of swaps in a sweep if all sizes are fixed."""
 
 MAX_STORED_LABELS = 20_000_000
 """Sweeps are thinned so that no more labels (8 bytes each) are kept."""
@@ -90,9 +89,8 @@ class GibbsDraws:
 
     Attributes:
         labels: clusters, int64 of shape (sweeps, chains, clients).
-        effective_sample_size: number of independent draws they are worth, for the client and
-            cluster, or the cost, that is known worst.
-        scale_reduction: largest disagreement between chains (1: none).
+        effective_sample_size: effective number of draws, of the worst membership or of the cost.
+        scale_reduction: largest potential scale reduction (1: chains agree).
     """
 
     labels: IntArray
@@ -127,7 +125,7 @@ class GibbsDraws:
         return together / len(pooled)
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
-        """Draws from the chains' history, with replacement, int64 of shape (n, clients)."""
+        """Draws resampled from the chains, with replacement. See `JointDistribution.sample`."""
         return self.pooled[rng.integers(len(self.pooled), size=n)]
 
 
@@ -136,8 +134,11 @@ def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) 
 
     Args:
         problem: costs and bounds.
-        rng: source of all randomness.
-        sweeps: sweeps kept per chain, after `WARM_UP` that are not.
+        rng: source of randomness.
+        sweeps: sweeps stored per chain, after `WARM_UP` sweeps that are discarded.
+
+    Returns:
+        Draws of all chains.
 
     Raises:
         InfeasibleError: no association is feasible.
@@ -146,17 +147,17 @@ def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) 
     bounds = problem.bounds or unbounded(problem.clients, problem.clusters)
     labels = _starts(gaps, bounds, rng)
     thinning = max(1, -(-sweeps * labels.size // MAX_STORED_LABELS))
-    roomy = bool((bounds.lower < bounds.upper).any())
-    kept, costs = [], []
+    has_slack = bool((bounds.lower < bounds.upper).any())
+    stored, costs = [], []
     for sweep in range(WARM_UP + sweeps):
-        if roomy:
+        if has_slack:
             _relocate(labels, gaps, bounds, rng)
-        for _ in range(1 if roomy else SWAPS):
+        for _ in range(1 if has_slack else SWAPS):
             _swap(labels, gaps, rng)
         if sweep >= WARM_UP and (sweep - WARM_UP) % thinning == 0:
-            kept.append(labels.copy())
+            stored.append(labels.copy())
             costs.append(gaps[np.arange(len(gaps)), labels].sum(axis=1))
-    history = np.stack(kept)
+    history = np.stack(stored)
     return GibbsDraws(history, *_quality(history, np.stack(costs), problem.clusters))
 
 
@@ -168,7 +169,7 @@ def _starts(gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> IntAr
 
 
 def _relocate(labels: IntArray, gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> None:
-    """Resample one client after the other among the clusters that have room for it."""
+    """Resample one client after the other among the clusters that may take it."""
     chains, clusters = np.arange(len(labels)), gaps.shape[1]
     sizes = np.stack([(labels == cluster).sum(axis=1) for cluster in range(clusters)], axis=1)
     noise = rng.gumbel(size=(len(gaps), len(labels), clusters))

@@ -1,7 +1,7 @@
 """Associations with bounded cluster sizes, ranked by splitting on client labels.
 
 The second best association of a part differs from its best by a least-cost cycle in the residual
-graph over clusters, which has K + 1 nodes whatever the number of clients. Splitting acts on labels
+graph over clusters, which has K + 1 nodes for any number of clients. Splitting acts on labels
 and never on replicated columns, which would rank permutations of one and the same association. The
 work per association grows with clients times clusters and with the cube of the number of clusters.
 """
@@ -46,11 +46,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """What a second best is searched in.
+    """Data of a search for second-best associations.
 
     Attributes:
         gaps: costs above each row's minimum in nats, float64 of shape (clients, clusters).
-        bounds: sizes allowed.
+        bounds: bounds on cluster sizes.
         best: cluster of every client in the best association of all, int64 of shape (clients,).
     """
 

@@ -4,6 +4,10 @@ Start from every client's cheapest cluster under balancing prices, which is opti
 sizes come out, and move clients along least-cost paths in the residual graph until all sizes are
 allowed; each step keeps the association optimal for its sizes (Ahuja, Magnanti and Orlin, 1993,
 section 9.7).
+
+The prices come from the dual problem, which charges every member of cluster i a price p_i and lets
+each client choose alone. One price at a time is set to its best value (coordinate ascent), at the
+cost of one pass over all clients however many of them have to move.
 """
 
 from itertools import pairwise
@@ -13,7 +17,6 @@ import numpy as np
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import InfeasibleError
 from assignment.problem import Bounds
-from assignment.ranking.prices import balancing_prices, sizes_within_bounds
 from assignment.ranking.residual import (
     client_moves,
     moves_between_clusters,
@@ -29,7 +32,7 @@ def best_labels(gaps: FloatArray, bounds: Bounds) -> IntArray:
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: sizes allowed.
+        bounds: bounds on cluster sizes.
 
     Raises:
         InfeasibleError: forbidden pairs leave no association within the bounds.
@@ -50,7 +53,7 @@ def best_labels(gaps: FloatArray, bounds: Bounds) -> IntArray:
 
 
 def _use_slack(wanted: IntArray, path: list[int]) -> None:
-    """Let a cluster keep one client more, or one fewer, where a path runs through the slack."""
+    """Change the target size of a cluster by one where a path passes through the slack."""
     slack = len(wanted)
     for source, target in pairwise(path):
         if target == slack:
@@ -60,7 +63,7 @@ def _use_slack(wanted: IntArray, path: list[int]) -> None:
 
 
 def _ends(distance: FloatArray, surplus: IntArray) -> tuple[int, int]:
-    """The closest pair of a node with too many clients and a node with too few."""
+    """The nearest pair of a node with surplus clients and a node with a deficit."""
     surplus = np.append(surplus, -surplus.sum())
     sources, targets = np.flatnonzero(surplus > 0), np.flatnonzero(surplus < 0)
     between = distance[np.ix_(sources, targets)]
@@ -69,3 +72,69 @@ def _ends(distance: FloatArray, surplus: IntArray) -> tuple[int, int]:
         raise InfeasibleError("forbidden pairs leave no association within the cluster sizes")
     source, target = divmod(nearest, len(targets))
     return int(sources[source]), int(targets[target])
+
+
+ROUNDS = 6
+"""Prices are set at most this many times per cluster."""
+
+
+def balancing_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
+    """Prices under which independent choices nearly satisfy the bounds.
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (clients, clusters).
+        bounds: bounds on cluster sizes.
+
+    Returns:
+        Prices in nats, float64 of shape (clusters,): positive only where a cluster is full,
+        negative only where it has no more clients than its lower bound.
+    """
+    prices = np.zeros(gaps.shape[1])
+    for _ in range(ROUNDS * len(prices)):
+        chosen = np.argmin(gaps + prices, axis=1)
+        sizes = np.bincount(chosen, minlength=len(prices))
+        surplus = sizes - sizes_within_bounds(sizes, prices, bounds)
+        cluster = int(np.argmax(np.abs(surplus)))
+        if abs(surplus[cluster]) <= 1:
+            break
+        price = _best_price(gaps, prices, cluster, bounds)
+        if price == prices[cluster]:
+            break
+        prices[cluster] = price
+    return prices
+
+
+def sizes_within_bounds(sizes: IntArray, prices: FloatArray, bounds: Bounds) -> IntArray:
+    """Sizes by complementary slackness: full where prices are positive, least where negative.
+
+    Args:
+        sizes: clients per cluster under free choice, int64 of shape (clusters,).
+        prices: prices in nats, float64 of shape (clusters,).
+        bounds: bounds on cluster sizes.
+
+    Returns:
+        int64 of shape (clusters,), within the bounds.
+    """
+    within = np.clip(sizes, bounds.lower, bounds.upper)
+    return np.where(prices > 0, bounds.upper, np.where(prices < 0, bounds.lower, within))
+
+
+def _best_price(gaps: FloatArray, prices: FloatArray, cluster: int, bounds: Bounds) -> float:
+    """The price nearest to zero at which free choice respects this cluster's bounds, in nats."""
+    elsewhere = gaps + prices
+    elsewhere[:, cluster] = np.inf
+    joinable = np.isfinite(gaps[:, cluster])
+    # a client joins while the price is below this
+    limits = elsewhere[joinable].min(axis=1) - gaps[joinable, cluster]
+    limits = np.sort(limits)[::-1]
+    joining = int(np.count_nonzero(limits > 0))
+    target = int(np.clip(joining, bounds.lower[cluster], bounds.upper[cluster]))
+    if target == joining:
+        return 0.0
+    above = limits[target - 1] if target else np.inf
+    below = limits[target] if target < len(limits) else -np.inf
+    if below == np.inf:
+        return float(prices[cluster])
+    if np.isfinite(above) and np.isfinite(below):
+        return float((above + below) / 2)
+    return float(above - 1.0 if np.isfinite(above) else below + 1.0)

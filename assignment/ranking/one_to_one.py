@@ -5,20 +5,26 @@ so that all reduced costs stay non-negative and one shortest path updates them. 
 least cycle in the reduced costs; the best exchange of two rows bounds it, and only the few edges
 and rows below that bound enter the search. Unused clusters are taken by idle rows, which are never
 split on: their permutations are no different associations.
+
+The best one comes from shortest augmenting paths (Jonker and Volgenant, 1987). `lap` is the faster
+implementation, but takes 1e6 for infinity: path costs beyond that silently give wrong results. It
+is therefore given only matrices without forbidden pairs, reduced by rows and columns and scaled by
+a power of two to stay far below; all others go to scipy.
 """
 
 from dataclasses import dataclass
 from functools import partial
 
+import lap
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from assignment.arrays import FloatArray, IntArray, frozen
-from assignment.costs import cost_of, row_gaps
+from assignment.costs import InfeasibleError, cost_of, row_gaps
 from assignment.problem import Bounds, Problem
 from assignment.ranked import Search
-from assignment.ranking.jonker_volgenant import one_to_one_columns
 from assignment.ranking.splitting import Second, ascending
 
 SMALLEST_EDGE = 1e-300
@@ -49,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Square:
-    """What a second best is searched in.
+    """Data of a search for second-best associations.
 
     Attributes:
         cost: costs in nats with idle rows appended, float64 of shape (n, n).
@@ -99,8 +105,8 @@ def with_idle_rows(gaps: FloatArray, bounds: Bounds | None) -> FloatArray:
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: sizes allowed, at most one per cluster; a cluster that must be filled takes no
-            idle row, one that must be empty takes no client.
+        bounds: bounds on cluster sizes, at most one; a cluster that must be filled takes no idle
+            row, one that must be empty takes no client.
     """
     clients, clusters = gaps.shape
     square = np.zeros((clusters, clusters))
@@ -137,12 +143,12 @@ def _second_best(square: Square, part: Part) -> Second[Part] | None:
         columns[: square.clients],
         float(excess.sum()),
         Part(
-            part.columns,
-            part.row_prices,
-            part.column_prices,
-            (*part.fixed, row),
-            part.barred,
-            part.barred_from,
+            columns=part.columns,
+            row_prices=part.row_prices,
+            column_prices=part.column_prices,
+            fixed=(*part.fixed, row),
+            barred=part.barred,
+            barred_from=part.barred_from,
         ),
         _leaving(part, cycle, columns),
     )
@@ -155,12 +161,12 @@ def _leaving(part: Part, cycle: Cycle, columns: IntArray) -> Part:
     column_prices[part.columns] -= saved
     column_prices[part.columns[row]] += saved[row]
     return Part(
-        columns,
-        part.row_prices + saved,
-        column_prices,
-        part.fixed,
-        (*part.barred, row),
-        (*part.barred_from, int(part.columns[row])),
+        columns=columns,
+        row_prices=part.row_prices + saved,
+        column_prices=column_prices,
+        fixed=part.fixed,
+        barred=(*part.barred, row),
+        barred_from=(*part.barred_from, int(part.columns[row])),
     )
 
 
@@ -200,3 +206,45 @@ def _least_cycle(exchange: FloatArray, clients: int) -> Cycle | None:
     onward = (distances[nearest][:, None] + exchange).min(axis=0)
     reached = np.minimum(np.minimum(distances[nearest], onward), length)
     return Cycle(path[::-1], length, reached)
+
+
+SMALLEST_FOR_LAP = 30
+"""Rows from which `lap` is faster than scipy, its preparation included."""
+
+SAFE_PATH_COST = 1e5
+"""Bound on all path costs handed to `lap`, whose own infinity is 1e6."""
+
+
+def one_to_one_columns(cost: FloatArray) -> IntArray:
+    """Column of every row in the least-cost one-to-one association.
+
+    Args:
+        cost: costs in nats, shape (n, n); +inf forbids a pair.
+
+    Returns:
+        A permutation, int64 of shape (n,).
+
+    Raises:
+        InfeasibleError: the forbidden pairs leave no one-to-one association.
+    """
+    if len(cost) < SMALLEST_FOR_LAP or np.isposinf(cost).any():
+        return _scipy_columns(cost)
+    return lap_columns(cost)
+
+
+def lap_columns(cost: FloatArray) -> IntArray:
+    """As `one_to_one_columns`, by `lap` on reduced and scaled finite costs."""
+    reduced = cost - cost.min(axis=1, keepdims=True)
+    reduced -= reduced.min(axis=0)
+    longest = float(reduced.max()) * 2.0 * len(cost) ** 2
+    if longest > SAFE_PATH_COST:
+        reduced = np.ldexp(reduced, -int(np.ceil(np.log2(longest / SAFE_PATH_COST))))
+    columns, _ = lap.lapjv(np.ascontiguousarray(reduced), return_cost=False)
+    return np.asarray(columns, dtype=np.int64)
+
+
+def _scipy_columns(cost: FloatArray) -> IntArray:
+    try:
+        return linear_sum_assignment(cost)[1].astype(np.int64)
+    except ValueError as error:
+        raise InfeasibleError("forbidden pairs leave no one-to-one association") from error

@@ -1,4 +1,4 @@
-"""Residual graphs over clusters: what it costs to move one client from cluster to cluster.
+"""Residual graphs over clusters: least costs of moving one client from cluster to cluster.
 
 Node i < K is cluster i, node K is the slack that carries the bounds on cluster sizes. An edge
 i -> k has the least extra cost of moving a client from i to k; i -> slack is open where i may grow
@@ -19,7 +19,7 @@ MAX_BLOCK = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Cheapest moves of one client between clusters, given everybody's present cluster.
+    """Cheapest moves of one client between clusters, given all present clusters.
 
     Attributes:
         extra: cost of every client's move to every cluster above its present one in nats, float64
@@ -37,7 +37,12 @@ class Moves:
     least: FloatArray
 
     def cheapest_client(self, source: int, target: int) -> int:
-        """The member of `source` that moves to `target` at least cost."""
+        """The member of one cluster that moves to another at least cost.
+
+        Args:
+            source: index of the present cluster.
+            target: index of the new cluster.
+        """
         start = self.starts[source]
         members = self.members[start : start + self.sizes[source]]
         return int(members[np.argmin(self.extra[members, target])])
@@ -61,11 +66,19 @@ def moves_between_clusters(extra: FloatArray, labels: IntArray) -> Moves:
         least = np.full((clusters, clusters), np.inf)
         least[filled] = np.minimum.reduceat(extra[members], starts[filled], axis=0)
     least.flat[:: clusters + 1] = np.inf
-    return Moves(extra, members, starts, sizes, least)
+    return Moves(extra=extra, members=members, starts=starts, sizes=sizes, least=least)
 
 
 def client_moves(moves: Moves, path: list[int]) -> list[tuple[int, int]]:
-    """(client, new cluster) along a path over clusters; steps through the slack move nobody."""
+    """Moves of clients along a path over clusters; steps through the slack move no client.
+
+    Args:
+        moves: cheapest moves between clusters.
+        path: nodes of the residual graph.
+
+    Returns:
+        Pairs (client, new cluster).
+    """
     slack = len(moves.least)
     return [
         (moves.cheapest_client(source, target), target)
@@ -92,7 +105,12 @@ def residual_graph(least: FloatArray, grows: BoolArray, shrinks: BoolArray) -> F
 
 
 def slack_moves(sizes: IntArray, bounds: Bounds) -> tuple[BoolArray, BoolArray]:
-    """Clusters that may grow and clusters that may shrink, each bool of shape (clusters,)."""
+    """Clusters that may grow and clusters that may shrink, each bool of shape (clusters,).
+
+    Args:
+        sizes: clients per cluster, int64 of shape (clusters,).
+        bounds: bounds on cluster sizes.
+    """
     return sizes < bounds.upper, sizes > bounds.lower
 
 
@@ -122,8 +140,13 @@ def _squared(least: FloatArray) -> FloatArray:
 def shortest_path(levels: list[FloatArray], source: int, target: int) -> list[int]:
     """Nodes of a least path from source to target; each node at most once.
 
-    Midpoints are looked up level by level, so that cycles of no cost cannot trap the search, and
-    a node met twice is short-cut.
+    Midpoints are found level by level, so that cycles of zero cost cannot trap the search, and
+    loops are removed.
+
+    Args:
+        levels: least path costs of `path_levels`.
+        source: first node.
+        target: last node.
     """
     first_seen: dict[int, int] = {source: 0}
     path = [source]

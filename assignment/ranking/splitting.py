@@ -1,10 +1,10 @@
-"""Ranking by splitting: visit all associations in order, given the two best of any part.
+"""Ranking by splitting: enumerate all associations in order, given the two best of any part.
 
-A part of the solution space knows its best association; a solver finds its second best. Once that
-is returned, the part is split on one client that moved: either the client stays, and the best is
-unchanged, or it leaves its cluster, and the former second best is now the best. Each half needs one
-second best more, so M associations cost 2 M second bests. This is the partition of Murty (1968) in
-the binary form of Chegireddy and Hamacher (1987).
+Each part of the solution space has a known best association; a solver finds its second best. Once
+that is returned, the part is split on one client that moved: either the client stays, and the best
+is unchanged, or it leaves its cluster, and the former second best is now the best. Each half needs
+one second best more, so M associations cost 2 M second bests. This is the partition of Murty (1968)
+in the binary form of Chegireddy and Hamacher (1987).
 """
 
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def ascending(
     """All associations in ascending order of excess, lazily, starting with the best.
 
     Args:
-        whole: makes the part that holds all associations; called when a second is asked for.
+        whole: makes the part that holds all associations; called when a second is requested.
         second_best: finds the second best of a part, or None if it holds only one.
         best: cluster of every client in the best association, int64 of shape (clients,).
 

@@ -1,4 +1,4 @@
-"""Associations with free cluster sizes: every client chooses alone, so a heap ranks them all.
+"""Associations with free cluster sizes: clients are independent, so a heap ranks them all.
 
 The gaps of every client's clusters over its best one are sorted, and so are the clients by their
 first gap. A state is a set of deviations whose last one may move to the client's next cluster,

@@ -1,4 +1,14 @@
 """From local models to cluster models: weighted means, fusion and merging of Gaussians.
 
-Rules of fusion are in `posteriors`; which client feeds which cluster is decided by policies.
+Fusion rules are in `posteriors`; which client contributes to which cluster is up to policies.
 """
+
+from bcfl.aggregation.aggregation import Aggregation, Contribution, FusionReport
+from bcfl.aggregation.merging import merge_hypotheses
+
+__all__ = [
+    "Aggregation",
+    "Contribution",
+    "FusionReport",
+    "merge_hypotheses",
+]

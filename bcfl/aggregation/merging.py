@@ -1,7 +1,7 @@
-"""MERGE: several hypotheses over the same clusters collapse into one.
+"""MERGE of hypotheses by moment matching (BCFL, equations 17, 19 and 20).
 
-BCFL, equations 17, 19 and 20: cluster by cluster, the mixture of the hypotheses' Gaussians becomes
-the one Gaussian of the same mean and variance.
+Cluster by cluster, the mixture of the hypotheses' Gaussians is replaced by the Gaussian of the same
+mean and variance.
 """
 
 from __future__ import annotations
@@ -26,32 +26,35 @@ from posteriors import merge
 def merge_hypotheses(
     aggregation: Aggregation,
     model: Model,
-    parts: Sequence[Hypothesis],
+    hypotheses: Sequence[Hypothesis],
     cluster_size: ClusterSize = FREE,
 ) -> Hypothesis:
-    """One hypothesis that stands for several; MERGE of one is that one, the same object.
+    """Merge several hypotheses into one; a single hypothesis is returned as the same object.
 
     Args:
-        aggregation: says what the merged posteriors leave as prior for the next round.
+        aggregation: its memory determines the prior that merged posteriors leave.
         model: the architecture.
-        parts: hypotheses whose clusters have the same meaning.
+        hypotheses: hypotheses whose clusters correspond.
         cluster_size: bounds on the number of clients per cluster. Expected sizes are always within
-            them; where the most probable clusters are not, the labels are those of the heaviest.
+            them; if the most probable clusters are not, the labels of the heaviest are taken.
+
+    Returns:
+        The merged hypothesis, with log weight 0.
     """
-    if len(parts) == 1:
-        return parts[0]
-    weights = np.exp(assignment.normalise(np.array([h.log_weight for h in parts])))
+    if len(hypotheses) == 1:
+        return hypotheses[0]
+    weights = np.exp(assignment.normalise(np.array([h.log_weight for h in hypotheses])))
     clusters = tuple(
         _merge_clusters(aggregation, model, column, weights)
-        for column in zip(*(h.clusters for h in parts), strict=True)
+        for column in zip(*(h.clusters for h in hypotheses), strict=True)
     )
-    heaviest = max(parts, key=lambda h: h.log_weight)
-    association = Association.mixture([h.association for h in parts], weights)
+    heaviest = max(hypotheses, key=lambda h: h.log_weight)
+    association = Association.mixture([h.association for h in hypotheses], weights)
     if not cluster_size.allows(association):
         association = replace(association, labels=heaviest.association.labels.copy())
     from_parent: dict[int, float] = {}
-    for one, weight in zip(parts, weights, strict=True):
-        for parent, share in zip(one.parents, one.parent_shares, strict=True):
+    for hypothesis, weight in zip(hypotheses, weights, strict=True):
+        for parent, share in zip(hypothesis.parents, hypothesis.parent_shares, strict=True):
             from_parent[parent] = from_parent.get(parent, 0.0) + float(weight) * share
     parents = tuple(sorted(from_parent))
     return replace(
@@ -86,7 +89,7 @@ def _merge_blocks(
     if all(block.key == first.key for block in blocks):
         return first
     key = lineage_key("merge", *((b.key, float(w)) for b, w in zip(blocks, weights, strict=True)))
-    with np.errstate(divide="ignore"):  # a weight that underflowed counts for nothing
+    with np.errstate(divide="ignore"):  # a weight that underflowed contributes nothing
         gaussian = merge([block.gaussian for block in blocks], np.log(weights))
     pooled = pool_buffers(model, first.name, [b.buffers for b in blocks], weights.tolist())
-    return aggregation.made(key, first, gaussian, pooled)
+    return aggregation.updated(key, first, gaussian, pooled)

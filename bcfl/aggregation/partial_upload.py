@@ -1,4 +1,4 @@
-"""Local models of which the server gets to see some parameters only."""
+"""Aggregation of partially uploaded local models (FedWeIT's sparse masks)."""
 
 from __future__ import annotations
 
@@ -12,39 +12,42 @@ from bcfl.hypotheses.posterior import Block
 from bcfl.protocol.answers import Trained
 
 
-def seen_means(
+def imputed_means(
     model: Model, origin: Block, replies: Sequence[tuple[Trained, float]]
 ) -> list[Tensor]:
-    """(parameters,) of a block for each reply, with what it did not send filled in.
+    """Means of a block for each reply, with parameters that were not sent filled in.
 
-    A parameter that was not sent is the weighted mean of those that were, so that any mean over the
-    replies is that over the senders: FedWeIT's sum of masked parameters over the sum of masks. One
-    that nobody sent stays as it was; FedWeIT lets every client keep its own. Blocks that stay with
-    their clients are whole.
+    A missing parameter is imputed by the weighted mean over its senders, so that any mean over the
+    replies equals that over the senders: FedWeIT's sum of masked parameters over the sum of masks.
+    One that no client sent keeps its value; in FedWeIT every client keeps its own. Blocks that are
+    not of global scope are complete.
 
     Args:
         model: the architecture.
-        origin: the block before.
-        replies: with their weights.
+        origin: the block before the round.
+        replies: local models with their weights.
+
+    Returns:
+        (parameters,) for each reply.
     """
-    parts = [model.split(reply.mean, reply.buffers)[origin.name][0] for reply, _ in replies]
-    (spec,) = (one for one in model.blocks if one.name == origin.name)
+    means = [model.split(reply.mean, reply.buffers)[origin.name][0] for reply, _ in replies]
+    (spec,) = (spec for spec in model.blocks if spec.name == origin.name)
     if spec.scope != "global" or all(reply.sent is None for reply, _ in replies):
-        return parts
+        return means
     shares = []
     for reply, weight in replies:
         everything = torch.ones_like(reply.mean, dtype=torch.bool)
         sent = everything if reply.sent is None else reply.sent
-        chosen = model.split(sent, reply.buffers)[origin.name][0].double()
+        mask = model.split(sent, reply.buffers)[origin.name][0].double()
         curvature = reply.curvature
         if curvature.ndim:
             curvature = model.split(curvature, reply.buffers)[origin.name][0]
-        shares.append(weight * curvature.double() * chosen)
+        shares.append(weight * curvature.double() * mask)
     mass = torch.stack(shares).sum(dim=0)
-    total = torch.stack([s * part.double() for s, part in zip(shares, parts, strict=True)]).sum(0)
+    total = torch.stack([s * mean.double() for s, mean in zip(shares, means, strict=True)]).sum(0)
     before = origin.gaussian.mean.double()
-    known = torch.where(mass > 0, total / mass.clamp(min=torch.finfo(mass.dtype).tiny), before)
+    imputed = torch.where(mass > 0, total / mass.clamp(min=torch.finfo(mass.dtype).tiny), before)
     return [
-        torch.where(share > 0, part, known.to(part))
-        for share, part in zip(shares, parts, strict=True)
+        torch.where(share > 0, mean, imputed.to(mean))
+        for share, mean in zip(shares, means, strict=True)
     ]

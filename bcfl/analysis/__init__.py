@@ -1,4 +1,37 @@
-"""What a run has learned: predictions, uncertainty, association graphs, export.
+"""What a run has learned: predictions, uncertainty, metrics, association graphs, plots, export.
 
-Reads values; never changes what a federation does.
+Reads values; never changes what a federation does. Files of runs and reports are in `experiments`.
 """
+
+from bcfl.analysis import metrics, uncertainty
+from bcfl.analysis.graphs import (
+    association_graph,
+    client_cluster_graph,
+    hypothesis_tree,
+    support_graph,
+)
+from bcfl.analysis.plots import (
+    plot_association_graph,
+    plot_cluster_sizes,
+    plot_hypothesis_weights,
+    plot_reliability,
+    plot_uncertain_clients,
+)
+from bcfl.analysis.predictions import Prediction
+from bcfl.analysis.run import Run
+
+__all__ = [
+    "Prediction",
+    "Run",
+    "association_graph",
+    "client_cluster_graph",
+    "hypothesis_tree",
+    "metrics",
+    "plot_association_graph",
+    "plot_cluster_sizes",
+    "plot_hypothesis_weights",
+    "plot_reliability",
+    "plot_uncertain_clients",
+    "support_graph",
+    "uncertainty",
+]

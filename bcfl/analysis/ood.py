@@ -1,14 +1,14 @@
-"""How strange samples are to the clusters that a client may be in, whatever their labels.
+"""Out-of-distribution scores of samples for the clusters that a client may be in.
 
-The entropy of a prediction does not tell samples that a network never saw: far from all it has
-learned it can be sure. What does is the density of the samples' features under those of each
-cluster. A sample is strange to a client if other clusters, or none, explain it better than the
-client's own.
+The entropy of a prediction does not tell samples that a network never saw: far from its training
+samples a network can be confident. What does is the density of the samples' features under those of
+each cluster. A sample is out of a client's distribution if other clusters, or none, explain it
+better than the client's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -18,78 +18,92 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TRAIN, ClientData
-from bcfl.data.streams import at_step, num_steps
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.executors.sequential.scoring import CHUNK
+from bcfl.data.clients import TRAIN
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.posterior import Posterior, weighted_mean
+from bcfl.protocol.requests import Exchange, Score, Steps
+from bcfl.protocol.statistics.features import Features, features
 from posteriors.predictive.feature_density import FeatureSums, GaussianDensity, ridged
 
-MOST_FEATURES = 64
-"""Features beyond so many are projected to so many, at random but always in the same way."""
 BROADER = 4.0
-"""How much wider than all samples together the density of what no cluster knows is, in variance."""
+"""How much wider than all samples together the background density is, in variance."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureDensity:
-    """Densities of the features of each cluster's samples, and of anything.
+    """Densities of the features of each cluster's samples, and a background density.
 
     The features are those of one network for all clusters, the mean of their models: what goes into
-    its last fully connected layer. A client sends their sum and their sum of squares and products,
-    never a sample; a cluster's are the sums of its clients by their association probabilities.
+    its last fully connected layer. Clients report the statistic `Features`, sums and no samples; a
+    cluster's are the sums of its clients by their association probabilities.
 
     Attributes:
-        features: from samples to features.
+        network: whose features they are, in evaluation mode.
+        like: a tensor of its dtype and on its device.
         clusters: density of each cluster of the leading hypothesis; None where it is empty.
-        anything: a broad density around all samples.
+        background: a broad density around all samples.
     """
 
-    features: Features
+    network: nn.Module
+    like: Tensor
     clusters: tuple[GaussianDensity | None, ...]
-    anything: GaussianDensity
+    background: GaussianDensity
 
     @classmethod
-    def of(
-        cls, model: Model, hypotheses: HypothesisSet, clients: Iterable[ClientData]
-    ) -> FeatureDensity:
-        """Put together what clients say of the samples that they hold at the last time step.
+    def asked(
+        cls, model: Model, hypotheses: HypothesisSet, clients: Sequence[str]
+    ) -> Steps[FeatureDensity | None]:
+        """Ask clients for the sums over their training samples; None where none answers.
 
         Args:
             model: the architecture.
             hypotheses: with their models and associations.
-            clients: clients of these hypotheses, with training samples.
+            clients: of these hypotheses, sorted by name.
         """
-        features = Features.of(model, hypotheses.best.clusters)
-        held = {data.client: data for data in clients}
-        step = num_steps(held.values()) - 1
-        sums = {
-            name: FeatureSums.of(features(at_step(data, step).views[TRAIN].inputs))
-            for name, data in held.items()
+        mean = _mean_of(hypotheses)
+        scores = [Score(client, (mean.key,), Features(), TRAIN) for client in clients]
+        replies = yield Exchange.of(scores, (mean,))
+        sums = {score.client: replies[score][mean.key] for score in scores if score in replies}
+        return cls.of(model, hypotheses, sums) if sums else None
+
+    @classmethod
+    def of(
+        cls, model: Model, hypotheses: HypothesisSet, sums: Mapping[str, FeatureSums]
+    ) -> FeatureDensity:
+        """Fit to what clients report.
+
+        Args:
+            model: the architecture.
+            hypotheses: with their models and associations.
+            sums: by client of these hypotheses; at least one.
+        """
+        posterior = _mean_of(hypotheses)
+        mean = posterior.mean(model)
+        placed = {
+            client: FeatureSums(one.count, one.first.to(mean.device), one.second.to(mean.device))
+            for client, one in sums.items()
         }
         rows = hypotheses.association_probabilities()
         places = {name: i for i, name in enumerate(hypotheses.best.association.clients)}
-        shares = {name: rows[places[name]] for name in sums}
-        total = _total(list(sums.values()))
+        total = _total(list(placed.values()))
         square = total.mean_square
         spread = ridged(total.scatter / total.count, square)
         parts = [
-            _total([one * float(shares[name][k]) for name, one in sums.items()])
+            _total([one * float(rows[places[name], k]) for name, one in placed.items()])
             for k in range(rows.shape[1])
         ]
         scatter = sum((part.scatter for part in parts if part.count >= 1), 0 * spread)
         within = ridged(scatter / total.count, square)
         clusters = tuple(GaussianDensity.of(p, within) if p.count >= 1 else None for p in parts)
-        anything = GaussianDensity(total.mean, torch.linalg.cholesky(BROADER * spread))
-        return cls(features, clusters, anything)
+        background = GaussianDensity(total.mean, torch.linalg.cholesky(BROADER * spread))
+        return cls(model.network(mean, posterior.buffers(model)), mean, clusters, background)
 
     def ood_score(self, association: NDArray[np.float64], inputs: Tensor) -> NDArray[np.float64]:
         """How much better all clusters or none explain samples than a client's own, nats.
 
-        log((mean over clusters of p(features | cluster) + p(features | anything)) / sum over
-        clusters of p(cluster | client) p(features | cluster)): 0.7 where all are alike, higher the
-        stranger; 0 where no cluster has samples.
+        log((mean over clusters of p(features | cluster) + p(features | background)) / sum over
+        clusters of p(cluster | client) p(features | cluster)): 0.7 where all are alike, higher for
+        samples out of distribution; 0 where no cluster has samples.
 
         Args:
             association: (clusters,) probabilities of the client; zeros are taken as uniform.
@@ -98,7 +112,7 @@ class FeatureDensity:
         Returns:
             (samples,).
         """
-        found = self.features(inputs)
+        found = features(self.network, inputs.to(self.like))
         known = [k for k, density in enumerate(self.clusters) if density is not None]
         densities = [density for density in self.clusters if density is not None]
         if not densities:
@@ -108,60 +122,16 @@ class FeatureDensity:
         weights = weights if float(weights.sum()) > 0 else torch.ones_like(weights)
         own = (each + (weights / weights.sum()).log().unsqueeze(1)).logsumexp(0)
         other = torch.logaddexp(
-            each.logsumexp(0) - log(len(densities)), self.anything.log_density(found)
+            each.logsumexp(0) - log(len(densities)), self.background.log_density(found)
         )
         return (other - own).cpu().numpy()
 
 
-@dataclass(frozen=True, eq=False)
-class Features:
-    """What goes into the last fully connected layer of a network, in at most 64 numbers.
-
-    Attributes:
-        module: the network, in evaluation mode.
-        like: a tensor of its dtype and on its device.
-    """
-
-    module: nn.Module
-    like: Tensor
-
-    @classmethod
-    def of(cls, model: Model, clusters: tuple[Posterior, ...]) -> Features:
-        """Of the mean of the clusters' models."""
-        middle = weighted_mean(clusters, [1.0] * len(clusters))
-        mean = middle.mean(model)
-        workspace = FlatModule(model, mean.device, mean.dtype)
-        return cls(workspace.load(mean, middle.buffers(model), training=False), mean)
-
-    def __call__(self, inputs: Tensor) -> Tensor:
-        """(samples, features), float64; the outputs where no layer is fully connected."""
-        return torch.cat([self._of(part) for part in torch.split(inputs, CHUNK)])
-
-    def _of(self, inputs: Tensor) -> Tensor:
-        seen: list[Tensor] = []
-        layers = [layer for layer in self.module.modules() if isinstance(layer, nn.Linear)]
-        hooks = [
-            layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-            for layer in layers
-        ]
-        try:
-            with torch.no_grad():
-                outputs = self.module(inputs.to(self.like))
-        finally:
-            for hook in hooks:
-                hook.remove()
-        found = (seen[-1] if seen else outputs).flatten(1).double()
-        if found.shape[1] <= MOST_FEATURES:
-            return found
-        draw = torch.Generator().manual_seed(0)
-        shape = (found.shape[1], MOST_FEATURES)
-        projection = torch.randn(shape, generator=draw, dtype=torch.float64) / shape[0] ** 0.5
-        projected: Tensor = found @ projection.to(found)
-        return projected
+def _mean_of(hypotheses: HypothesisSet) -> Posterior:
+    """The mean of the clusters' models."""
+    clusters = hypotheses.best.clusters
+    return weighted_mean(clusters, [1.0] * len(clusters))
 
 
 def _total(parts: list[FeatureSums]) -> FeatureSums:
-    total = parts[0]
-    for one in parts[1:]:
-        total = total + one
-    return total
+    return sum(parts[1:], start=parts[0])

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import View
-from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.hypotheses.posterior import Posterior
-from posteriors import (
-    DiagonalGaussian,
-    Linearised,
-    MonteCarlo,
-    PlugIn,
-    Predictive,
-    predict_mixture,
-)
-from posteriors.gaussians.covariance import StructuredGaussian
-from posteriors.predictive import ClosedForm, temper
-
-PredictiveName = Literal["plug-in", "monte-carlo", "linearised", "probit", "bridge"]
+from bcfl.protocol.prediction_rule import PredictionRule
+from posteriors import Predictive, predict_mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +34,8 @@ class Prediction:
         association: (clusters,) probability that the client is in a cluster, over the kept
             hypotheses, clusters named as in the leading one; uniform if it was never seen.
         ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
-            client's own, nats; the score to find inputs by that are not of the client's kind (see
-            `FeatureDensity`). None where the run has no clients' data to compare with.
+            client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where no
+            client can be asked.
     """
 
     mean: NDArray[np.float64]
@@ -60,114 +48,6 @@ class Prediction:
 
     def __repr__(self) -> str:
         return f"Prediction({len(self.mean)} samples, mean entropy {self.entropy.mean():.3f} nats)"
-
-
-@dataclass(frozen=True)
-class PredictionRule:
-    """How the posterior over a cluster's model becomes class probabilities.
-
-    Attributes:
-        predictive: `plug-in` takes the softmax at the posterior mean; `monte-carlo` draws networks
-            from the posterior; `linearised` draws from the network made linear in its parameters
-            at the mean (Immer et al., 2021); `probit` and `bridge` average that network in closed
-            form (see `posteriors.predictive.apply_link`), and count model uncertainty as data
-            uncertainty.
-        prior_precision: replaces the precision of the prior around the initial network, the
-            curvature of the data kept; None leaves it. A precision of 1 makes predictions far too
-            uncertain; see `Run.tuned`.
-        temperature: each network's probabilities are raised to 1 / temperature and normalised.
-        num_draws: draws from each posterior.
-        seed: of the draws, so that predictions repeat.
-    """
-
-    predictive: PredictiveName = "plug-in"
-    prior_precision: float | None = None
-    temperature: float = 1.0
-    num_draws: int = 64
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.predictive not in get_args(PredictiveName):
-            raise ValueError(
-                f"predictive must be one of {', '.join(get_args(PredictiveName))}, "
-                f"got {self.predictive!r}"
-            )
-        precision = 1.0 if self.prior_precision is None else self.prior_precision
-        for name, value in (("prior_precision", precision), ("temperature", self.temperature)):
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name} must be positive and finite, got {value}")
-        if self.num_draws < 1:
-            raise ValueError(f"num_draws must be at least 1, got {self.num_draws}")
-
-    @property
-    def generator(self) -> torch.Generator:
-        """A new source of the draws."""
-        return torch.Generator().manual_seed(self.seed)
-
-    def component(self, model: Model, posterior: Posterior) -> Predictive:
-        """The predictive of one posterior; raises as `untempered` does."""
-        return _Tempered(self.untempered(model, posterior), self.temperature)
-
-    def untempered(self, model: Model, posterior: Posterior) -> Predictive:
-        """The predictive of one posterior at temperature 1.
-
-        Raises:
-            ValueError: the posterior has one precision for all parameters, because no curvature
-                ever entered it, and the predictive needs more than its mean.
-        """
-        mean = posterior.mean(model)
-        module = _network(model, posterior, mean)
-        if self.predictive == "plug-in":
-            return PlugIn(module, mean)
-        if not posterior.curved:
-            raise ValueError(
-                f"predictive {self.predictive!r} needs curvature, which has not entered the "
-                "models of this run: use a bcfl method with its default curvature, or 'plug-in'"
-            )
-        gaussian = DiagonalGaussian(mean, self._precision(model, posterior))
-        structured = StructuredGaussian.from_diagonal(gaussian)
-        match self.predictive:
-            case "monte-carlo":
-                return MonteCarlo(module, structured)
-            case "probit" | "bridge" as link:
-                return ClosedForm(Linearised(module, structured, link))
-            case _:
-                return Linearised(module, structured)
-
-    def _precision(self, model: Model, posterior: Posterior) -> Tensor:
-        """(parameters,) precision with the prior's exchanged."""
-        if self.prior_precision is None:
-            return posterior.precision(model)
-        parts = {
-            block.name: torch.broadcast_to(
-                (block.gaussian.precision - block.base.precision).clamp(min=0),
-                block.gaussian.mean.shape,
-            )
-            for block in posterior.blocks
-        }
-        return model.join(parts) + self.prior_precision
-
-
-@dataclass(frozen=True, eq=False)
-class _Tempered:
-    """A predictive each of whose members is tempered."""
-
-    inner: Predictive
-    temperature: float
-
-    def probabilities(self, inputs: Tensor) -> Tensor:
-        """Tempered class probabilities, (samples, classes)."""
-        return temper(self.inner.probabilities(inputs), self.temperature)
-
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Tempered class probabilities of each member, (members, samples, classes)."""
-        return temper(self.inner.members(inputs, count, generator), self.temperature)
-
-
-def _network(model: Model, posterior: Posterior, mean: Tensor) -> nn.Module:
-    """A network of its own, with the posterior's running statistics."""
-    workspace = FlatModule(model, mean.device, mean.dtype)
-    return workspace.load(mean, posterior.buffers(model), training=False)
 
 
 def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -14,32 +14,30 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from bcfl.analysis import export, graphs
+from bcfl.analysis import export, graphs, metrics
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.ood import FeatureDensity
-from bcfl.analysis.predictions import (
-    Prediction,
-    PredictionRule,
-    PredictiveName,
-    fitting,
-    labelled,
-    predict,
-)
+from bcfl.analysis.predictions import Prediction, fitting, labelled, predict
 from bcfl.analysis.tuning import GRID, tuned
+from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
-from bcfl.data.clients import VALIDATION, ClientData, View
+from bcfl.data.clients import VALIDATION
+from bcfl.executors import Executor
 from bcfl.executors.arithmetic import computing
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.executors.sequential.scoring import sample_losses
 from bcfl.hypotheses.history import ancestor_shares, smoothed_associations
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
-from bcfl.rounds.evaluation import served_mixture
+from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
+from bcfl.protocol.requests import Steps
+from bcfl.protocol.statistics.sample_values import sample_losses
+from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
 from posteriors.predictive import TuningGrid
 
 if TYPE_CHECKING:
     import xarray
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +49,15 @@ class Run:
         state: what the next round would go on from.
         records: what happened in each round that this call did.
         groups: true group of each client where known; for analysis only.
-        data: the clients' samples, sums over which tune predictions and tell strange inputs.
+        executor: reaches the clients, whose sums tune predictions and tell inputs that are out of
+            distribution; None leaves these out. A run holds no client's samples itself.
     """
 
     model: Model
     state: FederationState
     records: tuple[RoundRecord, ...]
     groups: Mapping[str, int | None]
-    data: tuple[ClientData, ...] = ()
+    executor: Executor | None = None
 
     def __repr__(self) -> str:
         return f"Run({self.state.round} rounds, {self.hypotheses!r})"
@@ -124,6 +123,20 @@ class Run:
         """Whether the method tests which cluster supports which, as FAACL does."""
         return remembers_support(self.hypotheses.best)
 
+    def metrics(self, true_groups: Mapping[str, int | None] | None = None) -> dict[str, float]:
+        """Scores after the last round, see `bcfl.analysis.metrics`; NaN where one is not known.
+
+        Of the clients' test predictions: accuracy, macro_f1, nll (nats per sample), ece and brier.
+        Of the leading association: ari, ami, homogeneity and completeness.
+
+        Args:
+            true_groups: true group of each client, None where unknown; by default `groups`.
+        """
+        evaluations = self.records[-1].evaluations if self.records else {}
+        groups = self.groups if true_groups is None else true_groups
+        leading = self.hypotheses.best.association
+        return {**metrics.summarise(evaluations), **metrics.agreement(leading, groups)}
+
     @cached_property
     def rule(self) -> PredictionRule:
         """How this run predicts unless told otherwise.
@@ -133,9 +146,16 @@ class Run:
         sums, the predictives that average over the posterior choose a prior so narrow that they
         predict the same at many times the cost (`experiments.studies.calibration`).
         """
-        if not any(len(data.views.get(VALIDATION, ())) for data in self.data):
+        info = self.state.client_info
+        holding = [
+            client
+            for client in self.clients
+            if client not in info or info[client].num_samples.get(VALIDATION, 0) > 0
+        ]
+        if self.executor is None or not holding:
             return PredictionRule()
-        return self.tuned(self.data, "plug-in")
+        plain = PredictionRule()
+        return self.ask(tuned(plain, self.hypotheses, holding, VALIDATION)) or plain
 
     def predict(
         self,
@@ -155,8 +175,7 @@ class Run:
             ValueError: the client is unknown, the inputs do not fit, the model is not a
                 classifier, or the predictive needs a curvature that the method has not got.
         """
-        if client not in self.clients:
-            raise ValueError(f"client must be one of {self.clients[:3]}..., got {client!r}")
+        self._check(client)
         rule = self._rule(predictive)
         membership = Membership.of_client(self.hypotheses, client)
         return self._predicted(membership, inputs, rule)
@@ -189,49 +208,61 @@ class Run:
         x, y = adaptation
         view = labelled(self.model, x, y, self._mean)
         models = {p.key: p for h in self.hypotheses for p in h.clusters}
-        workspace = FlatModule(self.model, view.inputs.device, view.inputs.dtype)
         losses = {}
-        for key, one in models.items():
-            mean, buffers = one.mean(self.model), one.buffers(self.model)
-            module = workspace.load(mean, buffers, training=False)
+        for key, posterior in models.items():
+            network = self.model.network(posterior.mean(self.model), posterior.buffers(self.model))
             with computing("full", view.inputs.device):
-                losses[key] = float(sample_losses(module, self.model.likelihood, view).sum())
+                outputs = network_outputs(network, view.inputs)
+            losses[key] = float(sample_losses(self.model.likelihood, outputs, view.targets).sum())
         membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
         return self._predicted(membership, inputs, rule)
 
     def tuned(
         self,
-        clients: Iterable[ClientData],
         predictive: PredictiveName | PredictionRule = "linearised",
         *,
+        clients: Sequence[str] | None = None,
         view: str = VALIDATION,
         grid: TuningGrid = GRID,
     ) -> PredictionRule:
         """Choose prior precision and temperature by the log loss of held-out samples.
 
-        Each client turns its samples into sums over the grid; the sums of all clients decide.
+        Each client reports sums over the grid; the sums of all clients decide.
 
         Args:
-            clients: clients of this run with held-out samples.
             predictive: as in `predict`; a `plug-in` gets a temperature only.
+            clients: names of the clients that are asked; None asks all.
             view: name of the held-out samples; they must not have been trained on.
             grid: values to try.
 
         Raises:
-            ValueError: a client is unknown, or no client has such samples.
+            ValueError: a client is unknown, no client has such samples, the run has no executor, or
+                the predictive needs a curvature that the method has not got.
         """
         rule = self._rule(predictive)
-        held_out = []
-        for data in clients:
-            if data.client not in self.clients:
-                raise ValueError(f"clients must be of this run, got {data.client!r}")
-            if len(samples := data.views.get(view, ())):
-                mixture = served_mixture(self.hypotheses, data.client)
-                held_out.append((mixture, cast("View", samples)))
-        if not held_out:
+        names = self.clients if clients is None else sorted(clients)
+        for client in names:
+            self._check(client)
+        found = self.ask(tuned(rule, self.hypotheses, names, view, grid))
+        if found is None:
             raise ValueError(f"clients must have samples in the view {view!r}, none has")
-        with computing("full", self._mean.device):
-            return tuned(rule, self.model, held_out, grid)
+        return found
+
+    def ask(self, steps: Steps[Result]) -> Result:
+        """Let the clients answer a generator of requests, on the data of the last round.
+
+        Evaluations are such generators: `bcfl.rounds.evaluation.evaluate_finetuned`, for example.
+
+        Args:
+            steps: yields exchanges, receives replies, and returns the result.
+
+        Raises:
+            ValueError: the run has no executor.
+        """
+        if self.executor is None:
+            raise ValueError("executor must reach the clients to ask them, got None")
+        round = max(self.state.round - 1, 0)
+        return RoundExchange(self.executor, self.model, round).drive(steps)
 
     def to_xarray(self, *, co_association: bool = True) -> xarray.Dataset:
         """Weights, associations and co-associations of all rounds; see `export.to_xarray`."""
@@ -244,6 +275,10 @@ class Run:
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
         """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
         return self.hypotheses.to_pyro(self.model)
+
+    def _check(self, client: str) -> None:
+        if client not in self.clients:
+            raise ValueError(f"client must be one of {self.clients[:3]}..., got {client!r}")
 
     def _rule(self, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
         if self.model.likelihood != "categorical":
@@ -258,18 +293,17 @@ class Run:
         x = fitting(self.model, inputs, self._mean)
         with computing("full", x.device):
             found = predict(self.model, membership.mixture, membership.association, x, rule)
-            known = self.familiarity
-            if known is None:
+            density = self.feature_density
+            if density is None:
                 return found
-            return replace(found, ood_score=known.ood_score(membership.association, x))
+            return replace(found, ood_score=density.ood_score(membership.association, x))
 
     @cached_property
-    def familiarity(self) -> FeatureDensity | None:
-        """What the clusters' samples look like, for `Prediction.ood_score`; None without data."""
-        if not self.data:
+    def feature_density(self) -> FeatureDensity | None:
+        """The clusters' samples, for `Prediction.ood_score`; None where no client answers."""
+        if self.executor is None:
             return None
-        with computing("full", self._mean.device):
-            return FeatureDensity.of(self.model, self.hypotheses, self.data)
+        return self.ask(FeatureDensity.asked(self.model, self.hypotheses, self.clients))
 
     @property
     def _mean(self) -> torch.Tensor:

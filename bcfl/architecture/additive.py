@@ -1,6 +1,6 @@
-"""Clustered additive modelling: a network for everybody plus a network for each cluster.
+"""Clustered additive modelling (CAM): a global network plus one network per cluster.
 
-CAM (Ma et al. 2023, equation 2) predicts by h(x; shared) + f(x; own), the sum of the logits.
+Ma et al. (2023), equation 2: predictions are h(x; shared) + f(x; own), the sum of the logits.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class AdditiveNetwork(nn.Module):
     """The sum of the outputs of two networks of one architecture.
 
     Attributes:
-        shared: network that all clusters share.
+        shared: network shared by all clusters.
         own: network of one cluster.
-        any_layout: it does nothing itself that depends on how inputs lie in memory.
+        any_layout: whether the module itself is independent of the memory layout of inputs.
     """
 
     any_layout = True
@@ -39,14 +39,17 @@ class AdditiveNetwork(nn.Module):
 
 
 def additive(model: Model) -> Model:
-    """The additive model of an architecture, with a global and a cluster block.
+    """Additive model of an architecture, with a global and a cluster block.
+
+    Args:
+        model: architecture with a single block.
 
     Raises:
-        ValueError: the architecture is already divided into blocks.
+        ValueError: the architecture already has several blocks.
     """
     if len(model.blocks) > 1:
         names = ", ".join(block.name for block in model.blocks)
-        raise ValueError(f"model must be undivided to become additive, it has blocks {names}")
+        raise ValueError(f"model must have a single block to become additive, got blocks {names}")
     blocks = (BlockSpec(SHARED, "global", ("shared.",)), BlockSpec(OWN, "cluster", ("own.",)))
     return replace(
         model,

@@ -1,4 +1,4 @@
-"""Weights that are shared ones, masked, plus sparse ones of a client's own: APD.
+"""Additive parameter decomposition (APD): masked shared weights plus sparse adaptive weights.
 
 Yoon, Kim, Yang and Hwang, "Scalable and Order-robust Continual Learning with Additive Parameter
 Decomposition" (2020), without its hierarchy.
@@ -25,25 +25,37 @@ ADAPTIVE_PART = Part(ADAPTIVE)
 
 
 class Decomposition(nn.Module):
-    """weight = shared x sigmoid(mask) + adaptive, with one mask for each output."""
+    """weight = shared x sigmoid(mask) + adaptive, with one mask entry per output."""
 
     def forward(self, shared: Tensor, mask: Tensor, adaptive: Tensor) -> Tensor:
-        """The weight, of the shape of `shared`."""
+        """Compose the weight.
+
+        Args:
+            shared: (outputs, ...) shared weight.
+            mask: (outputs, 1, ...) mask before the sigmoid.
+            adaptive: (outputs, ...) adaptive weight.
+
+        Returns:
+            (outputs, ...) weight.
+        """
         return shared * torch.sigmoid(mask) + adaptive
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Parts to start from, whose sum is not the weight: the adaptive part is a third of it."""
+        """Initial shared, mask and adaptive parts; they do not compose to `weight`."""
         return weight, _drawn_mask(weight.shape, None).to(weight), weight / 3
 
 
 def decomposed(model: Model) -> Model:
-    """The architecture with decomposed weights in its linear and convolutional layers.
+    """Decompose the weights of linear and convolutional layers of an architecture.
 
-    The shared parts are a global block; adaptive parts, and masks with all else, are blocks that
-    stay with their client.
+    Shared parts form a global block; adaptive parts, and masks with all other parameters, form two
+    client blocks.
+
+    Args:
+        model: architecture with a single block.
 
     Raises:
-        ValueError: the architecture is already divided into blocks.
+        ValueError: the architecture already has several blocks.
     """
     check_undivided(model)
     build = partial(_build, model)
@@ -61,14 +73,14 @@ def decomposed(model: Model) -> Model:
 
 
 def check_undivided(model: Model) -> None:
-    """Check that a model can be decomposed.
+    """Check that a model has a single block, so that it can be decomposed.
 
     Raises:
-        ValueError: it is already divided into blocks.
+        ValueError: it has several blocks.
     """
     if len(model.blocks) > 1:
         blocks = ", ".join(block.name for block in model.blocks)
-        raise ValueError(f"model must be undivided to be decomposed, it has blocks {blocks}")
+        raise ValueError(f"model must have a single block to be decomposed, got blocks {blocks}")
 
 
 def _build(model: Model) -> nn.Module:
@@ -81,13 +93,20 @@ def _build(model: Model) -> nn.Module:
 
 def _drawn_mask(shape: Sequence[int], random: torch.Generator | None) -> Tensor:
     """(outputs, 1, ...) normal numbers of variance 1 / outputs."""
-    drawn = torch.randn(shape[0], *(1 for _ in shape[1:]), generator=random)
-    return drawn / math.sqrt(shape[0])
+    mask = torch.randn(shape[0], *(1 for _ in shape[1:]), generator=random)
+    return mask / math.sqrt(shape[0])
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Where the parts of one decomposed weight lie in the flat parameters."""
+    """Slots of the parts of one decomposed weight in the flat parameter vector.
+
+    Attributes:
+        name: name of the layer.
+        shared: slot of the shared weight.
+        mask: slot of the mask.
+        adaptive: slot of the adaptive weight.
+    """
 
     name: str
     shared: Slot
@@ -96,7 +115,7 @@ class Layer:
 
 
 def layers(model: Model) -> Iterator[Layer]:
-    """The decomposed weights of an architecture, in its order."""
+    """Decomposed weights of an architecture, in the order of its parameters."""
     slots = {slot.name: slot for slot in model.layout.parameters}
     for name in slots:
         if name.endswith(f"{WEIGHT}0"):
@@ -104,31 +123,37 @@ def layers(model: Model) -> Iterator[Layer]:
 
 
 def squared_masks(model: Model, parameters: Tensor) -> Tensor:
-    """(parameters,) the squared mask of each shared parameter; 0 elsewhere.
+    """Squared mask of each shared parameter, 0 elsewhere.
 
-    With it, 1/2 sum squared mask (shared - before)^2 is half the squared change of the weights of
-    a client whose mask and adaptive part stay: the retention of APD for an earlier time step.
+    1/2 sum squared mask (shared - before)^2 is half the squared change of the weights of a client
+    with fixed mask and adaptive part: the retention term of APD for an earlier time step.
 
     Args:
         model: a decomposed architecture.
-        parameters: (parameters,) flat.
+        parameters: (parameters,) flat parameter vector.
+
+    Returns:
+        (parameters,) squared masks.
     """
-    squares = torch.zeros_like(parameters)
+    squared = torch.zeros_like(parameters)
     for layer in layers(model):
         mask = torch.sigmoid(parameters[layer.mask.start : layer.mask.stop].view(layer.mask.shape))
-        squares[layer.shared.start : layer.shared.stop] = (
+        squared[layer.shared.start : layer.shared.stop] = (
             mask.square().expand(layer.shared.shape).reshape(-1)
         )
-    return squares
+    return squared
 
 
 def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
-    """(parameters,) with new masks, adaptive parts a third of the shared ones, and no offsets.
+    """Reinitialise masks, set adaptive parts to a third of the shared ones and biases to zero.
 
     Args:
         model: a decomposed architecture.
-        parameters: (parameters,) flat.
-        seed: of the masks.
+        parameters: (parameters,) flat parameter vector.
+        seed: seed of the masks.
+
+    Returns:
+        (parameters,) new flat parameter vector.
     """
     random = torch.Generator().manual_seed(seed)
     fresh, slots = parameters.clone(), {slot.name: slot for slot in model.layout.parameters}
@@ -137,7 +162,7 @@ def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
         fresh[layer.mask.start : layer.mask.stop] = mask.reshape(-1).to(fresh)
         shared = fresh[layer.shared.start : layer.shared.stop]
         fresh[layer.adaptive.start : layer.adaptive.stop] = shared / 3
-        offset = slots.get(f"{layer.name}.bias")
-        if offset is not None:
-            fresh[offset.start : offset.stop] = 0.0
+        bias = slots.get(f"{layer.name}.bias")
+        if bias is not None:
+            fresh[bias.start : bias.stop] = 0.0
     return fresh

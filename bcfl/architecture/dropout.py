@@ -1,4 +1,4 @@
-"""Dropout in a network that was built without it."""
+"""Insertion of dropout layers into an architecture."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ACTIVATIONS = (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyR
 
 
 def with_dropout(model: Model, rate: float) -> Model:
-    """The architecture with dropout behind each activation; names of parameters stay.
+    """Insert dropout after each activation; parameter names are unchanged.
 
     Args:
-        model: the architecture; one without activations stays as it is.
-        rate: share of the numbers that are dropped in training, in [0, 1).
+        model: the architecture.
+        rate: dropout probability, in [0, 1).
 
     Raises:
-        ValueError: the rate lies outside.
+        ValueError: the rate is out of range.
     """
     if not 0 <= rate < 1:
         raise ValueError(f"rate must lie in [0, 1), got {rate}")

@@ -1,4 +1,4 @@
-"""Weights that are shared ones, masked, plus sparse ones of one's own and of others: FedWeIT.
+"""FedWeIT: decomposed weights with attention to the adaptive weights of other clients.
 
 Yoon, Jeong, Lee, Yang and Hwang, "Federated Continual Learning with Weighted Inter-client Transfer"
 (2021).
@@ -36,7 +36,7 @@ class Transfer(nn.Module):
 
     Attributes:
         knowledge: (slots, *shape) adaptive parts of other clients' earlier time steps.
-        gain: one number that stays 1; what is sent to clients has at least one parameter.
+        gain: (1,) constant 1, so that the global block of the knowledge has a parameter.
     """
 
     knowledge: Tensor
@@ -48,29 +48,39 @@ class Transfer(nn.Module):
         self._own = Decomposition()
 
     def forward(self, shared: Tensor, mask: Tensor, adaptive: Tensor, attention: Tensor) -> Tensor:
-        """The weight, of the shape of `shared`."""
+        """Compose the weight.
+
+        Args:
+            shared: (outputs, ...) shared weight.
+            mask: (outputs, 1, ...) mask before the sigmoid.
+            adaptive: (outputs, ...) adaptive weight.
+            attention: (slots,) weight of each slot of the knowledge.
+
+        Returns:
+            (outputs, ...) weight.
+        """
         own: Tensor = self._own(shared, mask, adaptive)
         others = (attention @ self.knowledge.flatten(1)).view(shared.shape)
         whole: Tensor = own + self.gain * others
         return whole
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, ...]:
-        """Parts to start from, as those of `Decomposition`; no attention."""
+        """Initial parts as in `Decomposition`, with zero attention."""
         return (*self._own.right_inverse(weight), weight.new_zeros(len(self.knowledge)))
 
 
 def transferring(model: Model, slots: int = 10) -> Model:
-    """The architecture with decomposed weights that can draw on those of other clients.
+    """Decompose the weights of an architecture with attention to those of other clients.
 
-    The shared parts are a global block, and so is the knowledge; adaptive parts, and masks,
-    attention and all else, are blocks that stay with their client.
+    Shared parts form a global block and the knowledge a frozen global block; adaptive parts, and
+    masks and attention with all other parameters, form two client blocks.
 
     Args:
-        model: the architecture.
-        slots: adaptive parts that the knowledge holds.
+        model: architecture with a single block.
+        slots: number of adaptive parts in the knowledge, at least 1.
 
     Raises:
-        ValueError: the architecture is already divided into blocks, or there are no slots.
+        ValueError: the architecture already has several blocks, or `slots` is below 1.
     """
     if slots < 1:
         raise ValueError(f"slots must be at least 1, got {slots}")
@@ -101,50 +111,64 @@ def _build(model: Model, slots: int) -> nn.Module:
 
 
 def knowledge_of(model: Model, adaptive: Sequence[Tensor], buffers: Tensor, least: float) -> Tensor:
-    """(buffers,) with the adaptive parts of some models as knowledge.
+    """Write adaptive parts of other models into the knowledge buffers.
 
     Args:
-        model: a transferring architecture.
-        adaptive: (parameters,) flat, of at most as many models as there are slots.
-        buffers: (buffers,) flat, whose other statistics stay.
-        least: entries up to this size are left out.
+        model: an architecture from `transferring`.
+        adaptive: (parameters,) flat parameter vectors, at most one per slot.
+        buffers: (buffers,) flat buffer vector; its other entries are kept.
+        least: entries up to this magnitude are set to zero.
+
+    Returns:
+        (buffers,) new flat buffer vector.
     """
-    found, slots = buffers.clone(), {slot.name: slot for slot in model.layout.buffers}
+    filled, slots = buffers.clone(), {slot.name: slot for slot in model.layout.buffers}
     for layer in layers(model):
         place = slots[f"{layer.name}{PARTS}knowledge"]
         table = torch.zeros(place.shape).to(buffers)
         for row, parameters in enumerate(adaptive):
             part = _part(parameters, layer.adaptive)
             table[row] = torch.where(part.abs() > least, part, 0.0).to(table)
-        found[place.start : place.stop] = table.reshape(-1)
-    return found
+        filled[place.start : place.stop] = table.reshape(-1)
+    return filled
 
 
 def without_attention(model: Model, parameters: Tensor) -> Tensor:
-    """(parameters,) flat, drawing on nobody else."""
-    found = parameters.clone()
+    """Set all attention to zero.
+
+    Args:
+        model: an architecture from `transferring`.
+        parameters: (parameters,) flat parameter vector.
+
+    Returns:
+        (parameters,) new flat parameter vector.
+    """
+    cleared = parameters.clone()
     for slot in model.layout.parameters:
         if slot.name.endswith(f"{WEIGHT}3"):
-            found[slot.start : slot.stop] = 0.0
-    return found
+            cleared[slot.start : slot.stop] = 0.0
+    return cleared
 
 
 def num_slots(model: Model) -> int:
-    """Adaptive parts that the knowledge of a transferring architecture holds."""
+    """Number of slots of the knowledge of an architecture from `transferring`."""
     return min(s.shape[0] for s in model.layout.buffers if s.name.endswith(f"{PARTS}knowledge"))
 
 
 @dataclass(frozen=True)
 class MaskedUpload:
-    """Shared weights of the outputs whose mask is strong, and adaptive weights that are not small.
+    """Sparse upload: shared weights of outputs with a large mask, and large adaptive weights.
 
-    An output is sent if the size of its mask, before the sigmoid, exceeds that of the weakest
-    `sparsity` of the layer.
+    An output is sent if the magnitude of its mask, before the sigmoid, exceeds the `sparsity`
+    quantile of its layer.
 
     Attributes:
-        sparsity: share of the outputs, rounded down, that is not sent; besides the next weakest,
-            as in the released code. 0 sends all.
-        least: adaptive weights up to this size are not sent.
+        sparsity: share of the outputs, rounded down, that is not sent; one more is not sent, as in
+            the released code. 0 sends all.
+        least: adaptive weights up to this magnitude are not sent.
+
+    Raises:
+        ValueError: a value is out of range.
     """
 
     sparsity: float = 0.3
@@ -157,7 +181,15 @@ class MaskedUpload:
             raise ValueError(f"least must be finite and at least 0, got {self.least}")
 
     def sent(self, model: Model, parameters: Tensor) -> Tensor:
-        """(parameters,) bool, which ones are sent."""
+        """Select the parameters that are sent.
+
+        Args:
+            model: an architecture from `transferring`.
+            parameters: (parameters,) flat parameter vector.
+
+        Returns:
+            (parameters,) bool.
+        """
         chosen = torch.zeros_like(parameters, dtype=torch.bool)
         for layer in layers(model):
             size = _part(parameters, layer.mask).abs()
@@ -172,7 +204,7 @@ class MaskedUpload:
         return chosen
 
     def overhead(self, model: Model) -> int:
-        """Bytes of one bit for each output."""
+        """Size of the transmitted mask, one bit per output, bytes."""
         return -(-sum(layer.mask.shape[0] for layer in layers(model)) // 8)
 
 

@@ -1,4 +1,4 @@
-"""Where the tensors of a network lie in its flat vectors, and which of them belong together."""
+"""Layout of a network's tensors in its flat vectors, and selections of parameters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ Layers = Literal["all", "classifier", "body"]
 
 @dataclass(frozen=True)
 class Part:
-    """Some parameters of a model, by what they do.
+    """A selection of parameters by block and kind of layer.
 
     Attributes:
-        block: name of a block; empty is all blocks.
-        layers: `all`; the `classifier`, which is all fully connected layers, or the last one where
-            there are no others; or the `body`, which is the rest.
+        block: name of a block; empty for all blocks.
+        layers: `all`; the `classifier`, which is all fully connected layers, or the last one of a
+            fully connected network; or the `body`, which is the rest.
+
+    Raises:
+        ValueError: `layers` is unknown.
     """
 
     block: str = ""
@@ -39,7 +42,13 @@ BODY = Part(layers="body")
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one named tensor lies in a flat vector."""
+    """Location of one named tensor in a flat vector.
+
+    Attributes:
+        name: name of the tensor.
+        shape: shape of the tensor.
+        start: index of its first element.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -47,7 +56,7 @@ class Slot:
 
     @property
     def stop(self) -> int:
-        """End of the slot (exclusive)."""
+        """Index after its last element."""
         return self.start + prod(self.shape)
 
 
@@ -55,8 +64,8 @@ class Slot:
 class Layout:
     """Names and shapes of a model's tensors inside its flat parameter and buffer vectors.
 
-    Buffers are the floating-point ones (the running statistics of BatchNorm); counters are left
-    out, since no result depends on them.
+    Only floating-point buffers (running statistics of BatchNorm) are included; counters have no
+    effect on results.
 
     Attributes:
         parameters: slots of the trainable tensors, in the order of `module.parameters()`.

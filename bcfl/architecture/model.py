@@ -1,4 +1,4 @@
-"""Network architectures by name and numbers, and the layout of their parameters as flat vectors."""
+"""Network architectures with named parameter blocks and flat parameter vectors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ Scope = Literal["cluster", "global", "client"]
 
 @dataclass(frozen=True)
 class BlockSpec:
-    """A named part of a model that is shared and aggregated as one.
+    """A named block of parameters with one scope of sharing and aggregation.
 
     Attributes:
         name: name of the block.
-        scope: `cluster` blocks differ between clusters; a `global` block is one for all clusters; a
-            `client` block belongs to the one client of a cluster, which keeps it: nobody sends it.
+        scope: `cluster` blocks differ between clusters; a `global` block is shared by all clusters;
+            a `client` block stays on the single client of a cluster and is never transmitted.
         prefixes: parameters whose name starts with one of these belong to the block.
-        frozen: nobody trains it; clients keep what they were sent of it.
+        frozen: whether local training leaves the block unchanged.
+
+    Raises:
+        ValueError: the scope is unknown.
     """
 
     name: str = "model"
@@ -41,16 +44,19 @@ class BlockSpec:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """An architecture that every party can build from a name and numbers.
+    """An architecture that server and clients build from a name and hyperparameters.
 
     Attributes:
         name: name of the architecture.
-        build: makes a fresh module; it must give the same architecture each time.
+        build: builds a new module, always of the same architecture.
         input_shape: shape of one sample.
         num_outputs: number of classes, or of regression outputs.
-        config: the numbers behind the name, for run records.
+        config: hyperparameters of the architecture, for run records.
         likelihood: `categorical` (logits) or `gaussian` (unit noise, squared error).
-        blocks: parts with their scope; together they must hold each parameter exactly once.
+        blocks: blocks with their scope; each parameter belongs to exactly one of them.
+
+    Raises:
+        ValueError: the likelihood is unknown, or block names are missing or repeated.
     """
 
     name: str
@@ -86,7 +92,7 @@ class Model:
         """Parameter and buffer slots of each block.
 
         Raises:
-            ValueError: a parameter lies in no block or in several.
+            ValueError: a parameter belongs to no block or to several.
         """
         return {
             block.name: (
@@ -99,14 +105,14 @@ class Model:
     def _owner(self, slot: Slot) -> str:
         owners = [b.name for b in self.blocks if slot.name.startswith(b.prefixes)]
         if len(owners) != 1:
-            raise ValueError(f"tensor {slot.name!r} must lie in exactly one block, got {owners}")
+            raise ValueError(f"tensor {slot.name!r} must belong to exactly one block, got {owners}")
         return owners[0]
 
     def chosen(self, part: Part) -> Tensor:
-        """(parameters,) which parameters belong to a part, bool.
+        """(parameters,) bool mask of the parameters of a part.
 
         Raises:
-            ValueError: no block has the name.
+            ValueError: there is no block of this name.
         """
         if part.block and part.block not in self.block_slots:
             raise ValueError(
@@ -115,7 +121,7 @@ class Model:
         return self._chosen[part]
 
     def outside(self, blocks: Sequence[str]) -> Tensor:
-        """(parameters,) which parameters belong to none of some blocks, bool."""
+        """(parameters,) bool mask of the parameters outside the named blocks."""
         inside = [self.chosen(Part(block)) for block in blocks]
         return ~torch.stack(inside).any(dim=0)
 
@@ -138,7 +144,7 @@ class Model:
         return chosen
 
     def _classifier(self, slots: Sequence[Slot]) -> set[str]:
-        """Names of the parameters of a block's fully connected layers, or of the last of them."""
+        """Parameter names of the `classifier` of a block; see `Part`."""
         layers = {
             name: {f"{name}.{kind}" if name else kind for kind, _ in layer.named_parameters()}
             for name, layer in self.module().named_modules()
@@ -150,48 +156,72 @@ class Model:
         return inside[-1] if inside and together == names else together
 
     def module(self, seed: int = 0) -> nn.Module:
-        """A module initialised from a seed; the global random state is left as it was."""
+        """Build a module initialised from a seed, without changing the global random state."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             return self.build()
 
     @cached_property
     def at_rest(self) -> nn.Module:
-        """One module in eval mode for `functional_call`; its own tensors are never used."""
+        """Module in eval mode for `functional_call`; its own parameters are not used."""
         return self.module().eval()
 
+    def network(self, parameters: Tensor, buffers: Tensor) -> nn.Module:
+        """A network in evaluation mode with its own copies of flat vectors.
+
+        Args:
+            parameters: (num_parameters,); their device and dtype are those of the network.
+            buffers: (num_buffers,).
+        """
+        module = self.module().to(parameters).eval()
+        floating = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+        with torch.no_grad():
+            for parameter, slot in zip(module.parameters(), self.layout.parameters, strict=True):
+                parameter.copy_(parameters[slot.start : slot.stop].view(slot.shape))
+            for buffer, slot in zip(floating, self.layout.buffers, strict=True):
+                buffer.copy_(buffers[slot.start : slot.stop].view(slot.shape))
+        return module
+
     def initial(self, seed: int) -> tuple[Tensor, Tensor]:
-        """Parameters (num_parameters,) and buffers (num_buffers,) of a fresh module."""
+        """Initial (parameters,) and (buffers,) vectors drawn from a seed."""
         module = self.module(seed)
         parameters = [p.detach().reshape(-1) for p in module.parameters()]
         buffers = [b.reshape(-1) for b in module.buffers() if b.is_floating_point()]
         return _flat(parameters), _flat(buffers)
 
     def reads(self, shape: tuple[int, ...]) -> bool:
-        """Whether samples of a shape fit; a model of flat inputs takes any of as many numbers."""
+        """Whether samples of a shape are valid inputs; flat inputs accept any of equal size."""
         flat = len(self.input_shape) == 1 and prod(shape) == prod(self.input_shape)
         return flat or tuple(shape) == tuple(self.input_shape)
 
     def split(self, parameters: Tensor, buffers: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
-        """Flat vectors of each block, from those of the whole model."""
+        """Split flat vectors by block.
+
+        Args:
+            parameters: (parameters,) parameters of the model.
+            buffers: (buffers,) buffers of the model.
+
+        Returns:
+            Flat parameters and buffers by name of the block.
+        """
         return {
             name: (_gather(parameters, slots), _gather(buffers, buffer_slots))
             for name, (slots, buffer_slots) in self.block_slots.items()
         }
 
     def join(self, parts: Mapping[str, Tensor]) -> Tensor:
-        """The whole model's flat parameter vector, from its blocks' vectors."""
+        """(parameters,) parameters of the model from those of its blocks."""
         return self._join(parts, 0, self.layout.num_parameters)
 
     def join_buffers(self, parts: Mapping[str, Tensor]) -> Tensor:
-        """The whole model's flat buffer vector, from its blocks' vectors."""
+        """(buffers,) buffers of the model from those of its blocks."""
         return self._join(parts, 1, self.layout.num_buffers)
 
     def _join(self, parts: Mapping[str, Tensor], kind: int, length: int) -> Tensor:
         if len(self.blocks) == 1:
             return parts[self.blocks[0].name]
-        some = next(iter(parts.values()))
-        flat = torch.empty(length, dtype=some.dtype, device=some.device)
+        like = next(iter(parts.values()))
+        flat = torch.empty(length, dtype=like.dtype, device=like.device)
         for name, slots in self.block_slots.items():
             position = 0
             for slot in slots[kind]:

@@ -1,4 +1,19 @@
-"""One client's samples and how they change over time steps.
+"""Samples of one client by view, and their change over time steps.
 
-Data sets and partitions are in `experiments`.
+Data sets and their partitions among clients are in `experiments`.
 """
+
+from bcfl.data.clients import TEST, TRAIN, VALIDATION, ClientData, View
+from bcfl.data.streams import Schedule, at_step, num_steps, view_name
+
+__all__ = [
+    "TEST",
+    "TRAIN",
+    "VALIDATION",
+    "ClientData",
+    "Schedule",
+    "View",
+    "at_step",
+    "num_steps",
+    "view_name",
+]

@@ -1,4 +1,4 @@
-"""The data of one client, as the client itself sees them."""
+"""Samples of one client by view: train, validation, test."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from bcfl.runtime.seeds import generator
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 POOL = "(all samples)"
-"""Name of the place where a centralised method pools all training samples."""
+"""Name of the pseudo-client that holds all training samples in centralised methods."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Samples of one client under one name, such as its training share.
+    """Samples of one client in one role, such as training.
 
     Attributes:
-        inputs: (samples, *input_shape), floating point.
-        targets: (samples,) int64 class labels, or (samples, outputs) floating point.
+        inputs: (samples, *input_shape) floats.
+        targets: (samples,) int64 class labels, or (samples, outputs) floats.
+
+    Raises:
+        TypeError: inputs are not floating point.
+        ValueError: inputs and targets differ in length, or inputs are not finite.
     """
 
     inputs: Tensor
@@ -44,18 +48,21 @@ class View:
         return len(self.targets)
 
     def take(self, indices: Tensor) -> View:
-        """The samples at `indices`, in that order."""
+        """The samples at (n,) int64 `indices`, in that order."""
         return View(self.inputs[indices], self.targets[indices])
 
 
 @dataclass(frozen=True, eq=False)
 class ClientData:
-    """One client: a stable name, its samples by view, and (for analysis only) its true group.
+    """Samples of one client by view.
 
     Attributes:
-        client: name of the client; results never depend on the order in which clients are given.
-        views: samples by name; `train` must be there and hold at least one sample.
-        group: true group of the client where a simulation knows it; no method ever sees it.
+        client: stable name of the client.
+        views: samples by view; `train` is required and holds at least one sample.
+        group: true group, where known from a simulation; used for analysis only.
+
+    Raises:
+        ValueError: there are no training samples.
     """
 
     client: str
@@ -73,7 +80,7 @@ class ClientData:
 
     @property
     def num_samples(self) -> dict[str, int]:
-        """Samples per view."""
+        """Number of samples by view."""
         return {name: len(view) for name, view in self.views.items()}
 
     @classmethod
@@ -84,15 +91,15 @@ class ClientData:
         test: tuple[ArrayLike, ArrayLike] | None = None,
         group: int | None = None,
     ) -> ClientData:
-        """Build a client from (inputs, targets) pairs of arrays.
+        """Build a client from pairs of inputs and targets.
 
-        Floating-point inputs keep their precision; others become float32.
+        Floating-point inputs keep their dtype; others are converted to float32.
 
         Args:
             client: name of the client.
             train: training inputs (samples, ...) and targets (samples,).
-            test: test inputs and targets; none leaves the client without test data.
-            group: true group, for analysis only.
+            test: test inputs and targets, if any.
+            group: true group, used for analysis only.
 
         Raises:
             ValueError: the client has no training samples, or inputs and targets differ in length.
@@ -113,18 +120,18 @@ def _view(inputs: ArrayLike, targets: ArrayLike) -> View:
 
 
 def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
-    """Clients sorted by name.
+    """Sort clients by name.
 
     Raises:
-        ValueError: no client at all, or two clients of the same name.
+        ValueError: there is no client, or two clients have the same name.
     """
     ordered = tuple(sorted(clients, key=lambda data: data.client))
     if not ordered:
         raise ValueError("clients must hold at least one client, got none")
     names = [data.client for data in ordered]
-    twice = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
-    if twice:
-        raise ValueError(f"client names must be distinct, got more than one of {twice[:5]}")
+    repeated = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
+    if repeated:
+        raise ValueError(f"client names must be distinct, got more than one of {repeated[:5]}")
     return ordered
 
 
@@ -133,10 +140,10 @@ def _repeats(names: list[str]) -> bool:
 
 
 def pooled(clients: Sequence[ClientData]) -> ClientData:
-    """All training samples in one place, under the name `POOL`.
+    """Pool all training samples under the name `POOL`.
 
     Args:
-        clients: in the order in which their samples are put together.
+        clients: clients in the order of concatenation.
     """
     views = [data.views[TRAIN] for data in clients]
     inputs = torch.cat([view.inputs for view in views])
@@ -144,12 +151,15 @@ def pooled(clients: Sequence[ClientData]) -> ClientData:
 
 
 def with_validation(data: ClientData, share: float, seed: int) -> ClientData:
-    """Set some of a client's training samples aside for validation, at every time step.
+    """Hold out a random share of a client's training samples for validation, at each time step.
+
+    The split depends on the seed, the client's name and the step alone. Clients with validation
+    samples are returned unchanged.
 
     Args:
         data: the client.
-        share: of its training samples, rounded down, but at least one of four or more.
-        seed: which samples; depends on the client's name and the step too, and on nothing else.
+        share: share of the training samples, rounded down; at least one of four or more samples.
+        seed: seed of the split.
     """
     views = dict(data.views)
     if share > 0 and VALIDATION not in views:
@@ -157,8 +167,8 @@ def with_validation(data: ClientData, share: float, seed: int) -> ClientData:
             kind, colon, step = name.partition(":")
             count = max(int(share * len(train)), 1 if len(train) >= 4 else 0)
             if kind == TRAIN and count:
-                when = [step] if step else []
-                parts: list[int | str] = [seed, data.client, "validation", *when]
+                parts: list[int | str] = [seed, data.client, "validation"]
+                parts += [step] if step else []
                 order = torch.from_numpy(generator(*parts).permutation(len(train)))
                 views[name] = train.take(order[count:].sort().values)
                 views[VALIDATION + colon + step] = train.take(order[:count].sort().values)

@@ -1,7 +1,7 @@
 """Clients whose data change over time: one view per time step.
 
-A view named `train:2` holds the training samples of step 2; `train` alone is step 0. A client that
-brings nothing new at a step keeps what it had, so static data are a stream of one step.
+A view named `train:2` holds the training samples of step 2; `train` is step 0. A client without new
+samples at a step keeps its previous ones, so static data are a stream of one step.
 """
 
 from __future__ import annotations
@@ -15,24 +15,29 @@ VALIDATION_MEMORY = "validation-memory"
 
 
 def view_name(name: str, step: int) -> str:
-    """Name of the view of a step, such as `train:2`; that of step 0 is the plain name."""
+    """Name of a view at a time step, such as `train:2`.
+
+    Args:
+        name: plain name of the view.
+        step: time step; the name is plain at step 0.
+    """
     return f"{name}:{step}" if step else name
 
 
 def num_steps(clients: Iterable[ClientData]) -> int:
-    """Number of time steps: one more than the last that any client has a view of."""
+    """Number of time steps over all clients."""
     return 1 + max((_step(name) for data in clients for name in data.views), default=0)
 
 
 def at_step(data: ClientData, step: int) -> ClientData:
-    """What a client has at a step, under the plain names, with its past beside it.
+    """Views of a client at one time step under plain names, with its past samples.
 
-    The past is the training samples of each earlier step that brought some, as `memory:STEP`, and
-    the validation samples that the client then had, if any, as `validation-memory:STEP`.
+    Past training samples are the views `memory:STEP`, and past validation samples the views
+    `validation-memory:STEP`.
 
     Args:
-        data: the client with all its steps.
-        step: number of the step, from 0.
+        data: the client with all time steps.
+        step: time step, from 0.
     """
     views = _present(data, step)
     for earlier in range(step):
@@ -46,7 +51,7 @@ def at_step(data: ClientData, step: int) -> ClientData:
 
 
 def _present(data: ClientData, step: int) -> dict[str, View]:
-    """The newest view of each kind up to a step, under the plain names."""
+    """Newest view of each kind up to a step, under plain names."""
     views: dict[str, View] = {}
     for name, view in sorted(data.views.items(), key=lambda item: _step(item[0])):
         if _step(name) <= step:
@@ -57,17 +62,20 @@ def _present(data: ClientData, step: int) -> dict[str, View]:
 def _step(name: str) -> int:
     _, _, number = name.partition(":")
     if number and not number.isdecimal():
-        raise ValueError(f"a view's name must be like 'train' or 'train:2', got {name!r}")
+        raise ValueError(f"name of a view must be like 'train' or 'train:2', got {name!r}")
     return int(number or 0)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Which time step a round belongs to: as many rounds for each, the first ones one more.
+    """Assignment of rounds to time steps, in numbers that differ by at most one.
 
     Attributes:
-        num_steps: time steps of the data.
-        num_rounds: rounds of the run.
+        num_steps: number of time steps of the data.
+        num_rounds: number of rounds of the run.
+
+    Raises:
+        ValueError: there are fewer rounds than time steps.
     """
 
     num_steps: int = 1
@@ -81,7 +89,7 @@ class Schedule:
             )
 
     def step(self, round: int) -> int:
-        """The time step of a round; later rounds belong to the last."""
+        """Time step of a round; rounds beyond the schedule belong to the last."""
         return min(round * self.num_steps // self.num_rounds, self.num_steps - 1)
 
     def rounds(self, step: int) -> int:
@@ -94,5 +102,10 @@ class Schedule:
 
     @classmethod
     def of(cls, clients: Sequence[ClientData], num_rounds: int) -> Schedule:
-        """The schedule of some clients' data."""
+        """Schedule for the time steps of the clients' data.
+
+        Args:
+            clients: the clients.
+            num_rounds: number of rounds of the run.
+        """
         return cls(num_steps(clients), num_rounds)

@@ -7,12 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bcfl.executors.config import Arithmetic, ExecutorConfig, ExecutorName
+    from bcfl.executors.config import (
+        Arithmetic,
+        ExecutorConfig,
+        ExecutorName,
+        arithmetic_named,
+        bytes_named,
+        executor_named,
+    )
     from bcfl.executors.executor import Executor, Outcome, Outcomes
     from bcfl.executors.pool.processes import ProcessesExecutor
+    from bcfl.executors.sequential.flat_module import FlatModule
     from bcfl.executors.sequential.loop import LoopExecutor
     from bcfl.executors.stacked.batched import BatchedExecutor
-    from bcfl.executors.wrappers import Unreliable
+    from bcfl.executors.wrappers import Stepwise, Unreliable
 
 _NAMES = {
     "Arithmetic": "bcfl.executors.config",
@@ -20,11 +28,16 @@ _NAMES = {
     "Executor": "bcfl.executors.executor",
     "ExecutorConfig": "bcfl.executors.config",
     "ExecutorName": "bcfl.executors.config",
+    "FlatModule": "bcfl.executors.sequential.flat_module",
     "LoopExecutor": "bcfl.executors.sequential.loop",
     "Outcome": "bcfl.executors.executor",
     "Outcomes": "bcfl.executors.executor",
     "ProcessesExecutor": "bcfl.executors.pool.processes",
+    "Stepwise": "bcfl.executors.wrappers",
     "Unreliable": "bcfl.executors.wrappers",
+    "arithmetic_named": "bcfl.executors.config",
+    "bytes_named": "bcfl.executors.config",
+    "executor_named": "bcfl.executors.config",
 }
 
 __all__ = [
@@ -33,11 +46,16 @@ __all__ = [
     "Executor",
     "ExecutorConfig",
     "ExecutorName",
+    "FlatModule",
     "LoopExecutor",
     "Outcome",
     "Outcomes",
     "ProcessesExecutor",
+    "Stepwise",
     "Unreliable",
+    "arithmetic_named",
+    "bytes_named",
+    "executor_named",
 ]
 
 

@@ -1,4 +1,4 @@
-"""How exactly clients compute: in full, or faster with fewer digits."""
+"""Numerical precision of the clients' computations."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from bcfl.protocol.requests import Request
 
 @contextmanager
 def computing(kind: Arithmetic, device: torch.device) -> Iterator[None]:
-    """Compute in that way for a while; torch's switches are put back afterwards.
+    """Context in which torch computes with some precision; its switches are restored afterwards.
 
-    Casts of parameters are not kept, since training changes parameters in place. A GPU is the
-    current one meanwhile: streams, recorded steps and kernels of our own go to that.
+    Casts of parameters are not cached, since training changes parameters in place. A GPU is made
+    the current device, which streams, CUDA graphs and Triton kernels use.
 
     Args:
-        kind: of arithmetic; the switch of TF32 is set either way, for torch leaves it on for
-            convolutions.
-        device: where.
+        kind: of arithmetic; the TF32 switches are set in every case, since torch enables TF32 for
+            convolutions by default.
+        device: of the computations.
     """
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     before = products.allow_tf32, convolutions.allow_tf32
@@ -43,18 +43,18 @@ def computing(kind: Arithmetic, device: torch.device) -> Iterator[None]:
 
 
 def in_full(device: torch.device) -> torch.autocast:
-    """Where mixed precision does not reach: curvatures, local posteriors and evidence."""
+    """Context without mixed precision, for curvatures, local posteriors and evidence."""
     return torch.autocast(device.type, enabled=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Computing:
-    """Lets another executor answer with some arithmetic.
+    """Wraps an executor so that it computes with some precision.
 
     Attributes:
-        executor: answers.
+        executor: the wrapped one.
         kind: of arithmetic.
-        device: where it works.
+        device: of the executor.
     """
 
     executor: Executor

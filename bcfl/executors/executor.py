@@ -1,15 +1,15 @@
-"""What an executor is: it answers batches of distinct requests, wherever the clients are."""
+"""The interface of executors, which answer batches of distinct requests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import Answer, Failure
 from bcfl.protocol.requests import Request
 
-Outcome: TypeAlias = Answer | Failure
+Outcome: TypeAlias = Any
+"""An answer, of the kind that the request or its statistic says, or a `Failure`."""
 Outcomes: TypeAlias = dict[Request, Outcome]
 
 
@@ -19,7 +19,7 @@ class Executor(Protocol):
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Ask the clients, all problems of one client together, and wait for what comes.
+        """Answer requests, waiting for the clients.
 
         Args:
             requests: distinct requests.

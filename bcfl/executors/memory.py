@@ -1,4 +1,4 @@
-"""How much memory side-by-side work may take, and how many problems that is."""
+"""Memory budget of batched work, and batches that fit in it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 
 Item = TypeVar("Item")
 ON_CPU = 256 * 2**20
-"""Bytes on a CPU where nothing else is asked for; more no longer saves time."""
+"""Default bytes on a CPU; more no longer saves time."""
 SHARE_ON_GPU = 0.5
-"""Of the free memory of a GPU where nothing else is asked for."""
+"""Default share of the free memory of a GPU."""
 
 
 def budget(memory: int | None, device: torch.device) -> int:
-    """Bytes for side-by-side work: those asked for, or what suits the device."""
+    """Bytes of working memory: the given number, or one that suits the device."""
     if memory is not None:
         return memory
     if device.type == "cuda":

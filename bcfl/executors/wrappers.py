@@ -1,4 +1,4 @@
-"""Clients that sometimes do not answer."""
+"""Executors that wrap others: time steps and client drop-out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bcfl.runtime.seeds import generator
 
 @dataclass(frozen=True, eq=False)
 class Stepwise:
-    """Hands each round's requests to the executor of its time step.
+    """Passes each round's requests to the executor of its time step.
 
     Attributes:
         executors: one for each time step.

@@ -1,5 +1,35 @@
-"""What the server believes: associations, hypotheses with weights, and posteriors over models.
+"""Associations, hypotheses with weights, and posteriors over models: the belief of the server.
 
-Values only, immutable. How hypotheses are managed is in `bcfl.trackers`, how associations are
+Immutable values only. How hypotheses are managed is in `bcfl.trackers`, how associations are
 found in `bcfl.policies`.
 """
+
+from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.history import (
+    Proposed,
+    Snapshot,
+    accumulated_co_association,
+    ancestor_shares,
+    smoothed_associations,
+)
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet, match_clusters
+from bcfl.hypotheses.matching import best_matching
+from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.posterior import Block, Posterior
+
+__all__ = [
+    "UNSEEN",
+    "Association",
+    "Block",
+    "Hypothesis",
+    "HypothesisSet",
+    "Membership",
+    "Posterior",
+    "Proposed",
+    "Snapshot",
+    "accumulated_co_association",
+    "ancestor_shares",
+    "best_matching",
+    "match_clusters",
+    "smoothed_associations",
+]

@@ -1,4 +1,4 @@
-"""Which client is served by which cluster."""
+"""Associations of clients with clusters: which model serves each client."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ UNSEEN = -1
 
 @dataclass(frozen=True, eq=False)
 class Association:
-    """Whose model each client uses.
+    """Serving cluster of each client.
 
-    Hard associations keep labels only; soft ones also keep their probabilities.
+    Hard associations hold labels only; soft ones also hold probabilities.
 
     Attributes:
         clients: all clients, sorted by name.
-        labels: (clients,) int64 most probable cluster (within bounds on the sizes, where there are
-            any), -1 for a client never seen.
+        labels: most probable cluster of each client (within any bounds on cluster sizes), int64 of
+            shape (clients,); -1 for a client never seen.
         num_clusters: number of clusters.
-        probabilities: (clients, clusters) rows that sum to 1 (0 for a client never seen), or None
-            when each client is in exactly one cluster.
+        probabilities: float64 of shape (clients, clusters), rows sum to 1 (0 for a client never
+            seen); None if each client is in exactly one cluster.
+
+    Raises:
+        ValueError: labels of the wrong length or out of range.
     """
 
     clients: tuple[str, ...]
@@ -52,7 +55,12 @@ class Association:
 
     @classmethod
     def unseen(cls, clients: Sequence[str], num_clusters: int) -> Association:
-        """No client is associated yet."""
+        """The association before any client was seen.
+
+        Args:
+            clients: names of all clients, sorted.
+            num_clusters: number of clusters.
+        """
         return cls(tuple(clients), np.full(len(clients), UNSEEN), num_clusters)
 
     @cached_property
@@ -62,26 +70,32 @@ class Association:
 
     @property
     def serving(self) -> NDArray[np.float64]:
-        """(clients, clusters) probability that a client is served by a cluster."""
+        """Probability that a client is served by a cluster, float64 (clients, clusters)."""
         if self.probabilities is not None:
             return self.probabilities
-        rows = np.zeros((len(self.clients), self.num_clusters))
-        seen = np.flatnonzero(self.labels != UNSEEN)
-        rows[seen, self.labels[seen]] = 1.0
-        return rows
+        serving = np.zeros((len(self.clients), self.num_clusters))
+        rows = np.flatnonzero(self.labels != UNSEEN)
+        serving[rows, self.labels[rows]] = 1.0
+        return serving
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(clusters,) number of clients whose most probable cluster this is."""
-        seen = self.labels[self.labels != UNSEEN]
-        return np.bincount(seen, minlength=self.num_clusters).astype(np.int64)
+        """Number of clients by most probable cluster, int64 of shape (clusters,)."""
+        labels = self.labels[self.labels != UNSEEN]
+        return np.bincount(labels, minlength=self.num_clusters).astype(np.int64)
+
+    @property
+    def by_client(self) -> dict[str, int]:
+        """Cluster of each client that was seen."""
+        pairs = zip(self.clients, self.labels.tolist(), strict=True)
+        return {client: label for client, label in pairs if label != UNSEEN}
 
     def label(self, client: str) -> int:
         """Cluster of a client, -1 if it was never seen."""
         return int(self.labels[self.position[client]])
 
     def updated(self, labels: Mapping[str, int]) -> Association:
-        """The association after some clients moved; the others keep what they had."""
+        """The association with new labels for the given clients; the others are unchanged."""
         rows = np.array([self.position[client] for client in labels], dtype=np.int64)
         moved = self.labels.copy()
         moved[rows] = list(labels.values())
@@ -92,14 +106,14 @@ class Association:
         soft[rows, moved[rows]] = 1.0
         return Association(self.clients, moved, self.num_clusters, soft)
 
-    def widened(self) -> Association:
-        """The association with one more cluster, which is empty."""
+    def with_empty_cluster(self) -> Association:
+        """The association with one more, empty cluster."""
         soft = self.probabilities
         wide = None if soft is None else np.pad(soft, ((0, 0), (0, 1)))
         return Association(self.clients, self.labels.copy(), self.num_clusters + 1, wide)
 
-    def without(self, cluster: int) -> Association:
-        """The association with a cluster taken away; later clusters move up by one.
+    def without_cluster(self, cluster: int) -> Association:
+        """The association without a cluster; the indices of later clusters decrease by one.
 
         Raises:
             ValueError: some client is still in the cluster.
@@ -115,20 +129,23 @@ class Association:
         return Association(self.clients, labels, self.num_clusters - 1, soft)
 
     @classmethod
-    def mixture(cls, parts: Sequence[Association], weights: NDArray[np.float64]) -> Association:
+    def mixture(
+        cls, associations: Sequence[Association], weights: NDArray[np.float64]
+    ) -> Association:
         """The weighted mean of associations over the same clusters.
 
         Args:
-            parts: associations whose clusters have the same meaning.
-            weights: (parts,) summing to 1.
+            associations: at least one, whose clusters correspond.
+            weights: float64 of shape (associations,), summing to 1.
         """
-        if len(parts) == 1:
-            return parts[0]
+        first = associations[0]
+        if len(associations) == 1:
+            return first
         soft = sum(
-            (w * part.serving for w, part in zip(weights, parts, strict=True)),
-            start=np.zeros((len(parts[0].clients), parts[0].num_clusters)),
+            (w * a.serving for w, a in zip(weights, associations, strict=True)),
+            start=np.zeros((len(first.clients), first.num_clusters)),
         )
         labels = np.where(soft.sum(axis=1) > 0, soft.argmax(axis=1), UNSEEN)
         if np.all((soft == 0) | (np.abs(soft - 1) < 1e-12)):
-            return cls(parts[0].clients, labels, parts[0].num_clusters)
-        return cls(parts[0].clients, labels, parts[0].num_clusters, soft)
+            return cls(first.clients, labels, first.num_clusters)
+        return cls(first.clients, labels, first.num_clusters, soft)

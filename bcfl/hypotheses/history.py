@@ -1,4 +1,4 @@
-"""What is kept of each round for analysis: associations and weights, not models."""
+"""Snapshots of each round for analysis: associations and weights, without models."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+import assignment
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
@@ -19,9 +20,9 @@ class Proposed:
     """A proposal of one round, without its models.
 
     Attributes:
-        association: whose model each client would use.
-        parent: position, in the snapshot before, of the hypothesis that it is an alternative to.
-        kind: how it was made, such as `split`.
+        association: serving cluster of each client.
+        parent: index, in the previous snapshot, of the hypothesis that it is an alternative to.
+        kind: kind of the proposal, such as `split`.
     """
 
     association: Association
@@ -34,13 +35,14 @@ class Snapshot:
     """The hypotheses after one round, without their models.
 
     Attributes:
-        round: rounds done.
+        round: number of rounds done.
         log_weights: (hypotheses,) log probabilities, nats.
-        associations: whose model each client uses, per hypothesis.
-        parents: positions, per hypothesis, in the snapshot before: hypotheses, then proposals.
-        shares: how much of the weight came from each parent, per hypothesis; empty is equally.
+        associations: serving cluster of each client, per hypothesis.
+        parents: indices of the parents, per hypothesis, in the previous snapshot: hypotheses, then
+            proposals.
         log_captured_mass: see `HypothesisSet`.
-        proposals: alternatives made in this round, that compete in the next.
+        proposals: alternatives made in this round, which compete in the next.
+        shares: share of the weight from each parent, per hypothesis; empty for equal shares.
     """
 
     round: int
@@ -59,16 +61,28 @@ class Snapshot:
 
     @classmethod
     def of(cls, hypotheses: HypothesisSet) -> Snapshot:
-        """Take what is worth keeping."""
+        """The snapshot of a set of hypotheses."""
         return cls(
-            hypotheses.round,
-            hypotheses.log_weights,
-            tuple(h.association for h in hypotheses),
-            tuple(h.parents for h in hypotheses),
-            hypotheses.log_captured_mass,
-            tuple(Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals),
-            tuple(h.parent_shares for h in hypotheses),
+            round=hypotheses.round,
+            log_weights=hypotheses.log_weights,
+            associations=tuple(h.association for h in hypotheses),
+            parents=tuple(h.parents for h in hypotheses),
+            log_captured_mass=hypotheses.log_captured_mass,
+            proposals=tuple(
+                Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals
+            ),
+            shares=tuple(h.parent_shares for h in hypotheses),
         )
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(hypotheses,) probabilities."""
+        return np.exp(self.log_weights)
+
+    @property
+    def effective_number(self) -> float:
+        """1 / sum of squared weights, see `HypothesisSet.effective_number`."""
+        return float(assignment.effective_number(self.log_weights))
 
     @property
     def origins(self) -> list[list[tuple[int, float]]]:
@@ -79,10 +93,9 @@ class Snapshot:
         return origins + [[(proposal.parent, 1.0)] for proposal in self.proposals]
 
     def co_association(self) -> sparse.csr_array:
-        """(clients, clusters of all hypotheses) factor of the co-association probabilities.
+        """Factor F of the co-association probabilities, (clients, clusters of all hypotheses).
 
-        Its product with its own transpose is, off the diagonal, the probability that two clients
-        share a cluster.
+        Off the diagonal, F Fᵀ is the probability that two clients share a cluster.
         """
         scaled = [
             sparse.csr_array(association.serving * np.exp(0.5 * log_weight))
@@ -92,14 +105,19 @@ class Snapshot:
 
 
 def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
-    """Probability that two clients share a cluster, averaged over rounds, upper triangle.
+    """Probability that two clients share a cluster, averaged over rounds (BCFL, Figure 4).
 
     For rounds t and hypotheses h with weights w: mean_t sum_h w_h sum_i P_h[j, i] P_h[j', i],
-    with P_h the serving probabilities (the accumulated probability of BCFL, Figure 4). It needs no
-    matching of clusters between hypotheses.
+    with P_h the serving probabilities. No matching of clusters between hypotheses is needed.
+
+    Args:
+        history: snapshots of all rounds.
+
+    Returns:
+        Upper triangle of the (clients, clients) matrix, float64.
 
     Raises:
-        ValueError: no round was done.
+        ValueError: the history is empty.
     """
     if not history:
         raise ValueError("history must hold at least one round, got none")
@@ -109,18 +127,18 @@ def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
 
 
 def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:
-    """How much of today's weight descends from each hypothesis of a past round.
+    """Share of the present weight that descends from each hypothesis of a past round.
 
-    With weights that accumulate over rounds this is the posterior over the past associations given
-    all rounds (smoothed); otherwise it is what its name says. A hypothesis that was merged from
-    several passes its weight on to their parents in the shares that they had then.
+    With weights that accumulate over rounds this is the smoothed posterior over past associations
+    given all rounds. The weight of a merged hypothesis is passed on to its parents in the shares
+    that they had when merged.
 
     Args:
         history: snapshots of all rounds.
         round: the past round, from 1.
 
     Returns:
-        (hypotheses and proposals of that round,) shares that sum to 1.
+        Shares that sum to 1, float64 of shape (hypotheses and proposals of that round,).
 
     Raises:
         ValueError: there is no such round.
@@ -134,18 +152,25 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
     ):
         older = np.zeros(len(earlier.associations) + len(earlier.proposals))
         for share, origins in zip(shares, later.origins, strict=True):
-            for parent, part in origins:
-                older[parent] += share * part
+            for parent, fraction in origins:
+                older[parent] += share * fraction
         shares = older
     total: NDArray[np.float64] = shares / shares.sum()
     return total
 
 
 def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:
-    """(clients, clusters) association probabilities of a past round, weighed from today.
+    """Association probabilities of a past round, weighted by `ancestor_shares`.
 
-    Clusters are matched to those of the hypothesis with the largest share, one to one by shared
-    clients; clusters that are left over follow.
+    Clusters are matched one to one to those of the hypothesis with the largest share, by shared
+    clients; unmatched clusters follow.
+
+    Args:
+        history: snapshots of all rounds.
+        round: the past round, from 1.
+
+    Returns:
+        float64 of shape (clients, clusters).
 
     Raises:
         ValueError: there is no such round.

@@ -20,19 +20,19 @@ from posteriors import DiagonalGaussian, mixture_to_pyro
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """One way in which the clients may belong to clusters, with the models that follow from it.
+    """One association history, with the posteriors over cluster models that it implies.
 
     Attributes:
         clusters: the posterior of each cluster's model.
-        association: whose model each client uses.
+        association: serving cluster of each client.
         log_weight: log probability of the hypothesis, nats.
-        parents: positions among those that competed before (hypotheses, then proposals) of those
-            that it came from.
-        shares: how much of its weight came from each parent, summing to 1; empty is equally.
-        kind: how a proposal was made, such as `split`; empty for one that simply went on.
-        lineage: for each round, the position of the ancestor that competed in it; the first names
-            the start that it descends from.
-        state: what a policy or a tracker carries from round to round; opaque to everyone else.
+        parents: indices of its parents among those that competed before (hypotheses, then
+            proposals).
+        shares: share of its weight from each parent, summing to 1; empty for equal shares.
+        kind: kind of a proposal, such as `split`; empty for a ranked association.
+        lineage: for each round, the index of the ancestor that competed in it; the first is the
+            initial hypothesis.
+        state: opaque state that a policy or tracker carries from round to round.
         carried_models: models that a policy carries from round to round, by name.
     """
 
@@ -52,17 +52,17 @@ class Hypothesis:
 
     @property
     def parent_shares(self) -> tuple[float, ...]:
-        """How much of the weight came from each parent, summing to 1."""
+        """Share of the weight from each parent, summing to 1."""
         count = len(self.parents)
         return self.shares or (1.0 / max(count, 1),) * count
 
-    def relabelled(self, names: NDArray[np.int64]) -> Hypothesis:
-        """The same hypothesis with cluster i under the number names[i].
+    def relabelled(self, permutation: NDArray[np.int64]) -> Hypothesis:
+        """The same hypothesis with cluster i at index permutation[i].
 
         Args:
-            names: (clusters,) a permutation.
+            permutation: of the clusters, int64 of shape (clusters,).
         """
-        old = np.argsort(names)
+        old = np.argsort(permutation)
         labels = self.association.labels
         soft = self.association.probabilities
         return replace(
@@ -70,14 +70,14 @@ class Hypothesis:
             clusters=tuple(self.clusters[i] for i in old),
             association=Association(
                 self.association.clients,
-                np.where(labels == UNSEEN, UNSEEN, names[labels]),
+                np.where(labels == UNSEEN, UNSEEN, permutation[labels]),
                 self.association.num_clusters,
                 None if soft is None else soft[:, old],
             ),
         )
 
     def served_by(self, client: str) -> NDArray[np.float64]:
-        """(clusters,) probabilities of whose model serves a client; uniform if never seen."""
+        """Probability of each cluster to serve a client, (clusters,); uniform if never seen."""
         row = self.association.position[client]
         if self.association.labels[row] == UNSEEN:
             return np.full(len(self.clusters), 1.0 / len(self.clusters))
@@ -97,10 +97,10 @@ class HypothesisSet:
         hypotheses: at least one hypothesis.
         round: rounds done so far.
         log_captured_mass: log of the share of this round's total weight that was kept, given the
-            surviving parents, nats; NaN where a policy cannot say.
-        proposals: alternatives that no client has scored yet: they serve nobody and hold no
-            weight, but compete with the hypotheses in the next round. The `log_weight` of each is
-            that of the hypothesis that it was made from.
+            surviving parents, nats; NaN where unknown.
+        proposals: alternatives that no client has scored yet: without weight and not served, they
+            compete with the hypotheses in the next round. The `log_weight` of each is that of the
+            hypothesis that it was made from.
     """
 
     hypotheses: tuple[Hypothesis, ...]
@@ -127,15 +127,21 @@ class HypothesisSet:
     def weighted(
         cls, hypotheses: Sequence[Hypothesis], round: int, log_captured_mass: float
     ) -> HypothesisSet:
-        """Normalise the weights and put the most probable hypothesis first."""
+        """Normalise the weights and sort by them, most probable hypothesis first.
+
+        Args:
+            hypotheses: with unnormalised log weights, nats.
+            round: number of rounds done.
+            log_captured_mass: log of the share of all weight that they hold, nats.
+        """
         log_weights = assignment.normalise(np.array([h.log_weight for h in hypotheses]))
         order = np.argsort(-log_weights, kind="stable")
-        kept = tuple(replace(hypotheses[i], log_weight=float(log_weights[i])) for i in order)
-        return cls(kept, round, log_captured_mass)
+        ranked = tuple(replace(hypotheses[i], log_weight=float(log_weights[i])) for i in order)
+        return cls(ranked, round, log_captured_mass)
 
     @property
     def competing(self) -> tuple[Hypothesis, ...]:
-        """All that take part in the next round: hypotheses, then proposals."""
+        """Competitors of the next round: hypotheses, then proposals."""
         return self.hypotheses + self.proposals
 
     @property
@@ -155,15 +161,15 @@ class HypothesisSet:
 
     @property
     def effective_number(self) -> float:
-        """1 / sum of squared weights: as many equally weighted hypotheses would say as much."""
+        """Effective number of hypotheses: one over the sum of squared weights (Kish, 1965)."""
         return float(assignment.effective_number(self.log_weights))
 
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) probability over the kept hypotheses that a client is in a cluster.
 
-        Cluster labels mean nothing across hypotheses, so the clusters of each are matched to
-        those of the most probable one before summing; where a hypothesis has more clusters than
-        that, its others follow. The row of a client never seen is zero.
+        Cluster labels are not identified across hypotheses, so the clusters of each are matched to
+        those of the most probable one before summing; unmatched clusters follow. The row of a
+        client never seen is zero.
         """
         most = max(h.association.num_clusters for h in self.hypotheses)
         total = np.zeros((len(self.best.association.clients), most))
@@ -181,37 +187,44 @@ class HypothesisSet:
         hypothesis.
 
         Args:
-            model: the architecture, whose order the parameters then have; needed where it is
+            model: the architecture, in whose order the parameters then are; required if it is
                 divided into blocks.
-            num_clusters: keep only the hypotheses of so many clusters, weights normalised; by
-                default all hypotheses must agree.
+            num_clusters: keep only the hypotheses with this number of clusters, weights normalised;
+                by default all hypotheses must agree.
 
         Raises:
-            ValueError: hypotheses have different numbers of clusters, none has as many as asked
-                for, the model is needed, or a precision is zero.
+            ValueError: hypotheses have different numbers of clusters, none has `num_clusters`, the
+                model is required, or a precision is zero.
         """
         counts = sorted({len(h.clusters) for h in self})
         if num_clusters is None and len(counts) > 1:
             raise ValueError(f"num_clusters must choose one of {counts}: hypotheses differ in it")
-        wanted = counts[0] if num_clusters is None else num_clusters
-        kept = [h for h in self if len(h.clusters) == wanted]
-        if not kept:
+        count = counts[0] if num_clusters is None else num_clusters
+        components = [h for h in self if len(h.clusters) == count]
+        if not components:
             raise ValueError(f"num_clusters must be one of {counts}, got {num_clusters}")
         models = []
-        for hypothesis in kept:
-            order = np.argsort(match_clusters(kept[0], hypothesis))
-            parts = [hypothesis.clusters[i].gaussian(model) for i in order]
-            mean = torch.stack([part.mean for part in parts])
-            precision = torch.stack([part.precision.expand(part.mean.shape) for part in parts])
+        for hypothesis in components:
+            order = np.argsort(match_clusters(components[0], hypothesis))
+            gaussians = [hypothesis.clusters[i].gaussian(model) for i in order]
+            mean = torch.stack([g.mean for g in gaussians])
+            precision = torch.stack([g.precision.expand(g.mean.shape) for g in gaussians])
             models.append(DiagonalGaussian(mean, precision))
-        return mixture_to_pyro(models, [h.log_weight for h in kept])
+        return mixture_to_pyro(models, [h.log_weight for h in components])
 
 
 def match_clusters(reference: Hypothesis, other: Hypothesis) -> NDArray[np.int64]:
-    """For each cluster of `other`, the cluster of `reference` that it stands for.
+    """Match the clusters of two hypotheses one to one.
 
-    One-to-one, maximising the number of shared clients; a shared posterior counts half a client.
-    Clusters that are left over get the numbers after those of `reference`.
+    Maximises the number of shared clients; a shared posterior counts half a client. Unmatched
+    clusters are numbered after those of `reference`.
+
+    Args:
+        reference: hypothesis that gives the indices.
+        other: hypothesis whose clusters are matched.
+
+    Returns:
+        For each cluster of `other`, its index in `reference`, int64 of shape (clusters,).
     """
     overlap = other.association.serving.T @ reference.association.serving
     keys = [posterior.key for posterior in reference.clusters]

@@ -1,4 +1,4 @@
-"""Matching clusters to clusters one to one."""
+"""One-to-one matching of clusters by maximum gain (linear assignment)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import assignment
 
 
 def best_matching(gain: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(rows,) column of each row in the one-to-one matching of greatest summed gain.
+    """Column of each row in the one-to-one matching of greatest summed gain.
 
-    With more rows than columns, the rows that are left over get numbers from `columns` upwards.
+    With more rows than columns, unmatched rows are numbered from `columns` upwards.
 
     Args:
-        gain: (rows, columns) gain of matching a row to a column.
+        gain: float64 of shape (rows, columns).
+
+    Returns:
+        int64 of shape (rows,).
     """
     rows, columns = gain.shape
     square = np.pad(gain, ((0, max(columns - rows, 0)), (0, max(rows - columns, 0))))

@@ -1,4 +1,4 @@
-"""In which cluster of which hypothesis a client may be, and the mixture of models that follows."""
+"""Posterior membership of one client, and the mixture of models that serves it (BCFL, Eq. 10)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Membership:
 
     Attributes:
         hypotheses: the hypotheses.
-        shares: for each hypothesis, (clusters,) probabilities; all of them sum to 1.
+        shares: for each hypothesis, (clusters,) joint probabilities; all of them sum to 1.
     """
 
     hypotheses: HypothesisSet
@@ -30,9 +30,14 @@ class Membership:
 
     @classmethod
     def of_client(cls, hypotheses: HypothesisSet, client: str) -> Membership:
-        """Of a client of the federation: hypothesis weight times serving probability."""
-        weighed = zip(hypotheses.weights, hypotheses, strict=True)
-        return cls(hypotheses, tuple(weight * h.served_by(client) for weight, h in weighed))
+        """Membership of a client of the federation: hypothesis weight times serving probability.
+
+        Args:
+            hypotheses: hypotheses with their weights.
+            client: name of the client.
+        """
+        pairs = zip(hypotheses.weights, hypotheses, strict=True)
+        return cls(hypotheses, tuple(weight * h.served_by(client) for weight, h in pairs))
 
     @classmethod
     def of_newcomer(
@@ -42,15 +47,15 @@ class Membership:
         num_samples: int,
         temperature: Temperature,
     ) -> Membership:
-        """Of a client that no hypothesis knows, by Bayes' rule.
+        """Membership of a client that is in no hypothesis, by Bayes' rule.
 
         The prior is the hypothesis' weight, divided equally among its clusters; the likelihood is
         that of the client's samples at the mean of the cluster's model.
 
         Args:
-            hypotheses: the hypotheses.
+            hypotheses: hypotheses with their weights.
             losses: summed negative log-likelihood of the samples by key of the model, nats.
-            num_samples: number of samples behind the losses.
+            num_samples: number of samples that the losses are summed over.
             temperature: divides the losses; `"mean"` divides them by the number of samples.
 
         Raises:
@@ -68,7 +73,7 @@ class Membership:
 
     @property
     def association(self) -> NDArray[np.float64]:
-        """(clusters,) probabilities over all hypotheses, clusters named as in the leading one."""
+        """Cluster probabilities over all hypotheses, (clusters,), indexed as in the leading one."""
         most = max(len(row) for row in self.shares)
         total = np.zeros(most)
         for hypothesis, row in zip(self.hypotheses, self.shares, strict=True):
@@ -79,8 +84,8 @@ class Membership:
     def mixture(self) -> dict[Posterior, float]:
         """The models that serve the client and their probabilities.
 
-        p(model) sums over the hypotheses and clusters that use it (BCFL, equation 10 seen from one
-        client). Probabilities of single pairs up to 1e-9 are left out.
+        p(model) sums over the hypotheses and clusters that use it (BCFL, equation 10, for one
+        client). Joint probabilities up to 1e-9 are left out.
         """
         by_key: dict[str, tuple[Posterior, float]] = {}
         for hypothesis, row in zip(self.hypotheses, self.shares, strict=True):

@@ -1,4 +1,4 @@
-"""The posterior over a cluster's model, in blocks that hypotheses share by identity."""
+"""Posteriors over cluster models, in parameter blocks that hypotheses share by identity."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Block:
     """The posterior over one block of parameters.
 
     Attributes:
-        key: names the lineage (origin, contributors, rule, round): equal keys, equal content.
+        key: hash of the lineage (origin, contributors, rule, round); equal keys, equal content.
         name: name of the block in the model.
-        gaussian: posterior after the last update; mean (parameters,).
-        base: the prior that the block was born with.
-        prior: what a client is sent as its prior; has the posterior's mean, and the precision
-            that the memory leaves.
+        gaussian: posterior after the last update; mean of shape (parameters,).
+        base: initial prior of the block.
+        prior: prior that clients are sent: the posterior's mean, with the precision that the memory
+            leaves.
         buffers: (buffers,) running statistics, which have no posterior.
-        is_zero: all zeros, as anybody knows who is told; it never has to be sent.
+        is_zero: whether all parameters are zero, so that the block need not be sent.
     """
 
     key: str
@@ -68,7 +68,7 @@ class Posterior:
 
     @property
     def curved(self) -> bool:
-        """Whether some block has a precision for each parameter, as curvature gives."""
+        """Whether some block has one precision per parameter, from curvature."""
         return any(block.gaussian.precision.numel() > 1 for block in self.blocks)
 
     def mean(self, model: Model) -> Tensor:
@@ -83,7 +83,7 @@ class Posterior:
         """The posterior over all parameters in the model's layout.
 
         Raises:
-            ValueError: there are several blocks and no model that says how they are joined.
+            ValueError: there are several blocks and no model is given.
         """
         if model is None:
             if len(self.blocks) > 1:
@@ -100,7 +100,7 @@ class Posterior:
 
         Args:
             model: the architecture.
-            key: names where the parameters come from.
+            key: identifies the origin of the parameters.
             mean: (parameters,) flat.
             buffers: (buffers,) flat.
         """
@@ -110,13 +110,22 @@ class Posterior:
             part, part_buffers = parts[block.name]
             point = DiagonalGaussian(part, block.base.precision)
             name = lineage_key(key, block.name)
-            blocks.append(Block(name, block.name, point, block.base, point, part_buffers))
+            blocks.append(
+                Block(
+                    key=name,
+                    name=block.name,
+                    gaussian=point,
+                    base=block.base,
+                    prior=point,
+                    buffers=part_buffers,
+                )
+            )
         return Posterior(tuple(blocks))
 
     def with_blocks(self, others: Mapping[str, Posterior]) -> Posterior:
         """The posterior with some of its blocks from others, by name of the block."""
-        places = enumerate(self.blocks)
-        return Posterior(tuple(others.get(b.name, self).blocks[place] for place, b in places))
+        blocks = enumerate(self.blocks)
+        return Posterior(tuple(others.get(b.name, self).blocks[index] for index, b in blocks))
 
     def buffers(self, model: Model) -> Tensor:
         """(buffers,) flat running statistics in the model's layout."""
@@ -130,11 +139,11 @@ def _full(gaussian: DiagonalGaussian) -> Tensor:
 def from_initial(
     model: Model, key: str, mean: Tensor, buffers: Tensor, precision: float
 ) -> Posterior:
-    """A new posterior: the isotropic prior around an initial network.
+    """The isotropic prior around an initial network.
 
     Args:
         model: the architecture.
-        key: names the initial network.
+        key: identifies the initial network.
         mean: (parameters,) initial parameters.
         buffers: (buffers,) initial running statistics.
         precision: prior precision of each parameter.
@@ -142,18 +151,27 @@ def from_initial(
     blocks = []
     for name, (part, part_buffers) in model.split(mean, buffers).items():
         prior = DiagonalGaussian.isotropic(part, precision)
-        blocks.append(Block(lineage_key(key, name), name, prior, prior, prior, part_buffers))
+        blocks.append(
+            Block(
+                key=lineage_key(key, name),
+                name=name,
+                gaussian=prior,
+                base=prior,
+                prior=prior,
+                buffers=part_buffers,
+            )
+        )
     return Posterior(tuple(blocks))
 
 
 def weighted_mean(posteriors: Sequence[Posterior], weights: Sequence[float]) -> Posterior:
-    """The model whose parameters and running statistics are the weighted mean of several.
+    """Weighted mean of the parameters and running statistics of several models.
 
-    It is a point, not a posterior: its precision is that of the first model's base.
+    A point estimate: its precision is that of the first model's base.
 
     Args:
         posteriors: at least one, of the same blocks.
-        weights: one for each, at least 0, not all 0; normalised here.
+        weights: one per posterior, at least 0, not all 0; normalised internally.
     """
     total = sum(weights)
     shares = [weight / total for weight in weights]
@@ -168,5 +186,14 @@ def weighted_mean(posteriors: Sequence[Posterior], weights: Sequence[float]) -> 
         precision = parts[0].base.precision
         point = DiagonalGaussian(mean, precision)
         key = lineage_key("mean", *((part.key, share) for share, part in pairs))
-        blocks.append(Block(key, parts[0].name, point, point, point, buffers))
+        blocks.append(
+            Block(
+                key=key,
+                name=parts[0].name,
+                gaussian=point,
+                base=point,
+                prior=point,
+                buffers=buffers,
+            )
+        )
     return Posterior(tuple(blocks))

@@ -24,6 +24,7 @@ from bcfl.methods.bayesian import (
     bcfl_g,
     bcfl_mh,
 )
+from bcfl.methods.choices import Move
 from bcfl.methods.combinators import (
     with_additive_model,
     with_contrast,
@@ -53,6 +54,7 @@ __all__ = [
     "COMBINATORS",
     "RECIPES",
     "Combinator",
+    "Move",
     "NamedMethod",
     "Option",
     "Recipe",

@@ -40,10 +40,10 @@ def fedprox(*, proximal: float = 0.95, **common: Unpack[Common]) -> "Method":
 @recipe("local", "")
 def local(**common: Unpack[Common]) -> "Method":
     """Every client trains alone."""
-    from bcfl.policies.baselines.local import Alone
+    from bcfl.policies.baselines.local_training import LocalTraining
     from bcfl.rounds.method import Method
 
-    return Method(Alone(flat(**common)), common_start=True)
+    return Method(LocalTraining(flat(**common)), common_start=True)
 
 
 @recipe("centralised", "")

@@ -19,7 +19,7 @@ LocalPosterior = Literal[
     "nuts",
 ]
 Memory = Literal["replace", "forget", "accumulate"]
-Move = Literal["split", "birth", "death", "merge", "swap"]
+Move = Literal["split", "birth", "death", "merge"]
 Solver = Literal["auto", "argmin", "heap", "murty", "hungarian"]
 Temperature = float | Literal["mean", "auto"]
 NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")

@@ -148,7 +148,7 @@ def _proposals(
     **numbers: Unpack[Proposing],
 ) -> "tuple[Proposal, ...]":
     """The proposals that are asked for, or the usual ones, in the order in which they are made."""
-    from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap
+    from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree
 
     finds_number = num_clusters == "auto"
     every, members = numbers["propose_every"], numbers["min_members"]
@@ -164,7 +164,6 @@ def _proposals(
         ),
         "death": Death(every, numbers["deaths"]),
         "merge": Merge(every, numbers["pairs"]),
-        "swap": Swap(every, members),
     }
     for move in moves or ():
         if move in NUMBER_CHANGING and not finds_number:

@@ -135,7 +135,7 @@ def scl(
         mean_norm=mean_norm,
         client_norm=client_norm,
         scale=scale,
-        when=first_round,
+        first_round=first_round,
         min_members=min_members,
         linkage=linkage,
     )

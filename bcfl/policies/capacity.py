@@ -1,4 +1,4 @@
-"""Bounds on how many clients a cluster may have."""
+"""Bounds on cluster sizes (capacitated clustering)."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ class ClusterSize:
 
     @classmethod
     def of(cls, bounds: ClusterSize | tuple[int, int | None]) -> ClusterSize:
-        """Bounds as they are, or made of (lower, upper)."""
+        """The bounds themselves, or bounds from a pair (lower, upper)."""
         return bounds if isinstance(bounds, ClusterSize) else cls(*bounds)
 
     def check_solver(self, solver: assignment.SolverName) -> None:
-        """Check that a solver can rank within the bounds.
+        """Check that a solver can rank associations within the bounds.
+
+        Args:
+            solver: name of the solver.
 
         Raises:
             ValueError: it cannot.
@@ -56,7 +59,11 @@ class ClusterSize:
             )
 
     def check(self, num_clusters: int, num_clients: int) -> None:
-        """Check that the clients can be spread over the clusters at all.
+        """Check that the clients can be distributed over the clusters within the bounds.
+
+        Args:
+            num_clusters: number of clusters.
+            num_clients: number of clients of the federation.
 
         Raises:
             ValueError: too few clients for `lower`, or too many for `upper`.
@@ -71,18 +78,18 @@ class ClusterSize:
     def left_for(
         self, clients: Sequence[str], association: Association
     ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
-        """(clusters,) bounds for the clients that choose now, given those that stay where they are.
+        """Remaining bounds for the participants, given the clients that stay where they are.
 
-        Where the clients at hand are too few to give every cluster its fewest, each of them goes
-        where one is missing, as evenly as can be. So no cluster lacks any as soon as all clients
-        have been seen.
+        If the participants are too few for all lower bounds, they are spread as evenly as possible
+        over the clusters that lack clients. All lower bounds thus hold as soon as all clients have
+        been seen.
 
         Args:
-            clients: those that choose.
-            association: where everybody is before the round.
+            clients: names of the participants.
+            association: of all clients, before the round.
 
         Returns:
-            Lower and upper bounds, both None where sizes are free.
+            Lower and upper bounds, int64 of shape (clusters,); both None where sizes are free.
         """
         if self.free:
             return None, None
@@ -98,7 +105,7 @@ class ClusterSize:
         return np.maximum(level - sizes, 0), np.maximum(most - sizes, 0)
 
     def allows(self, association: Association) -> bool:
-        """Whether sizes are within bounds, or still can be when all clients have been seen."""
+        """Whether sizes are within bounds, or still can be once all clients have been seen."""
         sizes = association.sizes
         unseen = int((association.labels == UNSEEN).sum())
         missing = int(np.maximum(self.lower - sizes, 0).sum())

@@ -1,4 +1,4 @@
-"""What everybody may know in a round."""
+"""Read-only context of one server round, and schedules by the number of rounds."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from bcfl.architecture.model import Model
 
 @dataclass(frozen=True)
 class RoundContext:
-    """What everybody may know in a round.
+    """Read-only context of one server round.
 
     Attributes:
         round: number of the round, from 0.
-        participants: names of the clients that take part, sorted.
+        participants: names of the participating clients, sorted.
         num_samples: training samples of each participant.
         seed: seed of the run.
         model: the architecture.
-        candidates_per_parent: how many associations the tracker will look at for each
-            hypothesis; None is all of them.
-        num_validation: validation samples of each participant; one that is not listed may have
-            some.
-        num_rounds: rounds of the whole run, by which schedules scale; None where nobody knows.
-        step: time step that the clients' data belong to, from 0.
-        rounds_in_step: rounds of that time step; None where nobody knows.
+        candidates_per_parent: associations that the tracker enumerates for each hypothesis; None
+            is all of them.
+        num_validation: validation samples of each participant; a client that is not listed may
+            have some.
+        num_rounds: rounds of the whole run, by which schedules scale; None if unknown.
+        step: time step of the clients' data, from 0.
+        rounds_in_step: rounds of that time step; None if unknown.
     """
 
     round: int
@@ -39,14 +39,44 @@ class RoundContext:
     rounds_in_step: int | None = None
 
     def share_of_rounds(self, share: float) -> int:
-        """So many rounds as make up a share of the run, at least one if the share is above 0.
+        """Number of rounds in a share of the run, at least one if the share is above 0.
 
         Args:
-            share: in [0, 1); of 100 rounds where nobody knows how many there are.
+            share: in [0, 1); of 100 rounds if the number of rounds is unknown.
         """
         rounds = 100 if self.num_rounds is None else self.num_rounds
         return max(int(share * rounds + 0.5), 1) if share > 0 else 0
 
     def validating(self, clients: Iterable[str]) -> list[str]:
-        """Those of some clients that may have validation samples."""
+        """Those of the given clients that may have validation samples."""
         return [client for client in clients if self.num_validation.get(client, 1) > 0]
+
+
+def round_number(round_or_share: float, context: RoundContext) -> int:
+    """Number of a round, from 0, given as such or as a share of the run.
+
+    Args:
+        round_or_share: a whole number, or a share in (0, 1).
+        context: holds the number of rounds of the run.
+    """
+    return (
+        int(round_or_share)
+        if float(round_or_share).is_integer()
+        else context.share_of_rounds(round_or_share)
+    )
+
+
+def check_round(name: str, round_or_share: float) -> None:
+    """Check a round that is given by its number or as a share of the run.
+
+    Args:
+        name: name of the argument, for the message.
+        round_or_share: a whole number from 0, or a share below 1.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if round_or_share < 0 or (round_or_share > 1 and not float(round_or_share).is_integer()):
+        raise ValueError(
+            f"{name} must be a whole number from 0 or a share below 1, got {round_or_share}"
+        )

@@ -1,4 +1,4 @@
-"""What a policy is: given one hypothesis, rank the associations that may follow it."""
+"""The policy protocol: rank the associations that may follow one hypothesis."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from bcfl.protocol.requests import Replies, Steps, Train
 
 @runtime_checkable
 class Validates(Protocol):
-    """A policy or tracker that cannot serve every federation, and says so before work starts."""
+    """A policy or tracker that checks its requirements before a run starts."""
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Check what shows beforehand.
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
+        """Check the requirements on a federation.
 
         Args:
-            num_clusters: clusters at the start.
-            num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
+            num_clusters: number of clusters at the start.
+            num_clients: number of clients of the federation.
+            num_participants: number of participants of a round.
 
         Raises:
-            ValueError: it cannot serve such a federation.
+            ValueError: they are not met.
         """
         ...
 
@@ -50,7 +50,11 @@ class Origin(Protocol):
 
 @dataclass(frozen=True)
 class Continue:
-    """The cluster goes on from cluster `index` of the parent hypothesis."""
+    """The cluster continues from a cluster of the parent hypothesis.
+
+    Attributes:
+        index: index of that cluster.
+    """
 
     index: int
 
@@ -61,7 +65,7 @@ class Continue:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The cluster goes on from a model that the policy made, such as a fresh or a merged one.
+    """The cluster continues from a given model, such as a new or a merged one.
 
     Attributes:
         model: that model.
@@ -83,8 +87,8 @@ class Costs:
         clients: names of the rows.
         values: (clients, clusters) negative log weight of each client in each cluster, nats.
         cluster_size: bounds on the number of clients per cluster.
-        judged: (clients, clusters) the same by which hypotheses compete, where that differs, such
-            as by held-out samples.
+        judged: (clients, clusters) negative log weights by which hypotheses compete, nats, if they
+            differ from `values`, for example on held-out samples.
     """
 
     clients: tuple[str, ...]
@@ -100,22 +104,22 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One association that may follow a hypothesis, and the work that would make it true.
+    """One association that may follow a hypothesis, with the local trainings that it requires.
 
     Attributes:
-        association: whose model each client uses from now on.
-        trainings: local trainings to do.
-        contribution_weights: (trainings, clusters) weight of each training in
-            each cluster's model.
+        association: serving cluster of each client.
+        trainings: local trainings.
+        contribution_weights: (trainings, clusters) weight of each local model in each cluster's
+            model.
         origins: for each cluster, the model that it continues from.
         log_weight: log weight given the parent, nats, not normalised.
-        answers: trainings that the policy has already had answered.
-        state: what the policy wants to find in the hypothesis next time.
-        costs: the cost matrix that it was ranked by, where there is one.
-        kind: how a proposal was made; empty for a ranked association.
-        models: models that the trainings name and that are no clusters of the parent.
-        carried_models: models that the policy wants to find in the hypothesis next time, by name.
-        partial: the clusters move only by the share of all answered samples that feeds them.
+        answers: trainings that have been answered already.
+        state: state that the policy carries on in the hypothesis.
+        costs: the cost matrix that it was ranked by, if any.
+        kind: kind of a proposal; empty for a ranked association.
+        models: models that the trainings refer to and that are no clusters of the parent.
+        carried_models: models that the policy carries on in the hypothesis, by name.
+        partial: clusters move only by their share of all answered samples (CAM, equation 6).
     """
 
     association: Association
@@ -142,9 +146,9 @@ class Ranking:
     """Associations that may follow one hypothesis, most probable first.
 
     Attributes:
-        candidates: lazily made, in order of falling weight; read once.
+        candidates: in descending order of weight; generated lazily and read once.
         log_total: log of the summed weight of all associations, nats; NaN where unknown.
-        facts: numbers that the policy wants to see logged, such as a fitted temperature.
+        facts: numbers that the policy logs, such as a fitted temperature.
     """
 
     candidates: Iterable[Candidate]
@@ -156,7 +160,7 @@ class Ranking:
 
     @classmethod
     def only(cls, candidate: Candidate) -> Ranking:
-        """The policy knows of one association alone."""
+        """A single association, which holds all the weight."""
         return cls((candidate,), candidate.log_weight)
 
 
@@ -174,7 +178,18 @@ class Policy(Protocol):
         ...
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Yield requests, receive replies, and return the associations that may follow."""
+        """Rank the associations that may follow a hypothesis.
+
+        Args:
+            hypothesis: the parent, with its cluster models and the state of the policy.
+            context: read-only context of the round.
+
+        Yields:
+            Exchanges of requests; the generator is sent the replies to each.
+
+        Returns:
+            The associations, most probable first.
+        """
         ...
 
 
@@ -192,15 +207,15 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
 
     Args:
         parent: hypothesis that the association follows.
-        labels: cluster of each client that takes part.
+        labels: cluster of each participant.
         objective: local objective.
         starts: key of the model that each client trains from; by default its cluster's.
         log_weight: log weight given the parent, nats.
-        answers: trainings that were already answered.
-        num_samples: training samples of the clients, for objectives with terms.
+        answers: trainings that have been answered already.
+        num_samples: training samples of the clients, for objectives with regularisers.
 
     Raises:
-        ValueError: a client or a cluster that is not there.
+        ValueError: an unknown client, or a cluster out of range.
     """
     clients = sorted(labels)
     keys = [posterior.key for posterior in parent.clusters]
@@ -214,9 +229,9 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
             )
     contribution_weights = np.zeros((len(clients), len(keys)))
     contribution_weights[np.arange(len(clients)), [labels[client] for client in clients]] = 1.0
-    begun = starts or {client: keys[labels[client]] for client in clients}
-    begun = {client: begun[client] for client in clients}
-    work = trainings(parent, begun, objective, num_samples)
+    by_client = starts or {client: keys[labels[client]] for client in clients}
+    by_client = {client: by_client[client] for client in clients}
+    work = trainings(parent, by_client, objective, num_samples)
     return Candidate(
         association=parent.association.updated(labels),
         trainings=work.requests,
@@ -231,5 +246,10 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
 
 
 def answered(requests: Sequence[Train], replies: Replies) -> dict[Train, Trained]:
-    """The trainings among `requests` that were answered."""
+    """The trainings that were answered, with their local models.
+
+    Args:
+        requests: trainings.
+        replies: answers of the exchange, by request.
+    """
     return {request: replies[request] for request in requests if request in replies}

@@ -1,4 +1,4 @@
-"""From a cost matrix to ranked candidates."""
+"""Ranked candidates from a cost matrix."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def ranked(
         parent: hypothesis that they follow.
         costs: negative log weight of each client in each cluster, nats, and bounds on sizes.
         objective: local objective of the trainings.
-        solver: which algorithm ranks.
-        num_samples: training samples of the clients, for objectives with terms.
+        solver: ranking algorithm, see `assignment.SOLVERS`.
+        num_samples: training samples of the clients, for objectives with regularisers.
     """
     lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
 
     def candidates() -> Iterator[Candidate]:
-        for one in assignment.iter_assignments(costs.values, lower, upper, solver=solver):
-            labels = dict(zip(costs.clients, map(int, one.labels), strict=True))
-            made = candidate(
-                parent, labels, objective, log_weight=-one.cost, num_samples=num_samples
+        for chosen in assignment.iter_assignments(costs.values, lower, upper, solver=solver):
+            labels = dict(zip(costs.clients, map(int, chosen.labels), strict=True))
+            ranked_candidate = candidate(
+                parent, labels, objective, log_weight=-chosen.cost, num_samples=num_samples
             )
-            yield replace(made, costs=costs)
+            yield replace(ranked_candidate, costs=costs)
 
     return Ranking(candidates(), log_total(costs.values, lower, upper))
 
@@ -46,7 +46,13 @@ def ranked(
 def log_total(
     cost: NDArray[np.float64], lower: NDArray[np.int64] | None, upper: NDArray[np.int64] | None
 ) -> float:
-    """Log of the summed weight of all associations, nats; NaN where bounds make it too costly."""
+    """Log of the summed weight of all associations, nats; NaN where bounds make it too costly.
+
+    Args:
+        cost: (clients, clusters) negative log weights, nats.
+        lower: (clusters,) fewest clients per cluster; None is no bound.
+        upper: (clusters,) most clients per cluster; None is no bound.
+    """
     try:
         return assignment.log_partition(cost, lower, upper)
     except assignment.StateBudgetError:
@@ -54,8 +60,14 @@ def log_total(
 
 
 def chosen_log_prior(
-    log_prior: NDArray[np.float64], one: Candidate, clients: Sequence[str]
+    log_prior: NDArray[np.float64], candidate: Candidate, clients: Sequence[str]
 ) -> float:
-    """Log prior of a candidate's association, nats, from (clients, clusters) log probabilities."""
-    labels = [one.association.label(client) for client in clients]
+    """Log prior of a candidate's association, nats.
+
+    Args:
+        log_prior: (clients, clusters) log probabilities.
+        candidate: the association.
+        clients: names of the rows.
+    """
+    labels = [candidate.association.label(client) for client in clients]
     return float(log_prior[np.arange(len(clients)), labels].sum())

@@ -1,4 +1,4 @@
-"""Local trainings, with the models that the terms of their objective refer to."""
+"""Training requests, with the models that the regularisers of their objective refer to."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bcfl.protocol.requests import Train
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Trainings to ask for.
+    """Training requests.
 
     Attributes:
         requests: one for each client.
-        models: models that they name and that are no clusters of the hypothesis.
+        models: models that they refer to and that are no clusters of the hypothesis.
     """
 
     requests: tuple[Train, ...]
@@ -33,10 +33,10 @@ def trainings(
     objective: Objective,
     num_samples: Mapping[str, int] | None = None,
 ) -> Work:
-    """Local trainings, with the models that the objective's terms refer to.
+    """Training requests, with the models that the objective's regularisers refer to.
 
     Args:
-        hypothesis: whose clusters the terms refer to.
+        hypothesis: whose clusters the regularisers refer to.
         starts: key of the model that each client trains from.
         objective: local objective.
         num_samples: training samples of the clients; one that is not listed counts as one sample.
@@ -46,22 +46,24 @@ def trainings(
     shares = cluster_shares(hypothesis.association, num_samples or {})
     clusters = {posterior.key for posterior in hypothesis.clusters}
     models: dict[str, Posterior] = {}
-    named: dict[str, tuple[tuple[str, ...], ...]] = {}
+    references: dict[str, tuple[tuple[str, ...], ...]] = {}
     for start in dict.fromkeys(starts.values()):
         needed = [
             term.references(hypothesis.clusters, shares, start) for term in objective.regularizers
         ]
         models |= {p.key: p for posteriors in needed for p in posteriors if p.key not in clusters}
-        named[start] = tuple(tuple(p.key for p in posteriors) for posteriors in needed)
-    requests = (Train(client, start, objective, named[start]) for client, start in starts.items())
+        references[start] = tuple(tuple(p.key for p in posteriors) for posteriors in needed)
+    requests = (
+        Train(client, start, objective, references[start]) for client, start in starts.items()
+    )
     return Work(tuple(requests), tuple(models.values()))
 
 
 def cluster_shares(association: Association, num_samples: Mapping[str, int]) -> list[float]:
-    """Share of the samples that is served by each cluster; equal before anybody is.
+    """Share of the samples that each cluster serves; equal shares before any client is served.
 
     Args:
-        association: who is served by which cluster.
+        association: serving cluster of each client.
         num_samples: training samples; a client that is not listed counts as one sample.
     """
     counts = np.array([num_samples.get(client, 1) for client in association.clients], dtype=float)

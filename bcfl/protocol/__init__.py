@@ -1,5 +1,85 @@
-"""What server and clients say to each other: requests, answers, objectives, statistics.
+"""The messages between server and clients: requests, answers, objectives, statistics.
 
-Plain values by name and numbers, fit for a network. Who answers is in `bcfl.executors`, what is
-asked and why in `bcfl.policies`.
+Plain values, fit to be sent over a network. Who answers is in `bcfl.executors`; what is requested,
+and why, in `bcfl.policies`.
 """
+
+from bcfl.protocol.answers import ClientInfo, Failure, Trained
+from bcfl.protocol.objective import Curvature, Objective
+from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
+from bcfl.protocol.regularizers import (
+    Attraction,
+    Consolidation,
+    Contrast,
+    Proximal,
+    Regularizer,
+    Sharing,
+    Sparsity,
+)
+from bcfl.protocol.requests import (
+    Describe,
+    Exchange,
+    Replies,
+    Request,
+    Result,
+    Score,
+    Steps,
+    Train,
+    loss_matrix,
+    together,
+)
+from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
+from bcfl.protocol.statistics.features import Features
+from bcfl.protocol.statistics.held_out import HeldOutLosses
+from bcfl.protocol.statistics.loss import Loss, LossSum
+from bcfl.protocol.statistics.predictions import NUM_BINS, Pooling, Predictions, PredictionSums
+from bcfl.protocol.statistics.statistic import FLOAT_BYTES, Statistic
+from bcfl.protocol.statistics.support import PairedSupport, SampleFit, SupportTest, TestedLoss
+from bcfl.protocol.upload import Upload
+
+__all__ = [
+    "FLOAT_BYTES",
+    "NUM_BINS",
+    "Attraction",
+    "BestCounts",
+    "BestModels",
+    "ClientInfo",
+    "Consolidation",
+    "Contrast",
+    "Curvature",
+    "Describe",
+    "Evidence",
+    "EvidenceSum",
+    "Exchange",
+    "Failure",
+    "Features",
+    "HeldOutLosses",
+    "Loss",
+    "LossSum",
+    "Objective",
+    "PairedSupport",
+    "Pooling",
+    "PredictionRule",
+    "PredictionSums",
+    "Predictions",
+    "PredictiveName",
+    "Proximal",
+    "Regularizer",
+    "Replies",
+    "Request",
+    "Result",
+    "SampleFit",
+    "Score",
+    "Sharing",
+    "Sparsity",
+    "Statistic",
+    "Steps",
+    "SupportTest",
+    "TestedLoss",
+    "Train",
+    "Trained",
+    "Upload",
+    "loss_matrix",
+    "together",
+]

@@ -1,26 +1,25 @@
-"""All that a server can ask of a client, and how questions are put together.
+"""All that a server can ask of a client, and how requests are put together.
 
-Requests name models by key and objectives by numbers, so that they could travel over a network as
-they are. Policies and trackers are generators: they yield an `Exchange` and are sent the
-`Replies`. Whoever drives them answers each distinct request once.
+Requests name models by key and objectives and statistics by name and numbers, so that they can
+travel over a network as they are. Policies and trackers are generators: they yield an `Exchange`
+and are sent the `Replies`. The framework deduplicates requests, so that each is answered once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import LossSum
-from bcfl.protocol.comparison import TestedLoss
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.prediction_sums import Pooling
+from bcfl.protocol.statistics.loss import Loss, LossSum
+from bcfl.protocol.statistics.statistic import Statistic
 
-Statistic = Literal["loss", "evidence", "prediction", "best_counts", "support"]
+LOSS = Loss()
 
 
 class Undivided:
@@ -63,80 +62,56 @@ class Describe(Undivided):
 
 @dataclass(frozen=True)
 class Score:
-    """Ask a client how well models fit its samples.
+    """Ask a client for a statistic of models on its samples; answered as the statistic says.
 
     Attributes:
         client: name of the client.
         models: keys of the models.
-        statistic: `loss` is answered by {key: LossSum}, `evidence` by {key: EvidenceSum},
-            `prediction` by the `PredictionSums` of the mixture of the models, `best_counts` by the
-            `BestCounts` of the models, `support` by the `SupportTest` of two models: the one that
-            the client has, and the one that is offered.
+        statistic: what to report of them.
         view: which of the client's samples.
         samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
-        weights: for `prediction`: mixture weight of each model, summing to 1.
-        pooling: for `prediction`: whether the models' probabilities are averaged or their logits.
-        epsilon: for `support`: by how much the offered model may be worse, nats per sample.
-        loss: for `support`: `raw`, or `capped` where wrongly classified samples cost log(classes).
     """
 
     client: str
     models: tuple[str, ...]
-    statistic: Statistic = "loss"
+    statistic: Statistic = LOSS
     view: str = "train"
     samples: int | None = None
-    weights: tuple[float, ...] = ()
-    pooling: Pooling = "probabilities"
-    epsilon: float = 0.0
-    loss: TestedLoss = "raw"
     phase: ClassVar[str] = "score"
 
-    @property
-    def elementwise(self) -> bool:
-        """Whether each model is answered on its own, so that pairs can be shared."""
-        return self.statistic in ("loss", "evidence")
-
     def parts(self) -> tuple[Request, ...]:
-        """The (client, model) pairs of an elementwise score; any other as it is."""
-        if not self.elementwise:
+        """The (client, model) pairs of an elementwise statistic; any other as it is."""
+        if not self.statistic.elementwise:
             return (self,)
         return tuple(self._of((key,)) for key in self.models)
 
     def whole(self, answers: Sequence[Any]) -> Any:  # noqa: ANN401 - any answer
         """The answer to the request, from the answers to its parts."""
-        return dict(zip(self.models, answers, strict=True)) if self.elementwise else answers[0]
+        if not self.statistic.elementwise:
+            return answers[0]
+        return dict(zip(self.models, answers, strict=True))
 
     def split(self, answer: Any) -> Sequence[Any]:  # noqa: ANN401 - any answer
         """The answers to its parts, from the answer to the request."""
-        return [answer[key] for key in self.models] if self.elementwise else (answer,)
+        return [answer[key] for key in self.models] if self.statistic.elementwise else (answer,)
 
     @property
     def topic(self) -> Request:
         """Pairs with one client in the same respect can be asked in one request."""
-        return self._of(()) if self.elementwise else self
+        return self._of(()) if self.statistic.elementwise else self
 
     def joined(self, parts: Sequence[Any]) -> Request:
         """One request for parts of this topic."""
         keys = dict.fromkeys(key for part in parts for key in part.models)
-        return self._of(tuple(keys)) if self.elementwise else parts[0]
+        return self._of(tuple(keys)) if self.statistic.elementwise else parts[0]
 
     def _of(self, models: tuple[str, ...]) -> Score:
         """The same about other models; many are made, and `dataclasses.replace` is slow."""
-        return Score(
-            self.client,
-            models,
-            self.statistic,
-            self.view,
-            self.samples,
-            self.weights,
-            self.pooling,
-            self.epsilon,
-            self.loss,
-        )
+        return Score(self.client, models, self.statistic, self.view, self.samples)
 
     def holds_for(self, keys: Collection[str]) -> bool:
         """Whether the answer holds in later rounds, in which the models of some keys live on."""
-        return self.statistic == "loss" and all(key in keys for key in self.models)
+        return self.statistic.lasting and all(key in keys for key in self.models)
 
 
 @dataclass(frozen=True)

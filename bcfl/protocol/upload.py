@@ -1,4 +1,4 @@
-"""What a client sends of what it trained, by name and numbers, where it is not all."""
+"""Partial uploads: which trained parameters a client sends, by name and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,27 @@
-"""The server round and what runs it: exchange, checks of answers, cost ledger, state, checkpoints.
+"""The server round: exchange, checks of answers, cost ledger, state, evaluation, checkpoints.
 
 Knows no method. What a run has learned is in `bcfl.analysis`.
 """
+
+from bcfl.rounds import checkpoint
+from bcfl.rounds.checkpoint import CheckpointError
+from bcfl.rounds.evaluation import evaluate, served_mixture
+from bcfl.rounds.ledger import Ledger
+from bcfl.rounds.method import Method
+from bcfl.rounds.round import RoundConfig, participants, server_round
+from bcfl.rounds.state import FederationState, RoundRecord, initial_state
+
+__all__ = [
+    "CheckpointError",
+    "FederationState",
+    "Ledger",
+    "Method",
+    "RoundConfig",
+    "RoundRecord",
+    "checkpoint",
+    "evaluate",
+    "initial_state",
+    "participants",
+    "served_mixture",
+    "server_round",
+]

@@ -15,8 +15,10 @@ from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.history import Proposed, Snapshot
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block, Posterior
-from bcfl.protocol.answers import ClientInfo, LossSum
+from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Request, Score
+from bcfl.protocol.statistics.loss import LossSum
+from bcfl.protocol.statistics.statistic import of_numbers, to_numbers
 from bcfl.rounds.state import FederationState
 from posteriors import DiagonalGaussian
 
@@ -47,7 +49,9 @@ class StateWriter:
                 for client, i in state.client_info.items()
             },
             "scores": [
-                [asdict(request), asdict(answer)] for request, answer in state.scores.items()
+                [_request(request), asdict(answer)]
+                for request, answer in state.scores.items()
+                if isinstance(request, Score)
             ],
             "cached": sorted(map(list, state.cached)),
         }
@@ -232,6 +236,10 @@ class StateReader:
         )
 
 
+def _request(request: Score) -> Structure:
+    return {**vars(request), "statistic": to_numbers(request.statistic)}
+
+
 def _score(request: Structure, answer: Structure) -> tuple[Request, LossSum]:
-    tuples = {"models": tuple(request["models"]), "weights": tuple(request["weights"])}
-    return Score(**{**request, **tuples}), LossSum(**answer)
+    models, statistic = tuple(request["models"]), of_numbers(request["statistic"])
+    return Score(**{**request, "models": models, "statistic": statistic}), LossSum(**answer)

@@ -1,4 +1,4 @@
-"""How well each client's served model predicts, asked through the same seam as everything else."""
+"""Evaluation on the clients' test samples, by requests that the clients answer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.prediction_sums import Pooling, PredictionSums
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.predictions import Pooling, Predictions, PredictionSums
 from bcfl.runtime.seeds import lineage_key
 
 
@@ -44,10 +44,8 @@ def evaluate(
         client: Score(
             client,
             tuple(posterior.key for posterior in mixture),
-            "prediction",
+            Predictions(tuple(mixture.values()), pooling),
             view,
-            weights=tuple(mixture.values()),
-            pooling=pooling,
         )
         for client, mixture in mixtures.items()
     }
@@ -88,7 +86,7 @@ def evaluate_finetuned(
         if t in replies
     }
     tests = {
-        client: Score(client, (posterior.key,), "prediction", view, weights=(1.0,))
+        client: Score(client, (posterior.key,), Predictions((1.0,)), TEST)
         for client, posterior in own.items()
     }
     answers = yield Exchange.of(tests.values(), own.values())

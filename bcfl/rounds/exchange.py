@@ -1,4 +1,4 @@
-"""Answering what all hypotheses ask in a round: each distinct request once."""
+"""The requests of all hypotheses in a round: deduplicated, answered, checked and counted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor, Outcome
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import Failure, LossSum
+from bcfl.protocol.answers import Failure
+from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Exchange, Replies, Request, Steps
+from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.validation import checked
 
@@ -44,13 +46,7 @@ class RoundExchange:
 
     def drive(self, steps: Steps[Result]) -> Result:
         """Run a generator of exchanges to its end."""
-        try:
-            exchange = next(steps)
-            while True:
-                exchange = steps.send(self._answer(exchange))
-        except StopIteration as end:
-            result: Result = end.value
-            return result
+        return run_exchanges(steps, self._answer)
 
     def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
         """Scores that hold in later rounds too, since their models live on.
@@ -72,7 +68,7 @@ class RoundExchange:
         return {request: reply for request, reply in replies if reply is not None}
 
     def _missing(self, requests: Sequence[Request]) -> list[Request]:
-        """Distinct parts that nobody has answered yet, those of one topic put together."""
+        """Distinct parts without an answer yet, those of one topic joined in one request."""
         topics: dict[Request, dict[Request, None]] = {}
         for request in requests:
             for part in request.parts():

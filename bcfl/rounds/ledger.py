@@ -1,4 +1,4 @@
-"""What a round cost: work asked for and done, bytes on the wire, seconds by phase."""
+"""What a round cost: requests and work, bytes on the wire, seconds by phase."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Describe, Request, Score, Train
+from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES
 
 Cached: TypeAlias = tuple[str, str]
 """A client, and the key of a block that it keeps."""
-
-NUMBER_BYTES = 8
-FLOAT_BYTES = 4
 
 
 @dataclass
@@ -24,11 +22,11 @@ class Ledger:
     """Counts of one round; evaluation is not counted.
 
     Attributes:
-        exchanges: times that the server asked and waited.
-        scores_asked: (client, model) pairs that hypotheses asked to have scored.
-        scores_done: distinct pairs among them.
-        trainings_asked: trainings that hypotheses asked for.
-        trainings_done: distinct trainings among them.
+        exchanges: round trips between server and clients.
+        scores_requested: scores of (client, model) pairs requested over all hypotheses.
+        scores_run: scores run after deduplication.
+        trainings_requested: local trainings requested over all hypotheses.
+        trainings_run: local trainings run after deduplication.
         bytes_down: payload sent to clients: each distinct block once per client and round. Clients
             keep the references of a training that they did, such as an anchor of an earlier time
             step, and its frozen blocks, until they do trainings without them: these are not sent
@@ -39,15 +37,15 @@ class Ledger:
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
         private: names of blocks that stay with their clients, and are not sent.
-        frozen: names of blocks that nobody trains.
+        frozen: names of blocks that no client trains.
         cached: client and key of blocks that were sent in earlier rounds, and are kept since.
     """
 
     exchanges: int = 0
-    scores_asked: int = 0
-    scores_done: int = 0
-    trainings_asked: int = 0
-    trainings_done: int = 0
+    scores_requested: int = 0
+    scores_run: int = 0
+    trainings_requested: int = 0
+    trainings_run: int = 0
     bytes_down: int = 0
     parameters_run: int = 0
     bytes_up: int = 0
@@ -77,9 +75,9 @@ class Ledger:
         """Count a request of one hypothesis."""
         match request:
             case Train():
-                self.trainings_asked += 1
+                self.trainings_requested += 1
             case Score():
-                self.scores_asked += len(request.models)
+                self.scores_requested += len(request.models)
 
     def send(self, request: Request, models: Mapping[str, Posterior]) -> None:
         """Count a distinct request that goes out.
@@ -90,15 +88,16 @@ class Ledger:
         """
         match request:
             case Train():
-                self.trainings_done += 1
+                self.trainings_run += 1
                 self._download(request.client, request.models, models)
                 self._named[request] = self._to_keep(request, models)
                 if request.objective.prior_weight > 0:
-                    start = models[request.start]
-                    self._send_once(request.client, request.start + ":prior", start.num_parameters)
+                    self._send_precision(request.client, request.start, models)
             case Score():
-                self.scores_done += len(request.models)
+                self.scores_run += len(request.models)
                 self._download(request.client, request.models, models)
+                for key in request.models if request.statistic.reads_precision else ():
+                    self._send_precision(request.client, key, models)
 
     def receive(self, request: Request, model: Model, answer: object = None) -> None:
         """Count the answer to a request.
@@ -108,18 +107,12 @@ class Ledger:
             model: the architecture.
             answer: where a training sends only some parameters, which ones.
         """
-        layout = model.layout
         match request:
             case Train():
                 self._caching.setdefault(request.client, set()).update(self._named.get(request, ()))
                 self.bytes_up += self._trained(request, model, answer) + NUMBER_BYTES
-            case Score(statistic="support"):
-                self.bytes_up += 2 * NUMBER_BYTES
-            case Score(statistic="evidence"):
-                per_model = NUMBER_BYTES + 2 * FLOAT_BYTES * layout.num_parameters
-                self.bytes_up += per_model * len(request.models)
-            case Score():
-                self.bytes_up += NUMBER_BYTES * len(request.models)
+            case Score(statistic=statistic, models=keys):
+                self.bytes_up += statistic.num_bytes(model, len(keys))
             case Describe():
                 pass
 
@@ -149,8 +142,11 @@ class Ledger:
                 if self._send_once(client, block.key, 0 if has else self._numbers(block)):
                     self.parameters_run += block.gaussian.mean.numel()
 
+    def _send_precision(self, client: str, key: str, models: Mapping[str, Posterior]) -> None:
+        self._send_once(client, key + ":prior", models[key].num_parameters)
+
     def _to_keep(self, request: Train, models: Mapping[str, Posterior]) -> set[Cached]:
-        """What a client keeps of a training: its references, and blocks that nobody trains."""
+        """What a client keeps of a training: its references, and frozen blocks."""
         references = {key for keys in request.references for key in keys}
         return {
             (request.client, block.key)

@@ -10,7 +10,7 @@ from bcfl.architecture.model import Model
 from bcfl.policies import Policy
 from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.prediction_sums import Pooling
+from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.trackers import Greedy, Tracker
 
 
@@ -77,12 +77,12 @@ class Method:
         """The method's network, made of the one that the federation is given."""
         return model if self.architecture is None else self.architecture(model)
 
-    def check(self, num_clients: int, num_asked: int) -> None:
+    def check(self, num_clients: int, num_participants: int) -> None:
         """Check that the method can serve a federation, as far as that shows before work starts.
 
         Args:
             num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
+            num_participants: number of participants of a round.
 
         Raises:
             ValueError: there are more clusters than clients, or policy or tracker refuse.
@@ -94,4 +94,4 @@ class Method:
             )
         for part in (self.policy, self.tracker):
             if isinstance(part, Validates):
-                part.check(first, num_clients, num_asked)
+                part.check(first, num_clients, num_participants)

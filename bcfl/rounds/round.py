@@ -1,4 +1,4 @@
-"""One server round: a plain function of method, executor and state that knows no method."""
+"""One server round: a function of method, executor and state, the same for all methods."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies import RoundContext
 from bcfl.protocol.answers import ClientInfo
-from bcfl.protocol.prediction_sums import PredictionSums
 from bcfl.protocol.requests import Describe, Exchange, Steps
+from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.method import Method
@@ -33,7 +33,7 @@ class RoundConfig:
         evaluate: whether clients test the models that serve them after each round.
         schedule: time steps of the clients' data, and rounds of the whole run. What clients have
             said of a model that has not changed is not asked again within a time step. None where
-            nobody knows how long the run is; everything is asked again then.
+            the length of the run is unknown; every request is sent again then.
     """
 
     seed: int

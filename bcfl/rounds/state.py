@@ -12,9 +12,10 @@ from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Posterior, from_initial
-from bcfl.protocol.answers import ClientInfo, LossSum
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Request
+from bcfl.protocol.statistics.loss import LossSum
+from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.method import Method
 from bcfl.runtime.seeds import derive_seed, lineage_key
@@ -53,7 +54,7 @@ class FederationState:
         """The state with its plan, which is made once and kept when the run goes on.
 
         Args:
-            rounds: rounds to do in all, the plan where nobody says otherwise.
+            rounds: rounds to do in all, the plan unless another is given.
             asked: rounds that the whole run is asked to be planned for.
 
         Raises:
@@ -99,8 +100,8 @@ class RoundRecord:
     def __repr__(self) -> str:
         return (
             f"RoundRecord(round {self.round}, {len(self.participants)} participants, "
-            f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_done} of "
-            f"{self.ledger.trainings_asked} trainings, {len(self.ledger.failures)} failures)"
+            f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_run} of "
+            f"{self.ledger.trainings_requested} trainings, {len(self.ledger.failures)} failures)"
         )
 
 

@@ -1,4 +1,18 @@
-"""Seeds as written-down hashes; device selection and thread limits.
+"""Seeds as documented hashes; device selection and thread limits; worker processes.
 
-Nothing here knows of clients or models.
+Independent of clients and models.
 """
+
+from bcfl.runtime.devices import device_named, limited_threads
+from bcfl.runtime.seeds import derive_seed, generator, lineage_key
+from bcfl.runtime.workers import become_worker, died
+
+__all__ = [
+    "become_worker",
+    "derive_seed",
+    "device_named",
+    "died",
+    "generator",
+    "limited_threads",
+    "lineage_key",
+]

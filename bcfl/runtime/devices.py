@@ -1,4 +1,4 @@
-"""Where the work is done, and with how many threads."""
+"""Device selection and thread limits."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 
 
 def device_named(name: str) -> torch.device:
-    """The device of a name; `auto` is CUDA where there is one, else the CPU.
+    """Resolve the name of a device; `auto` is CUDA where available, else the CPU.
 
     Raises:
-        ValueError: the name is unknown, or there is no such device here.
+        ValueError: the name is unknown or the device is not available.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -22,14 +22,14 @@ def device_named(name: str) -> torch.device:
         raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {name!r}")
     device = torch.device(name)
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device {name!r} was asked for, but torch sees no CUDA device here")
+        raise ValueError(f"device {name!r} is not available: torch finds no CUDA device")
     if device.index and device.index >= (count := torch.cuda.device_count()):
-        raise ValueError(f"device {name!r} was asked for, but torch sees {count} CUDA devices here")
+        raise ValueError(f"device {name!r} is not available: torch finds {count} CUDA devices")
     return device
 
 
 def checked_threads(threads: int | None) -> int | None:
-    """The number itself.
+    """Check a number of threads and return it.
 
     Raises:
         ValueError: it is below 1.
@@ -41,10 +41,10 @@ def checked_threads(threads: int | None) -> int | None:
 
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
-    """Give torch, BLAS and OpenMP the same number of threads for a while.
+    """Context manager that limits the threads of torch, BLAS and OpenMP.
 
     Args:
-        threads: at least 1; None leaves everything as it is.
+        threads: number of threads, at least 1; None changes nothing.
 
     Raises:
         ValueError: `threads` is below 1.

@@ -1,8 +1,8 @@
-"""A multi-hypothesis tracker whose hypotheses differ: BCFL-MHT.
+"""Adaptive multi-hypothesis tracker (BCFL-MHT, an extension of BCFL-MH).
 
-The literal tracker of the BCFL paper keeps the M best associations of each hypothesis; these are
-near copies that share one basin. This one merges near copies, keeps as many hypotheses as the
-weights say there are, and proposes alternatives that ranking alone cannot reach.
+The M best associations of one hypothesis (BCFL-MH, Eq. 18) differ in few clients and share a local
+optimum. This tracker merges near-duplicate hypotheses, adapts their number to the effective sample
+size of the weights, and adds split, merge, birth and death proposals that ranking cannot reach.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
 from bcfl.protocol.requests import Steps
+from bcfl.trackers.absent_clients import WithAbsentClients, with_inherited_costs, with_last_costs
 from bcfl.trackers.near_copies import NearCopies
-from bcfl.trackers.proposals import Proposal, SplitAndFree, every_proposal
-from bcfl.trackers.recollection import WithAbsentClients, inherited, recalled
+from bcfl.trackers.proposals import Proposal, SplitAndFree, all_proposals
 from bcfl.trackers.survival import AncestorQuota, NScan
 from bcfl.trackers.tracker import (
     Successor,
@@ -35,25 +35,25 @@ from bcfl.trackers.tracker import (
 NEAR_COPIES = NearCopies()
 PROPOSALS: tuple[Proposal, ...] = (SplitAndFree(),)
 NEGLIGIBLE = 50.0
-"""What is less probable than the best by so many nats does not change how many count."""
+"""Log weights this far below the best, in nats, do not affect the effective number."""
 
 
 @dataclass(frozen=True)
 class AdaptiveMultiHypothesis:
     """Keep up to M hypotheses that differ.
 
-    What is on by default is what paid in `experiments.studies.tracker_ablation`: proposals find
-    the groups, merging near copies and adapting M keep the number of trainings down.
+    Defaults follow the ablation in `experiments.studies.tracker_ablation`: proposals find the
+    groups; merging near copies and adapting M limit the number of local trainings.
 
     Attributes:
         max_hypotheses: most hypotheses kept after a round.
         adapt: keep only as many as the effective number of hypotheses, rounded up.
         near_copies: how near copies are merged; None keeps them.
-        proposals: how alternatives are made.
-        quota: what each start is granted in the first rounds, where there are several.
-        n_scan: how past ambiguities are resolved; None leaves them to the weights.
-        remembers: whether clients that are absent count with what they last said.
-        max_candidates: most associations looked at for each hypothesis; None is as many as are
+        proposals: alternatives that ranking cannot reach.
+        quota: survival of initial hypotheses in the first rounds; None leaves it to the weights.
+        n_scan: N-scan pruning; None leaves past ambiguities to the weights.
+        remembers: whether absent clients count with their last costs (`WithAbsentClients`).
+        max_candidates: most associations enumerated for each hypothesis; None is as many as are
             kept.
     """
 
@@ -84,7 +84,7 @@ class AdaptiveMultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank, cap to the effective number, train, merge near copies, propose."""
+        """Rank, cap, train, merge near copies, and propose. See `Tracker.step`."""
         if self.remembers:
             policy = WithAbsentClients.within(policy, aggregation)
         competing = hypotheses.competing
@@ -97,8 +97,8 @@ class AdaptiveMultiHypothesis:
         if self.n_scan is not None:
             children = self.n_scan.pruned(children)
         best = kept[trained.children.index(children[0])]
-        held = float(np.logaddexp.reduce([h.log_weight for h in children]))
-        best = replace(best, log_weight=best.log_weight - held)
+        log_kept = float(np.logaddexp.reduce([h.log_weight for h in children]))
+        best = replace(best, log_weight=best.log_weight - log_kept)
         if self.near_copies is not None:
             sizes = kept[0].candidate.cluster_size
             children = self.near_copies.merge(children, aggregation, context.model, sizes)
@@ -109,7 +109,7 @@ class AdaptiveMultiHypothesis:
 
     @property
     def _within(self) -> float:
-        """How far below the best a successor may lie, nats; none is needed that cannot count."""
+        """Largest gap to the best log weight of a successor that can matter, nats."""
         return NEGLIGIBLE if self.adapt and self.quota is None else inf
 
     def _kept(
@@ -131,25 +131,25 @@ class AdaptiveMultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> tuple[Hypothesis, ...]:
-        """Alternatives to the best hypothesis, made of the trainings that it has had."""
+        """Alternatives to the best hypothesis, aggregated from its local models."""
         parent, step = competing[best.parent], context.step
-        known = recalled(best.candidate, step)
-        made = []
-        for one in every_proposal(self.proposals, known, trained.answers, context):
-            chosen = inherited(one, parent, step) if self.remembers else one
+        candidate = with_last_costs(best.candidate, step)
+        hypotheses = []
+        for proposal in all_proposals(self.proposals, candidate, trained.answers, context):
+            chosen = with_inherited_costs(proposal, parent, step) if self.remembers else proposal
             clusters, _ = aggregation.combine(
-                context.model, parent, chosen, trained.answers, trained.known, context.round
+                context.model, parent, chosen, trained.answers, trained.blocks, context.round
             )
-            made.append(
+            hypotheses.append(
                 Hypothesis(
-                    clusters,
-                    chosen.association,
-                    best.log_weight,
-                    (best.parent,),
-                    chosen.kind,
-                    (*parent.lineage, best.parent),
-                    chosen.state,
+                    clusters=clusters,
+                    association=chosen.association,
+                    log_weight=best.log_weight,
+                    parents=(best.parent,),
+                    kind=chosen.kind,
+                    lineage=(*parent.lineage, best.parent),
+                    state=chosen.state,
                     carried_models=chosen.carried_models,
                 )
             )
-        return tuple(made)
+        return tuple(hypotheses)

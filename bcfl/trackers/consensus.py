@@ -1,4 +1,4 @@
-"""The tracker that merges: BCFL-C (section 4.3, equation 17)."""
+"""Consensus tracker (BCFL-C, section 4.3, equation 17): train the M best, then merge them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Consensus:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank, train for the M best, merge."""
+        """Rank, train for the M best, and merge. See `Tracker.step`."""
         weighted, info, successors = yield from follow(
             hypotheses, policy, aggregation, context, self.num_associations
         )

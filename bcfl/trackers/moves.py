@@ -1,4 +1,8 @@
-"""Moves that change several clients at once: split, free, widen, take away, unite, exchange."""
+"""Split, merge, birth and death moves: changes of several clients' associations at once.
+
+Moves of this kind connect local optima in multi-target tracking (Oh, Russell and Sastry, 2009) and
+mixture models with an unknown number of components (Richardson and Green, 1997).
+"""
 
 from __future__ import annotations
 
@@ -16,42 +20,34 @@ from bcfl.policies.updates.kmeans import weighted_kmeans
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import derive_seed
-from bcfl.trackers.blocks import differing
+from bcfl.trackers.near_copies import cluster_scope_mask
 
 SPLIT_STARTS = 3
-"""Starts of 2-means: a cluster that is worth splitting falls apart from any start."""
+"""Restarts of 2-means; two well-separated groups are found from any start."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A cluster whose local models fall into two.
+    """Division of a cluster's trained members into two groups.
 
     Attributes:
-        cluster: the cluster.
-        leaving: names of the clients of one half.
-        explained: share of the local models' variance that the two halves explain.
-        num_members: how many local models there are.
-        staying: names of the trained clients of the other half.
+        cluster: index of the cluster.
+        leaving: names of the clients of the group that leaves it.
+        explained: share of the local models' variance between the two groups.
+        num_members: number of local models.
     """
 
     cluster: int
     leaving: frozenset[str]
     explained: float
     num_members: int
-    staying: frozenset[str] = frozenset()
-
-    @property
-    def turned(self) -> Split:
-        """The same division, the other half leaving."""
-        return replace(self, leaving=self.staying, staying=self.leaving)
 
     @property
     def gain(self) -> float:
-        """How much better two spherical Gaussians describe the local models than one.
+        """Gain in BIC of two spherical Gaussians over one, per dimension of the models, nats.
 
-        The rise of the Bayesian information criterion for each dimension of the models, nats:
-        members x log(1 / (1 - explained)) - log(members). The halves' own shares of the members
-        are left out: they do not grow with the dimension.
+        n log(1 / (1 - explained)) - log(n) with n the number of members. Mixture proportions are
+        left out, since their contribution does not grow with the dimension.
 
         References:
             Pelleg and Moore (2000), "X-means", section 3.2.
@@ -61,38 +57,40 @@ class Split:
         return -self.num_members * log1p(-self.explained) - log(self.num_members)
 
 
-def splits(
-    chosen: Candidate,
+def find_splits(
+    candidate: Candidate,
     answers: Mapping[Train, Trained],
     min_members: int,
     context: RoundContext,
     clusters: Collection[int] | None = None,
 ) -> list[Split]:
-    """For each cluster with enough trained members, the best division of its local models.
+    """2-means of the local models of each cluster, weighted by samples.
 
-    Models are compared in the blocks that differ between clusters: a network that all clusters
-    share says how a client's samples differ, not which cluster they need.
+    Models are compared in blocks of cluster scope, see `cluster_scope_mask`.
 
     Args:
-        chosen: the candidate whose clusters are divided.
+        candidate: association whose clusters are divided.
         answers: its local models.
-        min_members: how many trained members are enough.
-        context: of the round.
-        clusters: which ones to divide; None is all.
+        min_members: fewest trained members of a cluster that is divided.
+        context: read-only context of the round.
+        clusters: indices of the clusters to divide; None is all.
+
+    Returns:
+        One split for each cluster with enough members, in order of the clusters.
     """
-    seen = differing(context.model)
-    found = []
-    for cluster in range(len(chosen.origins)) if clusters is None else sorted(clusters):
+    mask = cluster_scope_mask(context.model)
+    splits = []
+    for cluster in range(len(candidate.origins)) if clusters is None else sorted(clusters):
         members = [
             training
-            for training, feed in zip(
-                chosen.trainings, chosen.contribution_weights[:, cluster], strict=True
+            for training, weight in zip(
+                candidate.trainings, candidate.contribution_weights[:, cluster], strict=True
             )
-            if feed > 0 and training in answers
+            if weight > 0 and training in answers
         ]
         if len(members) < max(min_members, 2):
             continue
-        points = np.stack([answers[t].mean.cpu()[seen].double().numpy() for t in members])
+        points = np.stack([answers[t].mean.cpu()[mask].double().numpy() for t in members])
         weights = np.array([float(answers[t].num_samples) for t in members])
         seed = derive_seed(context.seed, context.round, "split", cluster)
         labels = weighted_kmeans(points, weights, 2, seed, SPLIT_STARTS)
@@ -100,159 +98,198 @@ def splits(
             leaving = frozenset(
                 t.client for t, label in zip(members, labels, strict=True) if label == 1
             )
-            staying = frozenset(t.client for t in members) - leaving
             explained = explained_share(points, weights, labels)
-            found.append(Split(cluster, leaving, explained, len(members), staying))
-    return found
+            splits.append(
+                Split(
+                    cluster=cluster,
+                    leaving=leaving,
+                    explained=explained,
+                    num_members=len(members),
+                )
+            )
+    return splits
 
 
 def explained_share(
     points: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> float:
-    """Share of the weighted variance of points that lies between their groups, in [0, 1]."""
+    """Share of the weighted variance of points that lies between their groups, in [0, 1].
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        weights: at least 0, float64 of shape (points,).
+        labels: group of each point, int64 of shape (points,).
+    """
     mean = np.average(points, axis=0, weights=weights)
     total = float((weights * ((points - mean) ** 2).sum(axis=1)).sum())
     if total == 0:
         return 0.0
     between = 0.0
     for label in np.unique(labels):
-        inside = labels == label
-        centre = np.average(points[inside], axis=0, weights=weights[inside])
-        between += float(weights[inside].sum() * ((centre - mean) ** 2).sum())
+        group = labels == label
+        centre = np.average(points[group], axis=0, weights=weights[group])
+        between += float(weights[group].sum() * ((centre - mean) ** 2).sum())
     return between / total
 
 
-def _rows_of(chosen: Candidate, costs: Costs, cluster: int) -> list[int]:
+def _rows_of(candidate: Candidate, costs: Costs, cluster: int) -> list[int]:
     """Rows of the costs whose clients are in a cluster."""
-    label = chosen.association.label
+    label = candidate.association.label
     return [row for row, client in enumerate(costs.clients) if label(client) == cluster]
 
 
-def price_of_uniting(chosen: Candidate, gone: int, kept: int) -> float:
-    """What the members of a cluster lose when they all move to one other cluster, nats."""
-    if chosen.costs is None:
-        return inf
-    members = _rows_of(chosen, chosen.costs, gone)
-    lost = chosen.costs.competing[members]
-    return float((lost[:, kept] - lost[:, gone]).sum())
+def merge_cost(candidate: Candidate, source: int, target: int) -> float:
+    """Rise in cost when all members of a cluster move to another one, nats.
 
+    By the costs by which hypotheses compete; infinite without costs.
 
-def cluster_cost(chosen: Candidate, cluster: int) -> float:
-    """What the members of a cluster cost in it, nats: no other model can spare them more."""
-    if chosen.costs is None:
-        return inf
-    members = _rows_of(chosen, chosen.costs, cluster)
-    return float(chosen.costs.competing[members, cluster].sum())
-
-
-def price_of_freeing(chosen: Candidate, slot: int) -> float:
-    """What the members of a cluster lose when they move to their next best one, nats.
-
-    They move by the costs that associate them, and lose by those by which hypotheses compete.
+    Args:
+        candidate: association with its cost matrix.
+        source: index of the cluster that is dissolved.
+        target: index of the cluster that takes its members.
     """
-    if chosen.costs is None:
-        return float("inf")
-    members = _rows_of(chosen, chosen.costs, slot)
-    others = chosen.costs.values[members].copy()
-    others[:, slot] = np.inf
-    lost = chosen.costs.competing[members]
+    if candidate.costs is None:
+        return inf
+    members = _rows_of(candidate, candidate.costs, source)
+    costs = candidate.costs.competing[members]
+    return float((costs[:, target] - costs[:, source]).sum())
+
+
+def cluster_cost(candidate: Candidate, cluster: int) -> float:
+    """Summed cost of a cluster's members in it, nats; infinite without costs.
+
+    Losses are non-negative, so this bounds what its members can gain from any other model.
+
+    Args:
+        candidate: association with its cost matrix.
+        cluster: index of the cluster.
+    """
+    if candidate.costs is None:
+        return inf
+    members = _rows_of(candidate, candidate.costs, cluster)
+    return float(candidate.costs.competing[members, cluster].sum())
+
+
+def removal_cost(candidate: Candidate, cluster: int) -> float:
+    """Rise in cost when the members of a cluster move to their next best ones, nats.
+
+    The next best is chosen by the costs that associate clients, the rise is measured by those by
+    which hypotheses compete; infinite without costs.
+
+    Args:
+        candidate: association with its cost matrix.
+        cluster: index of the cluster that is removed.
+    """
+    if candidate.costs is None:
+        return inf
+    members = _rows_of(candidate, candidate.costs, cluster)
+    alternatives = candidate.costs.values[members].copy()
+    alternatives[:, cluster] = np.inf
+    costs = candidate.costs.competing[members]
     rows = np.arange(len(members))
-    return float((lost[rows, others.argmin(axis=1)] - lost[rows, slot]).sum())
+    return float((costs[rows, alternatives.argmin(axis=1)] - costs[rows, cluster]).sum())
 
 
-def split_into(chosen: Candidate, split: Split, slot: int) -> Candidate:
-    """The candidate in which half of a cluster goes to a slot that others leave."""
-    slot %= len(chosen.origins)
-    contribution_weights = chosen.contribution_weights.copy()
+def split_cluster(candidate: Candidate, split: Split, slot: int) -> Candidate:
+    """Split move: one group of a cluster takes over a slot, whose members leave it.
+
+    Each half continues from the cluster that is split and is trained by its own members alone.
+
+    Args:
+        candidate: association of the round, with its trainings.
+        split: the cluster and the group that leaves it.
+        slot: index of the cluster whose place the group takes; negative counts from the end.
+    """
+    slot %= len(candidate.origins)
+    contribution_weights = candidate.contribution_weights.copy()
     contribution_weights[:, slot] = 0.0
-    for row, training in enumerate(chosen.trainings):
+    for row, training in enumerate(candidate.trainings):
         if training.client in split.leaving and contribution_weights[row, split.cluster] > 0:
             contribution_weights[row, slot] = contribution_weights[row, split.cluster]
             contribution_weights[row, split.cluster] = 0.0
     origins = tuple(
         Continue(split.cluster) if index == slot else origin
-        for index, origin in enumerate(chosen.origins)
+        for index, origin in enumerate(candidate.origins)
     )
-    labels = next_best(chosen, slot) | dict.fromkeys(split.leaving, slot)
+    labels = next_best_clusters(candidate, slot) | dict.fromkeys(split.leaving, slot)
     return replace(
-        chosen,
-        association=chosen.association.updated(labels),
+        candidate,
+        association=candidate.association.updated(labels),
         contribution_weights=contribution_weights,
         origins=origins,
         kind="split",
     )
 
 
-def widened(chosen: Candidate) -> Candidate:
-    """The candidate with one more cluster, which nobody feeds yet."""
+def with_empty_cluster(candidate: Candidate) -> Candidate:
+    """The candidate with one more cluster, to which no training contributes yet."""
     return replace(
-        chosen,
-        association=chosen.association.widened(),
-        contribution_weights=np.pad(chosen.contribution_weights, ((0, 0), (0, 1))),
-        origins=(*chosen.origins, chosen.origins[-1]),
+        candidate,
+        association=candidate.association.with_empty_cluster(),
+        contribution_weights=np.pad(candidate.contribution_weights, ((0, 0), (0, 1))),
+        origins=(*candidate.origins, candidate.origins[-1]),
     )
 
 
-def exchanged(chosen: Candidate, first: Split, second: Split) -> Candidate:
-    """The candidate in which two clusters exchange the halves that leave them.
+def merge_clusters(candidate: Candidate, source: int, target: int) -> Candidate:
+    """Merge move: all clients of one cluster join another, and theirs is removed.
 
-    Each cluster continues from itself and is fed by the half that stays: what newcomers have
-    trained began at another model, and the mean of models trained apart is a bad one.
+    The other continues from its own model, trained by its own members: averaging the weights of two
+    networks trained apart gives a bad model.
+
+    Args:
+        candidate: association of the round, with its trainings.
+        source: index of the cluster that is removed.
+        target: index of the cluster that takes its members.
     """
-    labels: dict[str, int] = {}
-    contribution_weights = chosen.contribution_weights.copy()
-    for one, other in ((first, second), (second, first)):
-        labels |= dict.fromkeys(one.leaving, other.cluster)
-        leaving = [training.client in one.leaving for training in chosen.trainings]
-        contribution_weights[leaving, one.cluster] = 0.0
-    association = chosen.association.updated(labels)
-    return replace(
-        chosen, association=association, contribution_weights=contribution_weights, kind="swap"
-    )
+    members = candidate.association.labels == source
+    names = [c for c, moves in zip(candidate.association.clients, members, strict=True) if moves]
+    association = candidate.association.updated(dict.fromkeys(names, target))
+    merged = remove_cluster(replace(candidate, association=association), source)
+    return replace(merged, kind="merge")
 
 
-def united(chosen: Candidate, gone: int, kept: int) -> Candidate:
-    """The candidate in which the clients of one cluster all move to another, and it is gone.
+def remove_cluster(candidate: Candidate, cluster: int) -> Candidate:
+    """Death move: a cluster is removed, its members join their next best ones.
 
-    The other continues from itself, fed by its own members: the mean of two models trained apart
-    is a bad one.
+    Args:
+        candidate: association of the round, with its trainings.
+        cluster: index of the cluster that is removed.
     """
-    members = chosen.association.labels == gone
-    names = [c for c, moves in zip(chosen.association.clients, members, strict=True) if moves]
-    moved = chosen.association.updated(dict.fromkeys(names, kept))
-    return replace(without(replace(chosen, association=moved), gone), kind="merge")
-
-
-def without(chosen: Candidate, slot: int) -> Candidate:
-    """The candidate with a cluster taken away."""
-    moved = chosen.association.updated(next_best(chosen, slot))
+    association = candidate.association.updated(next_best_clusters(candidate, cluster))
     return replace(
-        chosen,
-        association=moved.without(slot),
-        contribution_weights=np.delete(chosen.contribution_weights, slot, axis=1),
-        origins=tuple(o for index, o in enumerate(chosen.origins) if index != slot),
+        candidate,
+        association=association.without_cluster(cluster),
+        contribution_weights=np.delete(candidate.contribution_weights, cluster, axis=1),
+        origins=tuple(o for index, o in enumerate(candidate.origins) if index != cluster),
         kind="death",
     )
 
 
-def next_best(chosen: Candidate, slot: int) -> dict[str, int]:
-    """Where the clients of a cluster go when it is taken away: the next best that is left.
+def next_best_clusters(candidate: Candidate, cluster: int) -> dict[str, int]:
+    """Next best cluster of each client of a cluster that is removed.
 
-    Clients without costs in this round go to the largest other cluster.
+    Clients without costs in this round join the largest other cluster.
+
+    Args:
+        candidate: association with its cost matrix.
+        cluster: index of the cluster that is removed.
     """
-    sizes = chosen.association.sizes.astype(np.float64)
-    sizes[slot] = -1.0
+    sizes = candidate.association.sizes.astype(np.float64)
+    sizes[cluster] = -1.0
     rows: Mapping[str, int] = {}
-    if chosen.costs is not None:
-        rows = {client: row for row, client in enumerate(chosen.costs.clients)}
-    moved: dict[str, int] = {}
-    for client, label in zip(chosen.association.clients, chosen.association.labels, strict=True):
-        if label != slot or label == UNSEEN:
+    if candidate.costs is not None:
+        rows = {client: row for row, client in enumerate(candidate.costs.clients)}
+    labels: dict[str, int] = {}
+    for client, label in zip(
+        candidate.association.clients, candidate.association.labels, strict=True
+    ):
+        if label != cluster or label == UNSEEN:
             continue
-        if client in rows and chosen.costs is not None:
-            cost = chosen.costs.values[rows[client]].copy()
-            cost[slot] = np.inf
-            moved[client] = int(cost.argmin())
+        if client in rows and candidate.costs is not None:
+            cost = candidate.costs.values[rows[client]].copy()
+            cost[cluster] = np.inf
+            labels[client] = int(cost.argmin())
         else:
-            moved[client] = int(sizes.argmax())
-    return moved
+            labels[client] = int(sizes.argmax())
+    return labels

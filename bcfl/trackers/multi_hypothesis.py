@@ -1,4 +1,4 @@
-"""Trackers that keep hypotheses apart: greedy, multi-hypothesis, exact (BCFL, section 4)."""
+"""Greedy, multi-hypothesis and exact trackers (BCFL-G, BCFL-MH, algorithm 1; BCFL, section 4)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from bcfl.trackers.tracker import TrackerInfo, follow
 
 @dataclass(frozen=True)
 class MultiHypothesis:
-    """Keep the M most probable histories of associations: BCFL-MH (equation 18).
+    """Multi-hypothesis tracker: keep the M most probable association histories (BCFL-MH, Eq. 18).
 
     Attributes:
         max_hypotheses: how many hypotheses are kept after a round.
-        candidates_per_parent: how many associations are looked at for each hypothesis; by default
-            as many as are kept.
+        max_per_parent: associations enumerated for each hypothesis; by default as many as
+            are kept.
     """
 
     max_hypotheses: int
-    candidates_per_parent: int | None = None
+    max_per_parent: int | None = None
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
             raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
-        if self.candidates_per_parent is None:
-            object.__setattr__(self, "candidates_per_parent", self.max_hypotheses)
-        elif self.candidates_per_parent < 1:
-            raise ValueError(
-                f"candidates_per_parent must be at least 1, got {self.candidates_per_parent}"
-            )
+        if self.max_per_parent is not None and self.max_per_parent < 1:
+            raise ValueError(f"max_per_parent must be at least 1, got {self.max_per_parent}")
+
+    @property
+    def candidates_per_parent(self) -> int:
+        """How many associations are looked at for each hypothesis."""
+        return self.max_hypotheses if self.max_per_parent is None else self.max_per_parent
 
     def step(
         self,
@@ -42,7 +43,7 @@ class MultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank over all hypotheses, cap, then train the survivors alone."""
+        """Rank over all hypotheses, cap, and train the survivors. See `Tracker.step`."""
         after, info, _ = yield from follow(
             hypotheses, policy, aggregation, context, self.max_hypotheses
         )
@@ -51,7 +52,7 @@ class MultiHypothesis:
 
 @dataclass(frozen=True)
 class Greedy:
-    """Keep the most probable association alone: BCFL-G (equation 16)."""
+    """Greedy tracker: keep the most probable association alone (BCFL-G, Eq. 16)."""
 
     @property
     def candidates_per_parent(self) -> int:
@@ -65,13 +66,13 @@ class Greedy:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """One step of the multi-hypothesis tracker with one hypothesis."""
+        """The multi-hypothesis tracker with one hypothesis. See `Tracker.step`."""
         return (yield from MultiHypothesis(1).step(hypotheses, policy, aggregation, context))
 
 
 @dataclass(frozen=True)
 class Exact:
-    """Keep every association of every history: the conceptual solution (algorithm 1).
+    """Exact tracker: keep every association of every history (BCFL, algorithm 1).
 
     Attributes:
         limit: refuse a round that would keep more hypotheses than this.
@@ -88,18 +89,18 @@ class Exact:
         """All of them."""
         return None
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse a federation whose first round would pass the limit.
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
+        """Refuse a federation whose first round would exceed the limit. See `Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
             num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
+            num_participants: number of participants of a round.
 
         Raises:
-            ValueError: the number of hypotheses would pass the limit.
+            ValueError: the number of hypotheses would exceed the limit.
         """
-        self._refuse(num_clusters**num_asked, 0)
+        self._refuse(num_clusters**num_participants, 0)
 
     def step(
         self,
@@ -108,10 +109,10 @@ class Exact:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Expand without pruning.
+        """Expand without pruning. See `Tracker.step`.
 
         Raises:
-            ValueError: the number of hypotheses would pass the limit.
+            ValueError: the number of hypotheses would exceed the limit.
         """
         count = len(hypotheses) * policy.num_clusters ** len(context.participants)
         self._refuse(count, context.round)

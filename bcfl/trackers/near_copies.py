@@ -1,12 +1,15 @@
-"""Hypotheses that say nearly the same are one hypothesis."""
+"""Merging of near-duplicate hypotheses, as in mixture reduction (Salmond, 1990)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.aggregation.merging import merge_hypotheses
@@ -15,7 +18,6 @@ from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.matching import best_matching
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.capacity import FREE, ClusterSize
-from bcfl.trackers.blocks import differing
 
 
 @dataclass(frozen=True)
@@ -44,39 +46,41 @@ class NearCopies:
         model: Model,
         cluster_size: ClusterSize = FREE,
     ) -> list[Hypothesis]:
-        """Collapse near copies, the heaviest of each giving the cluster numbers.
+        """Merge near copies by moment matching; the heaviest of each group numbers the clusters.
 
-        Weights add up and posteriors are moment-matched, so mean, variance and mass of the mixture
-        stay as they are.
+        Weights are summed, so that mass, mean and variance of the mixture are preserved.
 
         Args:
             hypotheses: in any order.
-            aggregation: says what merged posteriors leave as prior.
+            aggregation: its memory determines the prior that a merged posterior leaves.
             model: the architecture.
             cluster_size: bounds on the number of clients per cluster.
+
+        Returns:
+            One hypothesis per group of near copies, most probable first before merging.
         """
         groups: list[list[Hypothesis]] = []
-        for one in sorted(hypotheses, key=lambda h: -h.log_weight):
+        for hypothesis in sorted(hypotheses, key=lambda h: -h.log_weight):
             for group in groups:
-                names = self._copy_names(group[0], one, model)
-                if names is not None:
-                    group.append(one.relabelled(names))
+                labels = self._matching(group[0], hypothesis, model)
+                if labels is not None:
+                    group.append(hypothesis.relabelled(labels))
                     break
             else:
-                groups.append([one])
+                groups.append([hypothesis])
         return [_collapsed(group, aggregation, model, cluster_size) for group in groups]
 
-    def _copy_names(
+    def _matching(
         self, heavier: Hypothesis, other: Hypothesis, model: Model
     ) -> NDArray[np.int64] | None:
-        """How the clusters of `other` are called in `heavier`; None if it is no near copy."""
+        """Cluster of `heavier` for each cluster of `other`; None if it is no near copy."""
         if len(heavier.clusters) != len(other.clusters):
             return None
-        between = squared_distances(other.clusters, heavier.clusters, model)
-        names = best_matching(-between)
+        distances = squared_distances(other.clusters, heavier.clusters, model)
+        labels = best_matching(-distances)
         spread = mean_spread(heavier.clusters, model)
-        furthest = between[np.arange(len(names)), names].max()
-        return names if furthest <= self.threshold * spread else None
+        furthest = distances[np.arange(len(labels)), labels].max()
+        return labels if furthest <= self.threshold * spread else None
 
 
 def _collapsed(
@@ -92,23 +96,48 @@ def _collapsed(
 def squared_distances(
     rows: Sequence[Posterior], columns: Sequence[Posterior], model: Model
 ) -> NDArray[np.float64]:
-    """(rows, columns) squared Euclidean distances of the clusters' means.
+    """Squared Euclidean distances between the means of clusters, in blocks of cluster scope.
 
-    Blocks that all clusters share are left out: they say nothing of which cluster is which.
+    Args:
+        rows: clusters of one hypothesis.
+        columns: clusters of another.
+        model: the architecture.
+
+    Returns:
+        float64 of shape (rows, columns).
     """
-    seen = differing(model)
+    mask = cluster_scope_mask(model)
 
     def distance(row: Posterior, column: Posterior) -> float:
         if row.key == column.key:
             return 0.0
-        apart = (row.mean(model) - column.mean(model)).double().square()
-        return float(apart[seen.to(apart.device)].sum())
+        squared = (row.mean(model) - column.mean(model)).double().square()
+        return float(squared[mask.to(squared.device)].sum())
 
     return np.array([[distance(row, column) for column in columns] for row in rows])
 
 
 def mean_spread(clusters: Sequence[Posterior], model: Model) -> float:
-    """Mean squared distance between the means of different clusters."""
-    between = squared_distances(clusters, clusters, model)
-    different = between[~np.eye(len(clusters), dtype=bool)]
+    """Mean squared distance between the means of different clusters; 0 for one cluster.
+
+    Args:
+        clusters: of one hypothesis.
+        model: the architecture.
+    """
+    distances = squared_distances(clusters, clusters, model)
+    different = distances[~np.eye(len(clusters), dtype=bool)]
     return float(different.mean()) if different.size else 0.0
+
+
+@lru_cache(maxsize=8)
+def cluster_scope_mask(model: Model) -> Tensor:
+    """Mask of the parameters in blocks of cluster scope, bool of shape (parameters,).
+
+    Models are compared in these alone: a shared network reflects how clients' samples differ, not
+    which cluster they belong to.
+    """
+    mask = torch.zeros(model.layout.num_parameters, dtype=torch.bool)
+    for spec in model.blocks:
+        for slot in model.block_slots[spec.name][0]:
+            mask[slot.start : slot.stop] = spec.scope == "cluster"
+    return mask

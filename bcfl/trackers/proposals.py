@@ -1,8 +1,8 @@
-"""Alternatives that ranking cannot reach: moves that change several clients at once.
+"""Proposals of a multi-hypothesis tracker: alternatives that differ in many clients at once.
 
-The M best associations of a hypothesis differ in a few clients, so they share its basin. A
-proposal leaves the basin: it is a hypothesis of its own that competes by weight from the next
-scoring on.
+The M best associations of a hypothesis differ in a few clients and share a local optimum. A
+proposal leaves it by a split, merge, birth or death move, and competes as a hypothesis of its own
+from the next scoring on.
 """
 
 from __future__ import annotations
@@ -19,48 +19,56 @@ from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.trackers.moves import (
     cluster_cost,
-    exchanged,
-    price_of_freeing,
-    price_of_uniting,
-    split_into,
-    splits,
-    united,
-    widened,
-    without,
+    find_splits,
+    merge_clusters,
+    merge_cost,
+    removal_cost,
+    remove_cluster,
+    split_cluster,
+    with_empty_cluster,
 )
 
 
 class Proposal(Protocol):
-    """A way to make alternatives to a hypothesis out of what its round has shown."""
+    """Makes alternatives to the best hypothesis from its costs and local models."""
 
     def propose(
-        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+        self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Candidates with the same parent and trainings, but other feeds, origins and serving."""
+        """Alternatives with the same parent and trainings, but other clusters.
+
+        Args:
+            candidate: best association of the round, with its costs.
+            answers: its local models, by training.
+            context: read-only context of the round.
+
+        Returns:
+            Candidates with other contribution weights, origins and serving.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class SplitAndFree:
-    """Split a cluster in two, and free another for its second half.
+    """Split a cluster in two, the second half taking the slot of a cluster that is freed.
 
-    Tries the clusters whose local models fall best into two (2-means, share of the variance
-    explained) with the slots that are cheapest to free: what a slot's members lose when they move
-    to their next best cluster; an empty cluster costs nothing. Each half continues from the split
-    cluster and is fed by its own members alone. The number of clusters stays as it is.
+    Tries the clusters with the clearest division of their local models (2-means, share of variance
+    explained) and the slots that are cheapest to free (`removal_cost`; an empty cluster is free of
+    cost). Each half continues from the split cluster and is trained by its own members alone. The
+    number of clusters is preserved.
 
-    Half a cluster in an empty slot is one more cluster with clients. Training samples always like
-    that, so such a split must also be one that the local models themselves fall into.
+    A split into an empty slot adds a cluster with clients, which always raises the likelihood of
+    training samples. It is therefore proposed only if the local models support it by BIC.
 
     Attributes:
-        every: propose in every so many rounds.
-        splits: how many clusters to try.
-        slots: how many slots to try for each.
-        min_members: split only clusters with at least so many trained members.
-        min_gain: split into empty slots only what gains at least so much by `Split.gain`, nats.
-        max_cost_ratio: free a slot only if that costs its members less than so many times what the
-            split cluster's members cost now. Losses are positive, so two models can spare these
-            members no more than once that; the rest allows for what else may change in a round.
+        every: number of rounds from one proposal to the next.
+        splits: largest number of clusters tried.
+        slots: largest number of slots tried for each.
+        min_members: fewest trained members of a cluster that is split.
+        min_gain: least `Split.gain` of a split into an empty slot, nats.
+        max_cost_ratio: largest cost of freeing a slot, as a multiple of the present cost of the
+            cluster that is split. Losses are non-negative, so a split cannot gain more than that
+            cost itself; the rest allows for other changes within a round.
     """
 
     every: int = 2
@@ -73,53 +81,57 @@ class SplitAndFree:
     def __post_init__(self) -> None:
         check_least(self, every=1, splits=1, slots=1, min_members=2)
         if not 0 < self.max_cost_ratio < inf:
-            raise ValueError(f"hope must be above 0 and finite, got {self.max_cost_ratio}")
+            raise ValueError(
+                f"max_cost_ratio must be above 0 and finite, got {self.max_cost_ratio}"
+            )
 
     def propose(
-        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+        self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Alternatives in rounds that are due; none where costs are unknown or K is 1."""
-        num_clusters = len(chosen.origins)
-        if (context.round + 1) % self.every or chosen.costs is None or num_clusters < 2:
+        """Split alternatives, every `every` rounds. See `Proposal.propose`."""
+        num_clusters = len(candidate.origins)
+        if (context.round + 1) % self.every or candidate.costs is None or num_clusters < 2:
             return []
-        prices = {slot: price_of_freeing(chosen, slot) for slot in range(num_clusters)}
-        paying = self._paying(chosen, prices)
-        found = splits(chosen, answers, self.min_members, context, paying)
-        sizes = chosen.association.sizes
-        made = []
-        for split in sorted(found, key=lambda s: -s.explained)[: self.splits]:
+        prices = {slot: removal_cost(candidate, slot) for slot in range(num_clusters)}
+        paying = self._paying(candidate, prices)
+        divided = find_splits(candidate, answers, self.min_members, context, paying)
+        sizes = candidate.association.sizes
+        alternatives = []
+        for split in sorted(divided, key=lambda s: -s.explained)[: self.splits]:
             slots = [
                 slot
                 for slot in paying[split.cluster]
                 if sizes[slot] > 0 or split.gain >= self.min_gain
             ]
             for slot in sorted(slots, key=lambda s: prices[s])[: self.slots]:
-                made.append(split_into(chosen, split, slot))
-        return made
+                alternatives.append(split_cluster(candidate, split, slot))
+        return alternatives
 
     def _paying(
-        self, chosen: Candidate, prices: Mapping[int, float]
+        self, candidate: Candidate, prices: Mapping[int, float]
     ) -> Mapping[int, Sequence[int]]:
-        """Slots that may be freed for half of a cluster with some hope of gain, by cluster."""
-        worth = {cluster: self.max_cost_ratio * cluster_cost(chosen, cluster) for cluster in prices}
+        """For each cluster, the slots that a split of it may pay for."""
+        most = {
+            cluster: self.max_cost_ratio * cluster_cost(candidate, cluster) for cluster in prices
+        }
         return {
             cluster: slots
-            for cluster, most in worth.items()
-            if (slots := [s for s, price in prices.items() if s != cluster and price < most])
+            for cluster, bound in most.items()
+            if (slots := [s for s, price in prices.items() if s != cluster and price < bound])
         }
 
 
 @dataclass(frozen=True)
 class Birth:
-    """Split a cluster in two, the second half becoming a cluster of its own.
+    """Split a cluster in two, the second half becoming a new cluster.
 
-    For hypotheses with an unknown number of clusters, which must be judged on held-out samples.
+    For an unknown number of clusters; hypotheses must then compete on held-out samples.
 
     Attributes:
-        every: propose in every so many rounds.
-        splits: how many clusters to try.
-        min_members: split only clusters with at least so many trained members.
-        max_clusters: never go beyond so many clusters.
+        every: number of rounds from one proposal to the next.
+        splits: largest number of clusters tried.
+        min_members: fewest trained members of a cluster that is split.
+        max_clusters: largest number of clusters.
     """
 
     every: int = 2
@@ -131,23 +143,25 @@ class Birth:
         check_least(self, every=1, splits=1, min_members=2, max_clusters=1)
 
     def propose(
-        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+        self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Alternatives with one more cluster, in rounds that are due."""
-        if (context.round + 1) % self.every or len(chosen.origins) >= self.max_clusters:
+        """Alternatives with one more cluster, every `every` rounds. See `Proposal.propose`."""
+        if (context.round + 1) % self.every or len(candidate.origins) >= self.max_clusters:
             return []
-        found = splits(chosen, answers, self.min_members, context)
-        best = sorted(found, key=lambda s: -s.explained)[: self.splits]
-        return [replace(split_into(widened(chosen), s, -1), kind="birth") for s in best]
+        divided = find_splits(candidate, answers, self.min_members, context)
+        best = sorted(divided, key=lambda s: -s.explained)[: self.splits]
+        return [
+            replace(split_cluster(with_empty_cluster(candidate), s, -1), kind="birth") for s in best
+        ]
 
 
 @dataclass(frozen=True)
 class Death:
-    """Take a cluster away; its members go to their next best.
+    """Remove a cluster; its members join their next best ones.
 
     Attributes:
-        every: propose in every so many rounds.
-        slots: how many of the cheapest clusters to try.
+        every: number of rounds from one proposal to the next.
+        slots: number of clusters tried, those of least `removal_cost` first.
     """
 
     every: int = 2
@@ -157,27 +171,26 @@ class Death:
         check_least(self, every=1, slots=1)
 
     def propose(
-        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+        self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Alternatives with one cluster less, in rounds that are due."""
-        num_clusters = len(chosen.origins)
-        if (context.round + 1) % self.every or chosen.costs is None or num_clusters < 2:
+        """Alternatives with one cluster less, every `every` rounds. See `Proposal.propose`."""
+        num_clusters = len(candidate.origins)
+        if (context.round + 1) % self.every or candidate.costs is None or num_clusters < 2:
             return []
-        cheapest = sorted(range(num_clusters), key=lambda s: price_of_freeing(chosen, s))
-        return [without(chosen, slot) for slot in cheapest[: self.slots]]
+        cheapest = sorted(range(num_clusters), key=lambda s: removal_cost(candidate, s))
+        return [remove_cluster(candidate, slot) for slot in cheapest[: self.slots]]
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Unite two clusters that the data cannot tell apart.
+    """Merge two clusters that the data cannot tell apart.
 
-    Tries the pairs whose members lose least when they all move from one cluster to the other, by
-    the costs by which hypotheses compete. Unlike `Death` it keeps a cluster's members together. An
-    empty cluster is tried once, since with whom it unites makes no difference.
+    Tries the pairs of least `merge_cost`. Unlike `Death` it keeps a cluster's members together. An
+    empty cluster is tried once, since its partner makes no difference.
 
     Attributes:
-        every: propose in every so many rounds.
-        pairs: how many pairs of clusters to try.
+        every: number of rounds from one proposal to the next.
+        pairs: largest number of pairs of clusters tried.
     """
 
     every: int = 2
@@ -187,72 +200,54 @@ class Merge:
         check_least(self, every=1, pairs=1)
 
     def propose(
-        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
+        self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Alternatives with one cluster less, in rounds that are due."""
-        if (context.round + 1) % self.every or chosen.costs is None:
+        """Alternatives with one cluster less, every `every` rounds. See `Proposal.propose`."""
+        if (context.round + 1) % self.every or candidate.costs is None:
             return []
-        sizes = chosen.association.sizes
+        sizes = candidate.association.sizes
         prices = {
-            (gone, kept): price_of_uniting(chosen, gone, kept)
-            for gone, kept in permutations(range(len(chosen.origins)), 2)
-            if sizes[kept] > 0
+            (source, target): merge_cost(candidate, source, target)
+            for source, target in permutations(range(len(candidate.origins)), 2)
+            if sizes[target] > 0
         }
         best: dict[frozenset[int], tuple[int, int]] = {}
         for pair in sorted(prices, key=lambda p: prices[p]):
             best.setdefault(frozenset(pair if sizes[pair[0]] > 0 else pair[:1]), pair)
-        return [united(chosen, *pair) for pair in list(best.values())[: self.pairs]]
+        return [merge_clusters(candidate, *pair) for pair in list(best.values())[: self.pairs]]
 
 
-@dataclass(frozen=True)
-class Swap:
-    """Let two clusters that each hold two kinds of clients exchange halves.
-
-    Takes the two clusters whose local models fall best into two. Which half of the one belongs
-    with which half of the other cannot be seen from models that began apart, so both ways are
-    tried. The number of clusters stays as it is, and none has to be freed. In the ablation swaps
-    found no groups that splits had not found, for an eighth more trainings: off by default.
-
-    Attributes:
-        every: propose in every so many rounds.
-        min_members: split only clusters with at least so many trained members.
-    """
-
-    every: int = 2
-    min_members: int = 4
-
-    def __post_init__(self) -> None:
-        check_least(self, every=1, min_members=2)
-
-    def propose(
-        self, chosen: Candidate, answers: Mapping[Train, Trained], context: RoundContext
-    ) -> list[Candidate]:
-        """Both ways to exchange halves, in rounds that are due."""
-        if (context.round + 1) % self.every:
-            return []
-        found = splits(chosen, answers, self.min_members, context)
-        if len(found) < 2:
-            return []
-        first, second = sorted(found, key=lambda s: -s.explained)[:2]
-        return [exchanged(chosen, first, pull_share) for pull_share in (second, second.turned)]
-
-
-def every_proposal(
+def all_proposals(
     proposals: Sequence[Proposal],
-    chosen: Candidate,
+    candidate: Candidate,
     answers: Mapping[Train, Trained],
     context: RoundContext,
 ) -> list[Candidate]:
-    """What all kinds of proposals have to offer, within the bounds on cluster sizes."""
-    every = (made for one in proposals for made in one.propose(chosen, answers, context))
-    return [made for made in every if chosen.cluster_size.allows(made.association)]
+    """Alternatives of all proposals, within the bounds on cluster sizes.
+
+    Args:
+        proposals: kinds of alternatives.
+        candidate: best association of the round, with its costs.
+        answers: its local models, by training.
+        context: read-only context of the round.
+    """
+    alternatives = (
+        alternative
+        for proposal in proposals
+        for alternative in proposal.propose(candidate, answers, context)
+    )
+    return [a for a in alternatives if candidate.cluster_size.allows(a.association)]
 
 
 def check_least(proposal: Proposal, **least: int) -> None:
-    """Check numbers of a proposal.
+    """Check lower bounds on attributes of a proposal.
+
+    Args:
+        proposal: the proposal.
+        **least: smallest allowed value of each attribute.
 
     Raises:
-        ValueError: one of them is below what is given for it.
+        ValueError: an attribute lies below its bound.
     """
     for name, bound in least.items():
         if getattr(proposal, name) < bound:

@@ -1,4 +1,4 @@
-"""Rules on which hypotheses may live on, besides their weight."""
+"""Rules of survival besides weight: quotas per initial hypothesis and N-scan pruning."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from bcfl.trackers.tracker import Successor
 
 @dataclass(frozen=True)
 class AncestorQuota:
-    """In the first rounds, each start keeps its best successor, whatever its weight.
+    """In the first rounds, each initial hypothesis keeps its best successor, whatever its weight.
 
-    Early weights say little: a start that will lead to the true groups may look bad at first. On
-    digits two to eight starts with quota find the groups as proposals do, at 1.4 to 3.9 times the
-    trainings (`experiments.studies.tracker_ablation`), so no tracker has it by default.
+    Early weights carry little information: a start that leads to the true groups may be improbable
+    at first. On digits two to eight starts with a quota find the groups as proposals do, with 1.4
+    to 3.9 times the local trainings (`experiments.studies.tracker_ablation`), so no tracker uses
+    it by default.
 
     Attributes:
         rounds: how many rounds the quota holds.
@@ -37,41 +38,45 @@ class AncestorQuota:
         parents: Sequence[Hypothesis],
         round: int,
     ) -> list[Successor]:
-        """`kept`, and the best successor of each start that has none in it.
+        """`kept`, and the best successor of each initial hypothesis that has none in it.
 
         Args:
-            kept: successors that live on by weight.
+            kept: successors that survive by weight.
             successors: all successors, most probable first.
             parents: hypotheses that they follow.
             round: number of the round.
         """
         if round >= self.rounds:
             return list(kept)
-        served = {start(parents, successor) for successor in kept}
-        spared = []
+        represented = {start(parents, successor) for successor in kept}
+        added = []
         for successor in successors:
-            if start(parents, successor) not in served:
-                served.add(start(parents, successor))
-                spared.append(successor)
-        return [*kept, *spared]
+            if start(parents, successor) not in represented:
+                represented.add(start(parents, successor))
+                added.append(successor)
+        return [*kept, *added]
 
 
 def start(parents: Sequence[Hypothesis], successor: Successor) -> int:
-    """Which of the initial hypotheses a successor descends from."""
+    """Index of the initial hypothesis that a successor descends from.
+
+    Args:
+        parents: hypotheses before the round.
+        successor: follows one of them.
+    """
     lineage = parents[successor.parent].lineage
     return lineage[0] if lineage else successor.parent
 
 
 @dataclass(frozen=True)
 class NScan:
-    """Decide, a few rounds later, which of the ancestors was right.
+    """N-scan pruning: ambiguities of N rounds ago are resolved by present weights (Reid, 1979).
 
-    Of the hypotheses that descend from different ancestors `depth` rounds ago only the family with
-    the most weight lives on (N-scan pruning of multi-hypothesis tracking). In the ablation it saved
-    at most a twentieth of the trainings and changed no group, so it is off by default.
+    Only the descendants of the ancestor with the largest total weight survive. In the ablation it
+    saved at most a twentieth of the local trainings and changed no group, so it is off by default.
 
     Attributes:
-        depth: how many rounds back.
+        depth: N, the number of rounds after which ancestors are decided on.
     """
 
     depth: int = 5
@@ -81,13 +86,17 @@ class NScan:
             raise ValueError(f"depth must be at least 1, got {self.depth}")
 
     def pruned(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """The family with the most weight; all of them while the past is too short."""
-        families: dict[int, list[Hypothesis]] = defaultdict(list)
-        for one in hypotheses:
-            if len(one.lineage) < self.depth:
+        """The heaviest branch; all hypotheses while fewer than `depth` rounds have passed.
+
+        Args:
+            hypotheses: after a round.
+        """
+        branches: dict[int, list[Hypothesis]] = defaultdict(list)
+        for hypothesis in hypotheses:
+            if len(hypothesis.lineage) < self.depth:
                 return list(hypotheses)
-            families[one.lineage[-self.depth]].append(one)
+            branches[hypothesis.lineage[-self.depth]].append(hypothesis)
         return max(
-            families.values(),
-            key=lambda family: np.logaddexp.reduce([h.log_weight for h in family]),
+            branches.values(),
+            key=lambda branch: np.logaddexp.reduce([h.log_weight for h in branch]),
         )

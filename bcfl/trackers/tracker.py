@@ -1,16 +1,16 @@
-"""What a tracker is, and the steps that all trackers are made of: expand, then train."""
+"""The tracker protocol and the two steps of every tracker: expand hypotheses, then train."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, takewhile
+from itertools import islice
 from math import inf
 from typing import Protocol
 
 import numpy as np
 
+import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
@@ -22,12 +22,12 @@ from bcfl.protocol.requests import Exchange, Steps, Train, together
 
 @dataclass(frozen=True)
 class TrackerInfo:
-    """What a tracker did in a round; logged, never carried on.
+    """Diagnostics of one round: logged, not part of the state.
 
     Attributes:
-        num_candidates: hypotheses that were trained.
-        fusion: what fusing the models met.
-        facts: numbers that the policy wants to see logged, for the most probable successor.
+        num_candidates: number of hypotheses that were trained.
+        fusion: diagnostics of the fusion of models.
+        facts: numbers that the policy logs, for the most probable successor.
     """
 
     num_candidates: int
@@ -40,7 +40,7 @@ class Tracker(Protocol):
 
     @property
     def candidates_per_parent(self) -> int | None:
-        """How many associations it looks at for each hypothesis; None is all."""
+        """Associations enumerated for each hypothesis; None is all."""
         ...
 
     def step(
@@ -50,7 +50,20 @@ class Tracker(Protocol):
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Yield requests, receive replies, and return the hypotheses after the round."""
+        """One round: yield exchanges of requests, receive replies, and return new hypotheses.
+
+        Args:
+            hypotheses: weighted hypotheses before the round.
+            policy: ranks the associations that may follow each of them.
+            aggregation: how local models become cluster models, and what the memory carries on.
+            context: read-only context of the round.
+
+        Yields:
+            Exchanges; the generator is sent the replies to each.
+
+        Returns:
+            The hypotheses after the round, and diagnostics.
+        """
         ...
 
 
@@ -59,10 +72,10 @@ class Successor:
     """A candidate and the hypothesis that it follows.
 
     Attributes:
-        candidate: the association and its work.
-        parent: position of the hypothesis that it follows.
-        log_weight: log weight with that of the past, nats.
-        facts: what the policy wants to see logged.
+        candidate: the association with its local trainings.
+        parent: index of the hypothesis that it follows.
+        log_weight: log weight of the association and its past, nats.
+        facts: numbers that the policy logs.
     """
 
     candidate: Candidate
@@ -79,55 +92,56 @@ def expand(
     keep: int | None,
     within: float = inf,
 ) -> Steps[tuple[list[Successor], float]]:
-    """The most probable successors of all hypotheses, and the log weight of all there are.
+    """M-best successors over all hypotheses, and the log weight of all successors (BCFL, Eq. 11).
 
-    log w(past and association) = what the memory carries of log w(past), plus
-    log w(association | past) (BCFL, equation 11). Parents are read lazily, best first.
+    log w(θ_1:t) = log w(h) as the memory carries it + log w(θ_t | h), with h the history of the
+    parent. Rankings are enumerated lazily, see `assignment.merge_rankings`.
 
     Args:
         hypotheses: those that compete, with their log weights.
         policy: ranks the associations that may follow each.
-        aggregation: says what of the past weights is carried.
+        aggregation: its memory determines which share of past log weights is carried on.
         context: the round; its `candidates_per_parent` limits each hypothesis.
-        keep: how many successors over all parents; None keeps all.
-        within: leave out what is less probable than the best by more than so many nats.
+        keep: number of successors over all parents; None keeps all.
+        within: leave out successors whose log weight is further below the best, nats.
 
     Returns:
-        Successors, most probable first, and the log total, NaN where a policy cannot say.
+        Successors, most probable first, and the log total in nats; NaN if a policy has none.
     """
     rankings = yield from together([policy.associate(h, context) for h in hypotheses])
     carried = np.array([aggregation.carried_log_weight(h.log_weight) for h in hypotheses])
     carried -= np.logaddexp.reduce(carried)
 
-    def successors(parent: int) -> Iterator[Successor]:
-        for one in islice(rankings[parent], context.candidates_per_parent):
-            log_weight = float(carried[parent] + one.log_weight)
-            yield Successor(one, parent, log_weight, rankings[parent].facts)
+    def candidates(parent: int) -> Iterator[tuple[float, Candidate]]:
+        for candidate in islice(rankings[parent], context.candidates_per_parent):
+            yield -float(carried[parent] + candidate.log_weight), candidate
 
-    merged = heapq.merge(*map(successors, range(len(hypotheses))), key=lambda s: -s.log_weight)
+    merged = assignment.merge_rankings(
+        [candidates(parent) for parent in range(len(hypotheses))], max_excess=within
+    )
+    successors = [
+        Successor(candidate, parent, -cost, rankings[parent].facts)
+        for cost, parent, candidate in islice(merged, keep)
+    ]
     totals = np.array([c + r.log_total for c, r in zip(carried, rankings, strict=True)])
     log_total = float("nan") if np.isnan(totals).any() else float(np.logaddexp.reduce(totals))
-    best = next(merged, None)
-    if best is None:
-        return [], log_total
-    others = takewhile(lambda s: not s.log_weight < best.log_weight - within, merged)
-    return list(islice(chain((best,), others), keep)), log_total
+    return successors, log_total
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Successors after their trainings.
+    """Successors after local training and aggregation.
 
     Attributes:
-        children: the hypotheses that came of the successors, in their order.
-        answers: answered trainings.
-        known: blocks made in this round, by key.
-        info: what happened.
+        children: the new hypotheses, in the order of the successors.
+        answers: local models by answered training.
+        blocks: parameter blocks aggregated in this round, with diagnostics, by key.
+        info: diagnostics of the round.
     """
 
     children: list[Hypothesis]
     answers: Mapping[Train, LocalModel]
-    known: dict[str, tuple[Block, FusionReport]]
+    blocks: dict[str, tuple[Block, FusionReport]]
     info: TrackerInfo
 
 
@@ -137,38 +151,53 @@ def train(
     aggregation: Aggregation,
     context: RoundContext,
 ) -> Steps[Trained]:
-    """Train for all successors at once and aggregate; equal work is done once."""
-    known: dict[str, tuple[Block, FusionReport]] = {}
+    """Train for all successors at once and aggregate; identical work is done once.
+
+    Args:
+        parents: hypotheses before the round.
+        successors: those that survive.
+        aggregation: how local models become cluster models.
+        context: read-only context of the round.
+
+    Returns:
+        The new hypotheses with what was trained for them.
+    """
+    blocks: dict[str, tuple[Block, FusionReport]] = {}
     answers = {t: a for s in successors for t, a in s.candidate.answers.items()}
     trainings = [t for s in successors for t in s.candidate.trainings]
-    asked = [t for t in trainings if t not in answers]
+    missing = [t for t in trainings if t not in answers]
     models = [
         posterior
         for s in successors
         for posterior in (*parents[s.parent].clusters, *s.candidate.models)
     ]
-    replies = (yield Exchange.of(asked, models)) if asked else {}
-    answers |= answered(asked, replies)
+    replies = (yield Exchange.of(missing, models)) if missing else {}
+    answers |= answered(missing, replies)
     children, report = [], FusionReport()
     for successor in successors:
         chosen, parent = successor.candidate, parents[successor.parent]
-        clusters, seen = aggregation.combine(
-            context.model, parent, chosen, answers, known, context.round
+        clusters, fusion = aggregation.combine(
+            context.model, parent, chosen, answers, blocks, context.round
         )
-        report += seen
+        report += fusion
         children.append(
             Hypothesis(
-                clusters,
-                chosen.association,
-                successor.log_weight,
-                (successor.parent,),
+                clusters=clusters,
+                association=chosen.association,
+                log_weight=successor.log_weight,
+                parents=(successor.parent,),
                 lineage=(*parent.lineage, successor.parent),
                 state=chosen.state,
                 carried_models=chosen.carried_models,
             )
         )
     facts = successors[0].facts if successors else {}
-    return Trained(children, answers, known, TrackerInfo(len(children), report, facts))
+    return Trained(
+        children=children,
+        answers=answers,
+        blocks=blocks,
+        info=TrackerInfo(len(children), report, facts),
+    )
 
 
 def follow(
@@ -178,17 +207,17 @@ def follow(
     context: RoundContext,
     keep: int | None,
 ) -> Steps[tuple[HypothesisSet, TrackerInfo, Sequence[Successor]]]:
-    """Expand, train the most probable successors, and weigh what came of them.
+    """Expand, train the most probable successors, and normalise their weights.
 
     Args:
-        hypotheses: those of before the round.
+        hypotheses: those before the round.
         policy: ranks the associations that may follow each.
         aggregation: how local models become cluster models.
-        context: the round.
-        keep: how many successors over all parents; None keeps all.
+        context: read-only context of the round.
+        keep: number of successors over all parents; None keeps all.
 
     Returns:
-        The hypotheses after the round, what happened, and the successors that they came of.
+        The hypotheses after the round, diagnostics, and the successors that were trained.
     """
     parents = hypotheses.hypotheses
     successors, log_total = yield from expand(parents, policy, aggregation, context, keep)
@@ -199,6 +228,11 @@ def follow(
 
 
 def log_captured_mass(kept: Sequence[Successor | Hypothesis], log_total: float) -> float:
-    """Log of the share of all weight that is kept, nats, at most 0; NaN where that is unknown."""
-    held = float(np.logaddexp.reduce([one.log_weight for one in kept]))
-    return min(held - log_total, 0.0)
+    """Log of the share of all weight that is kept, nats, at most 0; NaN where unknown.
+
+    Args:
+        kept: survivors with unnormalised log weights in nats.
+        log_total: log of the summed weight of all successors, nats; NaN where unknown.
+    """
+    log_kept = float(np.logaddexp.reduce([survivor.log_weight for survivor in kept]))
+    return min(log_kept - log_total, 0.0)

@@ -1,4 +1,4 @@
-"""`bcfl explain`: the story of a client."""
+"""`bcfl explain`: the report of one client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
-    from experiments.report.story import Chronicle, ClientReport, Companion, Matrix
+    from experiments.reports.client_report import ClientReport, Matrix, Peer, RunHistory
     from experiments.scores.gains import ModelScore
 
 MARGIN = 13
@@ -35,21 +35,21 @@ def explain(
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Tell a client's story: where it was, how sure, whom it trains with, what it gains."""
+    """Show one client: its clusters over rounds, their probabilities, its peers, its scores."""
     del debug
-    from bcfl.runtime.devices import limited_threads
-    from experiments.report.story import read_chronicle
+    from bcfl.runtime import limited_threads
+    from experiments.reports.client_report import read_history
     from experiments.runs.selection import choose, find_client
 
     pair, note = choose(folder, method, seed)
     with limited_threads(1):
-        chronicle = read_chronicle(folder, pair)
+        history = read_history(folder, pair)
         if client is None:
-            lines = overview(chronicle.stories())
+            lines = overview(history.client_reports())
         else:
-            (story,) = chronicle.stories([find_client(client, chronicle.names)])
-            lines = tell(story, chronicle)
-    done = f"{chronicle.state.round} of {chronicle.rounds} rounds"
+            (report,) = history.client_reports([find_client(client, history.names)])
+            lines = tell(report, history)
+    done = f"{history.state.round} of {history.rounds} rounds"
     screen = console()
     screen.print(f"{pair}, after {done}", soft_wrap=True, markup=False)
     if note:
@@ -59,20 +59,20 @@ def explain(
         screen.print(line, soft_wrap=True, markup=False)
 
 
-def tell(story: ClientReport, chronicle: Chronicle) -> Iterator[str]:
-    """A client's story in lines.
+def tell(report: ClientReport, history: RunHistory) -> Iterator[str]:
+    """Lines of a client's report.
 
     Args:
-        story: the client's.
-        chronicle: the run that it is part of.
+        report: the report of the client.
+        history: the run.
     """
-    group = "" if story.group is None else f", true group {story.group}"
-    yield f"{story.client}{group}"
-    yield from _part("data", _data(story))
-    yield from _part("where", [_where(story)])
-    yield from _part("how sure", _how_sure(story, chronicle.remembers))
-    yield from _part("trains with", _trains_with(story))
-    yield from _part("gains", _gains(story, chronicle.pair.method))
+    group = "" if report.group is None else f", true group {report.group}"
+    yield f"{report.client}{group}"
+    yield from _part("data", _data(report))
+    yield from _part("where", [_where(report)])
+    yield from _part("how sure", _how_sure(report, history.carries_weights))
+    yield from _part("trains with", _trains_with(report))
+    yield from _part("gains", _gains(report, history.pair.method))
 
 
 def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -80,19 +80,19 @@ def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"{'' if number else title:{MARGIN}}{line}"
 
 
-def _data(story: ClientReport) -> list[str]:
-    sizes = " and ".join(f"{n} {view}" for view, n in story.num_samples.items())
-    total = story.classes.sum()
-    common = [c for c in story.classes.argsort()[::-1][:4] if story.classes[c] >= 0.05 * total]
-    shares = ", ".join(f"{c} ({story.classes[c] / total:.0%})" for c in common)
-    present = int((story.classes > 0).sum())
+def _data(report: ClientReport) -> list[str]:
+    sizes = " and ".join(f"{n} {view}" for view, n in report.num_samples.items())
+    total = report.classes.sum()
+    common = [c for c in report.classes.argsort()[::-1][:4] if report.classes[c] >= 0.05 * total]
+    shares = ", ".join(f"{c} ({report.classes[c] / total:.0%})" for c in common)
+    present = int((report.classes > 0).sum())
     of = f"{present} classes, most of them" if present > len(common) else "classes"
     return [f"{sizes} samples of {of} {shares}"]
 
 
-def _where(story: ClientReport) -> str:
+def _where(report: ClientReport) -> str:
     parts, first = [], 1
-    for cluster, run in groupby(story.clusters):
+    for cluster, run in groupby(report.clusters):
         last = first + len(list(run)) - 1
         rounds = f"round {first}" if first == last else f"rounds {first}-{last}"
         parts.append(f"{rounds} {_in_cluster(cluster)}")
@@ -104,21 +104,23 @@ def _in_cluster(cluster: int) -> str:
     return "not seen" if cluster < 0 else f"in cluster {cluster}"
 
 
-def _how_sure(story: ClientReport, remembers: bool) -> list[str]:
-    if story.cluster < 0:
+def _how_sure(report: ClientReport, carries_weights: bool) -> list[str]:
+    if report.cluster < 0:
         return ["it was never asked, so nothing is known of it"]
-    order = story.probabilities.argsort()[::-1]
-    shown = [c for c in order if story.probabilities[c] >= SHOWN]
-    chances = ", ".join(f"{story.probabilities[c]:.0%} in cluster {c}" for c in shown)
-    most = log(len(story.probabilities))
-    entropy = f"entropy {story.entropy:.2f} of at most {most:.2f} nats" if most else "the only one"
-    means = "given all rounds" if remembers else "by what became of each hypothesis"
-    past = {"at the time": story.then, "in hindsight": story.hindsight}
+    order = report.probabilities.argsort()[::-1]
+    shown = [c for c in order if report.probabilities[c] >= SHOWN]
+    chances = ", ".join(f"{report.probabilities[c]:.0%} in cluster {c}" for c in shown)
+    most = log(len(report.probabilities))
+    entropy = f"entropy {report.entropy:.2f} of at most {most:.2f} nats" if most else "the only one"
+    means = "given all rounds" if carries_weights else "by what became of each hypothesis"
+    past = {"filtered": report.filtered, "smoothed": report.smoothed}
     lines = [f"{chances}; {entropy}"]
     for name, matrix in past.items():
-        lines.append(f"  {name:13} {spark(matrix, story.cluster)}  {_since(matrix, story.cluster)}")
-    rounds = len(story.then)
-    return [*lines, f"  chance of cluster {story.cluster} in rounds 1-{rounds}; hindsight: {means}"]
+        lines.append(
+            f"  {name:13} {spark(matrix, report.cluster)}  {_since(matrix, report.cluster)}"
+        )
+    rounds = len(report.filtered)
+    return [*lines, f"  chance of cluster {report.cluster} in rounds 1-{rounds}; smoothed: {means}"]
 
 
 def spark(matrix: Matrix, cluster: int) -> str:
@@ -146,46 +148,45 @@ def _since(matrix: Matrix, cluster: int) -> str:
     return f"above {SURE:.0%} since round {last + 1}" if last else f"always above {SURE:.0%}"
 
 
-def _trains_with(story: ClientReport) -> list[str]:
-    others = [c for c in story.companions if c.now > 0.5]
+def _trains_with(report: ClientReport) -> list[str]:
+    others = [c for c in report.peers if c.latest > 0.5]
     if not others:
-        return ["nobody: no other client is more likely than not in its cluster"]
-    head = f"{len(others)} of {len(story.companions)} other clients"
-    if story.group is not None:
-        same = sum(c.group == story.group for c in others)
-        kin = sum(c.group == story.group for c in story.companions)
-        head += (
-            f": {same} of the {kin} others of its true group, {len(others) - same} of other groups"
-        )
-    top = [c for c in story.companions[:TOP] if c.now >= SHOWN]
+        return ["no other client shares its cluster with a probability above 50%"]
+    head = f"{len(others)} of {len(report.peers)} other clients"
+    if report.group is not None:
+        same = sum(c.group == report.group for c in others)
+        possible = sum(c.group == report.group for c in report.peers)
+        head += f": {same} of the {possible} others of its true group"
+        head += f", {len(others) - same} of other groups"
+    top = [c for c in report.peers[:TOP] if c.latest >= SHOWN]
     width = max(len(c.client) for c in top)
-    return [head, *(f"  {c.client:{width}}  {_together(c, story)}" for c in top)]
+    return [head, *(f"  {c.client:{width}}  {_together(c, report)}" for c in top)]
 
 
-def _together(companion: Companion, story: ClientReport) -> str:
-    group = "" if companion.group is None else f"   group {companion.group}"
-    return f"{companion.now:4.0%} now, {companion.always:4.0%} over all rounds{group}"
+def _together(peer: Peer, report: ClientReport) -> str:
+    group = "" if peer.group is None else f"   group {peer.group}"
+    return f"{peer.latest:4.0%} now, {peer.mean:4.0%} over all rounds{group}"
 
 
-def _gains(story: ClientReport, method: str) -> list[str]:
-    if not story.scores:
+def _gains(report: ClientReport, method: str) -> list[str]:
+    if not report.scores:
         return ["unknown: it has no test samples"]
-    served, *others = story.scores
-    chances = {f"cluster {c}": p for c, p in enumerate(story.probabilities)}
+    served, *others = report.scores
+    chances = {f"cluster {c}": p for c, p in enumerate(report.probabilities)}
     others.sort(key=lambda score: -chances.get(score.model, -1.0))
     width = max(len(served.model), *(len(score.model) + 6 for score in others))
-    title = f"on its {story.num_samples['test']} test samples"
+    title = f"on its {report.num_samples['test']} test samples"
     width = max(width, len(title))
     lines = [f"{title:{width}}  accuracy     NLL"]
     for score in (served, *others):
         chance = chances.get(score.model, 0.0)
         name = f"{score.model}{f' {chance:5.0%}' if chance >= SHOWN else ''}"
         lines.append(f"{name:{width}}  {100 * score.accuracy:8.1f}  {score.nll:6.3f}")
-    return [*lines, *_balance(story, method), *_unsure(story)]
+    return [*lines, *_balance(report, method), *_unsure(report)]
 
 
-def _balance(story: ClientReport, method: str) -> list[str]:
-    served, base = story.scores[0], _baseline(story)
+def _balance(report: ClientReport, method: str) -> list[str]:
+    served, base = report.scores[0], _baseline(report)
     if base is None:
         hint = "a run of fedavg beside it would show what clusters are worth to it"
         return [] if method == "fedavg" else [hint]
@@ -199,34 +200,34 @@ def _balance(story: ClientReport, method: str) -> list[str]:
     ]
 
 
-def _unsure(story: ClientReport) -> list[str]:
-    if story.entropy < SHOWN:
+def _unsure(report: ClientReport) -> list[str]:
+    if report.entropy < SHOWN:
         return []
     return [
-        f"of the {story.prediction_entropy:.3f} nats of uncertainty in a prediction, "
-        f"{story.association_uncertainty:.3f} come from not knowing its cluster"
+        f"of the {report.prediction_entropy:.3f} nats of uncertainty in a prediction, "
+        f"{report.association_uncertainty:.3f} come from not knowing its cluster"
     ]
 
 
-def overview(stories: Sequence[ClientReport]) -> Iterator[str]:
+def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
     """All clients in a table, and how many of them gain.
 
     Args:
-        stories: of all clients.
+        reports: reports of all clients.
     """
-    width = max(6, *(len(story.client) for story in stories))
-    against = any(_baseline(story) for story in stories)
+    width = max(6, *(len(report.client) for report in reports))
+    against = any(_baseline(report) for report in reports)
     head = f"{'client':{width}}  group  cluster  since   sure  entropy  accuracy     NLL"
     yield head + ("   less fedavg's" if against else "")
     gained = []
-    for story in stories:
-        group = "–" if story.group is None else str(story.group)
-        cluster = "–" if story.cluster < 0 else str(story.cluster)
-        chance = f"{story.probabilities.max():.0%}" if story.cluster >= 0 else "–"
-        line = f"{story.client:{width}}  {group:>5}  {cluster:>7}  {_stays(story):>5}"
-        line += f"  {chance:>5}  {story.entropy:7.2f}"
-        if story.scores:
-            served, base = story.scores[0], _baseline(story)
+    for report in reports:
+        group = "–" if report.group is None else str(report.group)
+        cluster = "–" if report.cluster < 0 else str(report.cluster)
+        chance = f"{report.probabilities.max():.0%}" if report.cluster >= 0 else "–"
+        line = f"{report.client:{width}}  {group:>5}  {cluster:>7}  {_stays(report):>5}"
+        line += f"  {chance:>5}  {report.entropy:7.2f}"
+        if report.scores:
+            served, base = report.scores[0], _baseline(report)
             line += f"  {100 * served.accuracy:8.1f}  {served.nll:6.3f}"
             if base:
                 gained.append(100 * (served.accuracy - base.accuracy))
@@ -237,15 +238,15 @@ def overview(stories: Sequence[ClientReport]) -> Iterator[str]:
         same = len(gained) - more - less
         yield ""
         yield f"against fedavg: {more} clients gain accuracy, {less} lose, {same} neither"
-    yield "one client's story: --client, with its name or number"
+    yield "for the report of one client: --client NAME or NUMBER"
 
 
-def _baseline(story: ClientReport) -> ModelScore | None:
-    return next((s for s in story.scores[1:] if not s.model.startswith("cluster ")), None)
+def _baseline(report: ClientReport) -> ModelScore | None:
+    return next((s for s in report.scores[1:] if not s.model.startswith("cluster ")), None)
 
 
-def _stays(story: ClientReport) -> int:
+def _stays(report: ClientReport) -> int:
     """The round since which it has been where it is."""
-    clusters = story.clusters
+    clusters = report.clusters
     moves = [n for n, cluster in enumerate(clusters, start=1) if cluster != clusters[-1]]
     return (moves[-1] if moves else 0) + 1

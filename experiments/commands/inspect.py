@@ -43,7 +43,7 @@ def compare(
 ) -> None:
     """Put the results of finished runs into one table."""
     del debug
-    from experiments.report.compare import aligned, gather, latex, read_results
+    from experiments.reports.compare import aligned, gather, latex, read_results
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
@@ -73,10 +73,10 @@ def report(
 
     read_description(folder)
     if local_models is not None:
-        from experiments.report.local_models import record_into
+        from experiments.reports.local_models import record_into
 
         record_into(folder, local_models)
-    from experiments.report.report import write_report
+    from experiments.reports.report import write_report
 
     console().print(str(write_report(folder)), soft_wrap=True, markup=False)
 

@@ -42,7 +42,7 @@ def profile(
     del debug
     from dataclasses import replace
 
-    from bcfl.runtime.devices import device_named
+    from bcfl.runtime import device_named
     from experiments.config.executor_options import executor_of
     from experiments.config.scenario import load
     from experiments.config.variants import Pair

@@ -120,7 +120,7 @@ def run(
     chosen = overridden(load(scenario), given)
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
-    from bcfl.runtime.devices import device_named
+    from bcfl.runtime import device_named
     from experiments.config.executor_options import executor_of
     from experiments.launch import start
     from experiments.runs.runner import Experiment
@@ -239,7 +239,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 
 
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
-    from experiments.report.compare import aligned, read_results
+    from experiments.reports.compare import aligned, read_results
     from experiments.runs.files import RunFiles
     from experiments.runs.grids import choices
     from experiments.runs.plan import read_description

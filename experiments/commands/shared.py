@@ -38,8 +38,6 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
     @wraps(command)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
-        from experiments.runs.workers import WorkerError
-
         try:
             command(*args, **options)
         except BrokenPipeError:
@@ -47,7 +45,7 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except KeyboardInterrupt:
             typer.echo("bcfl: stopped", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except (ValueError, OSError, WorkerError) as error:
+        except (ValueError, OSError) as error:
             if options.get("debug"):
                 traceback.print_exc()
             typer.echo(f"bcfl: {_sentence(error)}", err=True)

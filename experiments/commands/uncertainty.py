@@ -13,7 +13,7 @@ from experiments.commands.shared import Debug, console, explained
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.report.study import Result
+    from experiments.reports.uncertainty_results import Result
 
 
 class Kind(StrEnum):
@@ -60,27 +60,38 @@ def uncertainty(
 ) -> None:
     """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
     del debug
-    from bcfl.runtime.devices import limited_threads
-    from experiments.report.study import Query, as_json, named_predictive, study
-    from experiments.report.uncertainty_page import render
+    from bcfl.runtime import limited_threads
+    from experiments.reports.uncertainty_page import render
+    from experiments.reports.uncertainty_results import (
+        Query,
+        as_json,
+        evaluate_run,
+        named_predictive,
+    )
     from experiments.runs.files import RunFiles, write_aside
     from experiments.runs.plan import read_plan
 
     kinds = [named_predictive(kind) for kind in predictive or (Kind.PLUG_IN, Kind.LINEARISED)]
-    question = Query(tuple(method or ()), kinds, by.value, tune)
+    query = Query(tuple(method or ()), kinds, by.value, tune)
     with limited_threads(1):
-        findings = list(study(folder, question))
+        results = list(evaluate_run(folder, query))
     files = RunFiles(folder)
-    write_aside(files.uncertainty, as_json(findings))
-    write_aside(files.uncertainty_page, render(read_plan(folder).scenario.name, findings))
+    write_aside(files.uncertainty, as_json(results))
+    write_aside(files.uncertainty_page, render(read_plan(folder).scenario.name, results))
     screen = console()
-    _show(screen, findings)
+    _show(screen, results)
     screen.print(f"numbers {files.uncertainty}", soft_wrap=True, markup=False)
     screen.print(f"page    {files.uncertainty_page}", soft_wrap=True, markup=False)
 
 
-def _show(screen: Console, findings: list[Result]) -> None:
-    from experiments.report.study_table import CALIBRATION, DETECTION, aligned, chosen_values, table
+def _show(screen: Console, results: list[Result]) -> None:
+    from experiments.reports.uncertainty_table import (
+        CALIBRATION,
+        DETECTION,
+        aligned,
+        chosen_values,
+        table,
+    )
 
     texts = {
         "calibration and selection; accuracy, cover and risk in %": CALIBRATION,
@@ -89,8 +100,8 @@ def _show(screen: Console, findings: list[Result]) -> None:
         ),
     }
     for title, columns in texts.items():
-        lines = [title, *aligned(table(findings, columns)), ""]
+        lines = [title, *aligned(table(results, columns)), ""]
         for line in lines:
             screen.print(line, soft_wrap=True, markup=False)
-    for line in chosen_values(findings):
+    for line in chosen_values(results):
         screen.print(f"tuned   {line}", soft_wrap=True, markup=False)

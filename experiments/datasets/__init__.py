@@ -1,4 +1,7 @@
-"""Data sets by name or path, as arrays."""
+"""Labelled data sets by name or path, as NumPy arrays.
+
+Partitions among clients are in `experiments.partitions`.
+"""
 
 from experiments.datasets.catalogue import DatasetInfo, available, load
 from experiments.datasets.dataset import DataError, Dataset

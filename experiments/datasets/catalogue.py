@@ -1,4 +1,4 @@
-"""Data sets by name or path, and where they are looked for. Nothing is ever downloaded."""
+"""Registry and search path of data sets; nothing is ever downloaded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ OPTDIGITS_SOURCE = "optical digits of UCI as shipped with scikit-learn"
 
 @dataclass(frozen=True)
 class KnownDataset:
-    """A data set that users need not describe.
+    """A data set known by name.
 
     Attributes:
-        description: what it is, in a few words.
-        folders: folders below a data directory that hold its IDX files.
-        hint: how to get it.
+        description: short description.
+        folders: possible folders of its IDX files below a data directory.
+        hint: how to obtain it.
     """
 
     description: str
@@ -38,7 +38,7 @@ class KnownDataset:
 IDX_FILES = "put its four IDX files (train-images-idx3-ubyte.gz, ...) into"
 KNOWN = {
     "fashion-mnist": KnownDataset(
-        "70,000 pictures of clothes, 28x28, 10 classes",
+        "70,000 images of clothing, 28x28, 10 classes",
         ("fashion-mnist", "FashionMNIST/raw"),
         f"apt-get install dataset-fashion-mnist, or {IDX_FILES} DATA_DIR/fashion-mnist",
     ),
@@ -52,13 +52,13 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """A line of the list of data sets.
+    """Entry of the list of data sets.
 
     Attributes:
         name: name to load it by.
-        description: what it is, in a few words.
-        where: the file or folder it would be read from, or how to get it.
-        found: whether it can be loaded now.
+        description: short description.
+        where: file or folder that it is read from, or how to obtain it.
+        found: whether it is available locally.
     """
 
     name: str
@@ -68,20 +68,20 @@ class DatasetInfo:
 
 
 def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
-    """Read a data set.
+    """Load a data set.
 
-    A name is looked for as `NAME.npz`, and as a folder `NAME` of IDX files or with one `.npz` file,
-    in `data_dir`, then in the directory that the environment variable BCFL_DATA names, then in
-    /usr/share/datasets. `optdigits` comes with scikit-learn.
+    A name is searched as `NAME.npz`, and as a folder `NAME` of IDX files or with one `.npz` file,
+    in `data_dir`, then in the directory of the environment variable BCFL_DATA, then in
+    /usr/share/datasets. `optdigits` is part of scikit-learn.
 
     Args:
-        name: `optdigits`, `fashion-mnist`, `mnist`, the name of an own file or folder, or a path to
-            an `.npz` file or to a folder.
-        data_dir: directory to look in first.
+        name: `optdigits`, `fashion-mnist`, `mnist`, the name of a local file or folder, or a path
+            to an `.npz` file or to a folder.
+        data_dir: directory that is searched first.
 
     Raises:
-        DataError: nothing of that name is found (the message says where it was looked for and what
-            to do), the data directory doesn't exist, or the files are broken.
+        DataError: the data set is not found (the message lists the searched directories), the data
+            directory does not exist, or the files are corrupt.
     """
     places = _places(data_dir)
     if isinstance(name, Path) or os.sep in name or name.endswith(".npz"):
@@ -90,19 +90,19 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
         return _optdigits()
     for place in places:
         for path in _candidates(name, place):
-            if (found := _readable(path)) is not None:
-                return _read(name, found)
+            if (readable := _readable(path)) is not None:
+                return _read(name, readable)
     raise DataError(_not_found(name, places))
 
 
 def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
-    """Known data sets and those found in the data directories, sorted by name.
+    """List the known data sets and those in the data directories, sorted by name.
 
     Args:
-        data_dir: directory to look in besides BCFL_DATA and /usr/share/datasets.
+        data_dir: directory that is searched besides BCFL_DATA and /usr/share/datasets.
 
     Raises:
-        DataError: `data_dir` doesn't exist.
+        DataError: `data_dir` does not exist.
     """
     places = _places(data_dir)
     infos = {
@@ -112,7 +112,7 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
     }
     for place in places:
         for name, path in _own(place):
-            description = KNOWN[name].description if name in KNOWN else "own data"
+            description = KNOWN[name].description if name in KNOWN else "local data"
             infos.setdefault(name, DatasetInfo(name, description, str(path), True))
     for name, known in KNOWN.items():
         infos.setdefault(name, DatasetInfo(name, known.description, known.hint, False))
@@ -151,7 +151,7 @@ def _candidates(name: str, place: Path) -> list[Path]:
 
 
 def _readable(path: Path) -> Path | None:
-    """What to read at a path: an archive, a folder of IDX files, or the one archive in a folder."""
+    """Path to read: an archive, a folder of IDX files, or the only archive of a folder."""
     if path.is_file() or holds_idx(path):
         return path
     archives = sorted(path.glob("*.npz")) if path.is_dir() else []
@@ -165,34 +165,34 @@ def _read(name: str, path: Path) -> Dataset:
 def _load_path(path: Path) -> Dataset:
     readable = _readable(path)
     if readable is None:
-        problem = "holds neither IDX files nor one .npz file" if path.is_dir() else "doesn't exist"
+        problem = "holds neither IDX files nor one .npz file" if path.is_dir() else "does not exist"
         raise DataError(f"{path} {problem}; give an .npz file, or a folder of IDX files")
     return _read(path.name if path.is_dir() else path.stem, readable)
 
 
 def _own(place: Path) -> Iterator[tuple[str, Path]]:
-    """Names and paths of what can be loaded from a data directory."""
+    """Names and paths of the data sets in a data directory."""
     for name in KNOWN:
         for path in _candidates(name, place):
-            if (found := _readable(path)) is not None:
-                yield name, found
+            if (readable := _readable(path)) is not None:
+                yield name, readable
     for path in sorted(place.iterdir()) if place.is_dir() else []:
         if path.suffix == ".npz" and holds_samples(path):
             yield path.stem, path
-        elif path.is_dir() and (found := _readable(path)) is not None:
-            yield path.name, found
+        elif path.is_dir() and (readable := _readable(path)) is not None:
+            yield path.name, readable
 
 
 def _not_found(name: str, places: list[Path]) -> str:
-    missing = {place: "" if place.is_dir() else " (doesn't exist)" for place in places}
+    missing = {place: "" if place.is_dir() else " (does not exist)" for place in places}
     searched = ", ".join(f"{place}{note}" for place, note in missing.items())
-    looked = f"Looked for {name}.npz and a folder {name} in: {searched}."
+    looked = f"Searched {name}.npz and a folder {name} in: {searched}."
     names = {OPTDIGITS, *KNOWN, *(own for place in places for own, _ in _own(place))}
     close = difflib.get_close_matches(name, sorted(names), n=1)
     if name not in KNOWN and close:
         return f"dataset {name!r} was not found. Did you mean {close[0]!r}? {looked}"
     if any(holds_idx(place) for place in places):
-        looked += " To read IDX files that lie in a data directory itself, give its path as name."
+        looked += " To read IDX files in a data directory itself, give its path as name."
     hint = KNOWN[name].hint if name in KNOWN else f"put {name}.npz (x_train, y_train) into DATA_DIR"
     where = f"DATA_DIR is data_dir (--data-dir) or {VARIABLE}"
-    return f"dataset {name!r} was not found. {looked} To get it: {hint}; {where}."
+    return f"dataset {name!r} was not found. {looked} To obtain it: {hint}; {where}."

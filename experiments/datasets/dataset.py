@@ -1,4 +1,4 @@
-"""Labelled samples as arrays, checked and scaled once when they are read."""
+"""Labelled samples as arrays, validated and scaled when they are loaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class DataError(ValueError):
-    """Data that can't be found, can't be read, or can't be used for classification."""
+    """Data that cannot be found, read, or used for classification."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -18,13 +18,17 @@ class Dataset:
 
     Attributes:
         name: name of the data set.
-        inputs: (samples, *shape) float32; the loaders scale to [0, 1], and images are (channels,
+        inputs: (samples, *shape) float32; loaders scale to [0, 1], and images are (channels,
             height, width).
         targets: (samples,) int64 class labels, 0 to `num_classes` - 1.
-        num_classes: number of classes; a class may have no sample.
-        num_native_test: samples at the end that were the source's own test set.
-        source: where the data came from, in words, for reports.
-        writers: (samples,) int64 who wrote each sample, None if unknown.
+        num_classes: number of classes; classes may be empty.
+        num_native_test: number of samples at the end that form the original test set.
+        source: origin of the data, for reports.
+        writers: (samples,) int64 writer of each sample, None if unknown.
+
+    Raises:
+        DataError: an array has another dtype or shape, inputs are not finite, or labels or
+            `num_native_test` are out of range.
     """
 
     name: str
@@ -83,22 +87,22 @@ class Dataset:
         test: tuple[ArrayLike, ArrayLike] | None = None,
         source: str = "arrays",
     ) -> Dataset:
-        """Check and scale raw arrays.
+        """Validate and scale raw arrays.
 
-        Inputs are scaled to [0, 1]: 8-bit ones are divided by 255, floating-point ones that lie in
-        [0, 1] stay as they are, all others are moved and divided by the smallest and largest value
-        of the whole set. Images become (channels, height, width): (samples, height, width) gets one
-        channel, and a last axis of 1 or 3 moves to the front unless the first is one of these.
+        Inputs are scaled to [0, 1]: 8-bit integers are divided by 255, floats within [0, 1] are
+        unchanged, all others are min-max scaled over the whole set. Images become (channels,
+        height, width): (samples, height, width) gets a channel axis, and a last axis of 1 or 3 is
+        moved to the front unless the first has such a size.
 
         Args:
             name: name of the data set.
             train: inputs (samples, ...) and integer labels (samples,).
-            test: the source's own test set in the same form, if any; it is put at the end.
-            source: where the data came from, in words.
+            test: inputs and labels of the original test set, if any.
+            source: origin of the data.
 
         Raises:
-            DataError: inputs that aren't finite numbers or differ in shape, labels that aren't the
-                integers 0 to k - 1 with each of them present, or different numbers of the two.
+            DataError: inputs are not finite or differ in shape, labels are not the integers 0 to
+                k - 1 with each of them present, or inputs and labels differ in length.
         """
         parts = [
             (np.asarray(x), np.asarray(y)) for x, y in ([train] if test is None else [train, test])

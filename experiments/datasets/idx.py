@@ -1,4 +1,4 @@
-"""IDX files, the format of MNIST and Fashion-MNIST, plain or gzipped."""
+"""Loader of IDX files, the format of MNIST and Fashion-MNIST, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ UNSIGNED_BYTES = 0x08
 
 
 def holds_idx(folder: Path) -> bool:
-    """Whether a folder has at least one of the four files, so that it is meant to be read."""
+    """Whether a folder holds at least one of the four files."""
     return folder.is_dir() and any(_find(folder, *part) is not None for part in PARTS.values())
 
 
 def load_idx(name: str, folder: Path) -> Dataset:
-    """Read the four IDX files of a folder.
+    """Load the four IDX files of a folder.
 
-    Names are `train-images-idx3-ubyte`, `train-labels-idx1-ubyte` and the same with `t10k`, also
-    with a dot before `idx` and with `.gz` at the end.
+    File names are `train-images-idx3-ubyte`, `train-labels-idx1-ubyte` and the same with `t10k`,
+    optionally with a dot before `idx` and the suffix `.gz`.
 
     Args:
         name: name of the data set.
-        folder: where the four files lie.
+        folder: folder of the four files.
 
     Raises:
-        DataError: a file is missing or broken, or the arrays can't be used.
+        DataError: a file is missing or corrupt, or the arrays are invalid.
     """
     arrays = []
     for what, (stem, axes) in PARTS.items():
@@ -57,29 +57,29 @@ def read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
     """Read one IDX file of unsigned bytes.
 
     Args:
-        path: the file; it is unpacked if its name ends in `.gz`.
-        axes: number of axes that the array must have.
+        path: the file; it is decompressed if its name ends in `.gz`.
+        axes: expected number of axes.
 
     Returns:
-        The array, uint8, with the sizes that the file's head states.
+        uint8 array of the shape stated in the header.
 
     Raises:
-        DataError: the file can't be unpacked, its head is another one, or it is too short or long.
+        DataError: the file cannot be decompressed, or its header or length is wrong.
     """
     content = _bytes(path)
     head = 4 + 4 * axes
     if content[:4] != bytes([0, 0, UNSIGNED_BYTES, axes]):
         raise DataError(
-            f"{path} isn't an IDX file of unsigned bytes with {axes} axes: it must begin with "
+            f"{path} is not an IDX file of unsigned bytes with {axes} axes: it must begin with "
             f"0000080{axes}, got {content[:4].hex() or 'nothing'}"
         )
     if len(content) < head:
-        raise DataError(f"{path} is truncated: its head takes {head} bytes, got {len(content)}")
+        raise DataError(f"{path} is truncated: its header takes {head} bytes, got {len(content)}")
     shape = tuple(np.frombuffer(content, dtype=">u4", count=axes, offset=4).tolist())
     if len(content) != head + prod(shape):
         raise DataError(
             f"{path} {'is truncated' if len(content) < head + prod(shape) else 'is too long'}: its "
-            f"head states {shape}, {head + prod(shape)} bytes in all, got {len(content)}"
+            f"header states {shape}, {head + prod(shape)} bytes in all, got {len(content)}"
         )
     return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
 
@@ -93,4 +93,4 @@ def _bytes(path: Path) -> bytes:
     try:
         return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} can't be read: {error}") from error
+        raise DataError(f"{path} cannot be read: {error}") from error

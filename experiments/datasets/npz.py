@@ -1,4 +1,4 @@
-"""NumPy archives with x_train, y_train and, if there is a test set, x_test and y_test."""
+"""Loader of NumPy archives with x_train, y_train and optionally x_test, y_test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
 
 
 def holds_samples(path: Path) -> bool:
-    """Whether a file is an archive that has training inputs and labels."""
+    """Whether a file is an archive with training inputs and labels."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return set(TRAIN_KEYS) <= set(getattr(archive, "files", ()))
@@ -26,18 +26,18 @@ def holds_samples(path: Path) -> bool:
 
 
 def load_npz(name: str, path: Path) -> Dataset:
-    """Read an archive, and who wrote its samples if NAME_train_writers.npz lies beside it.
+    """Load an archive, and the writers of its samples if NAME_train_writers.npz exists.
 
-    That file, and NAME_test_writers.npz if there is a test set, hold one array `writer`, as those
-    made from QMNIST do.
+    That file, and NAME_test_writers.npz if there is a test set, hold one array `writer`, as in
+    archives made from QMNIST.
 
     Args:
         name: name of the data set.
         path: the `.npz` file.
 
     Raises:
-        DataError: the file is broken, lacks an array or holds pickled objects, or the arrays can't
-            be used.
+        DataError: the file is corrupt, lacks an array or holds pickled objects, or the arrays are
+            invalid.
     """
     arrays = _arrays(path)
     missing = [key for key in TRAIN_KEYS if key not in arrays]
@@ -49,17 +49,17 @@ def load_npz(name: str, path: Path) -> Dataset:
         )
     test = (arrays["x_test"], arrays["y_test"]) if "x_test" in arrays else None
     train = arrays["x_train"], arrays["y_train"]
-    found = Dataset.from_arrays(name, train, test, str(path))
-    return replace(found, writers=_writers(path, has_test=test is not None))
+    dataset = Dataset.from_arrays(name, train, test, str(path))
+    return replace(dataset, writers=_writers(path, has_test=test is not None))
 
 
 def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:
     parts = []
     for part in ("train", "test") if has_test else ("train",):
-        beside = path.with_name(f"{path.stem}_{part}_writers.npz")
-        if not beside.is_file():
+        sibling = path.with_name(f"{path.stem}_{part}_writers.npz")
+        if not sibling.is_file():
             return None
-        parts.append(_arrays(beside, ("writer",)).get("writer", np.zeros(0)).astype(np.int64))
+        parts.append(_arrays(sibling, ("writer",)).get("writer", np.zeros(0)).astype(np.int64))
     return np.concatenate(parts)
 
 
@@ -71,5 +71,5 @@ def _arrays(
             return {key: archive[key] for key in names if key in archive}
     except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
-            f"{path} can't be read as an .npz archive of plain arrays: {error}"
+            f"{path} cannot be read as an .npz archive of plain arrays: {error}"
         ) from error

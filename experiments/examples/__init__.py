@@ -1,1 +1,4 @@
-"""Short scripts to start from."""
+"""Short introductory scripts.
+
+Reproductions and measurements are in `experiments.studies`.
+"""

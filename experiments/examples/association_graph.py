@@ -1,7 +1,7 @@
-"""Who trains with whom: the association graph, its communities, and a drawing.
+"""The association graph of a run, its communities, and a drawing.
 
-Communities are found by modularity (Clauset, Newman, Moore, 2004), from the probabilities that
-clients shared a cluster, without a number of clusters. `python -m
+Communities are found by greedy modularity maximisation (Clauset, Newman, Moore, 2004) of the
+co-association probabilities, without a given number of clusters. `python -m
 experiments.examples.association_graph FILE.png`, association-graph.png by default.
 """
 
@@ -14,26 +14,38 @@ import networkx as nx
 from matplotlib.figure import Figure
 
 from bcfl import Federation, Run, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.analysis import metrics
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
-from experiments.scores import metrics
 
 
 def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:
-    """A federation on handwritten digits that are turned in four ways."""
-    drawn = partitions.rotated(datasets.load("optdigits"), clients=clients, seed=seed)
+    """Run a federation on handwritten digits with four rotations.
+
+    Args:
+        rounds: number of rounds.
+        clients: number of clients.
+        seed: seed of partition and run.
+    """
+    split = partitions.rotated(datasets.load("optdigits"), clients=clients, seed=seed)
     method = methods.bcfl_mht(num_clusters=4, max_hypotheses=8)
     model = models.mlp((1, 8, 8), 32, 10)
-    return Federation(drawn, model, method, seed, evaluate=False).run(rounds)
+    return Federation(split, model, method, seed, evaluate=False).run(rounds)
 
 
 def communities(graph: nx.Graph[str]) -> list[set[str]]:
-    """Groups of clients that share a cluster more often than chance would have it."""
+    """Communities of the graph by greedy modularity maximisation."""
     return list(map(set, nx.community.greedy_modularity_communities(graph, "probability")))
 
 
 def draw(graph: nx.Graph[str], groups: dict[str, int], path: Path) -> None:
-    """Clients as dots in the colour of their community, edges as wide as they are probable."""
+    """Draw clients in the colour of their community, with edge widths by probability.
+
+    Args:
+        graph: the association graph.
+        groups: community by client.
+        path: image file to write.
+    """
     figure = Figure(figsize=(7, 6), layout="constrained")
     axes = figure.subplots(subplot_kw={"frame_on": False})
     places = nx.spring_layout(graph, weight="probability", seed=0)
@@ -45,10 +57,15 @@ def draw(graph: nx.Graph[str], groups: dict[str, int], path: Path) -> None:
 
 
 def main(path: Path, rounds: int = 15) -> None:
-    """Print how communities agree with the true groups, and draw them."""
+    """Print the agreement of communities with the true groups, and draw them.
+
+    Args:
+        path: image file to write.
+        rounds: number of rounds.
+    """
     run = trained(rounds)
     graph = run.association_graph(min_probability=0.05)
-    groups = {client: k for k, one in enumerate(communities(graph)) for client in one}
+    groups = {client: k for k, members in enumerate(communities(graph)) for client in members}
     truth = [run.groups[client] or 0 for client in run.clients]
     ari = metrics.ari(truth, [groups[client] for client in run.clients])
     draw(graph, groups, path)

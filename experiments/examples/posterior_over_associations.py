@@ -1,8 +1,7 @@
-"""Where may each client belong? All associations of one round, beside the few that are kept.
+"""The exact posterior over the associations of one round, next to its M-best truncations.
 
-Three rounds bring the models apart; the fourth is done with all associations of six clients (64)
-and with the best M of them, from the same models. `python -m
-experiments.examples.posterior_over_associations`.
+After three rounds of training, the fourth enumerates all 64 associations of six clients, and the M
+best of them, from the same models. `python -m experiments.examples.posterior_over_associations`.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from bcfl import Federation, Objective, Run, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 
 KEPT = (1, 4, 16)
 
 
 def posteriors(seed: int) -> dict[str, Run]:
-    """The fourth round with every association, and with the best M."""
+    """Runs of the fourth round with all associations, and with the M best, by method."""
     digits = datasets.load("optdigits")
     clients = partitions.rotated(digits, groups=2, clients=6, samples_per_client=30, seed=seed)
     objective = Objective(local_steps=5, learning_rate=0.05)
@@ -34,15 +33,15 @@ def posteriors(seed: int) -> dict[str, Run]:
 
 
 def main(seed: int = 0) -> None:
-    """Print each client's probability of the first cluster, and the share of weight kept."""
-    found = posteriors(seed)
-    exact = found["bcfl-exact"]
-    table = Table("client", "group", *found, title="probability of the first cluster")
+    """Print each client's probability of the first cluster, and the captured mass."""
+    runs = posteriors(seed)
+    exact = runs["bcfl-exact"]
+    table = Table("client", "group", *runs, title="probability of the first cluster")
     for row, client in enumerate(exact.clients):
-        chances = [f"{run.association_probabilities()[row, 0]:.3f}" for run in found.values()]
+        chances = [f"{run.association_probabilities()[row, 0]:.3f}" for run in runs.values()]
         table.add_row(client, str(exact.groups[client]), *chances)
-    captured = [f"{np.exp(run.hypotheses.log_captured_mass):.3f}" for run in found.values()]
-    table.add_row("kept weight", "", *captured)
+    captured = [f"{np.exp(run.hypotheses.log_captured_mass):.3f}" for run in runs.values()]
+    table.add_row("captured mass", "", *captured)
     Console().print(table)
 
 

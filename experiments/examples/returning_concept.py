@@ -1,9 +1,8 @@
-"""A concept goes and comes back: is the cluster that learnt it the one that is used again?
+"""A recurring concept: is the cluster that learnt it reused when it returns?
 
-Handwritten digits in six time steps whose labels are shifted by one in the third and fourth. Each
-line is a step: how accurate the method was in its first and its last round, and the clusters of the
-ten clients. `python -m experiments.examples.returning_concept [METHODS] [SEED]`, such as
-`fedavg,ifca,bcfl-forget 0`.
+Handwritten digits in six time steps, with labels shifted by one in the third and fourth. Prints for
+each step the accuracy in its first and last round, and the clusters of the ten clients. `python -m
+experiments.examples.returning_concept [METHODS] [SEED]`, such as `fedavg,ifca,bcfl-forget 0`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl import Federation, Run, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments import datasets, models
 from experiments.partitions.stream import stream
 
@@ -25,7 +24,7 @@ METHODS = ("fedavg", "ifca", "bcfl-forget")
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What a method did in each time step.
+    """Accuracy and clusters of a method by time step.
 
     Attributes:
         first: (steps,) mean accuracy over the clients after the first round of the step.
@@ -39,25 +38,43 @@ class Timeline:
 
     @classmethod
     def of(cls, run: Run, steps: int) -> Timeline:
-        """The timeline of a run whose rounds are shared out evenly."""
-        each = len(run.records) // steps
+        """From a run with equally many rounds per time step.
+
+        Args:
+            run: the run.
+            steps: number of time steps.
+        """
+        stride = len(run.records) // steps
         sums = [record.evaluations.values() for record in run.records]
-        accuracy = [np.mean([s.confusion.trace() / s.num_samples for s in one]) for one in sums]
-        ends = run.records[each - 1 :: each]
+        accuracy = [np.mean([s.confusion.trace() / s.num_samples for s in row]) for row in sums]
+        ends = run.records[stride - 1 :: stride]
         labels = np.stack([record.snapshot.associations[0].labels for record in ends])
-        return cls(np.array(accuracy[::each]), np.array(accuracy[each - 1 :: each]), labels)
+        return cls(np.array(accuracy[::stride]), np.array(accuracy[stride - 1 :: stride]), labels)
 
 
 def followed(method: str, seed: int, rounds_per_step: int = 6, clients: int = 10) -> Timeline:
-    """Run a method through the six steps."""
-    drawn = stream(datasets.load("optdigits"), clients=clients, steps=STEPS, seed=seed)
+    """Run a method through the six time steps.
+
+    Args:
+        method: name of the method.
+        seed: seed of partition and run.
+        rounds_per_step: number of rounds per time step.
+        clients: number of clients.
+    """
+    split = stream(datasets.load("optdigits"), clients=clients, steps=STEPS, seed=seed)
     recipe = methods.build(method, num_clusters=3)
-    run = Federation(drawn, models.mlp((1, 8, 8), 32, 10), recipe, seed)
+    run = Federation(split, models.mlp((1, 8, 8), 32, 10), recipe, seed)
     return Timeline.of(run.run(STEPS * rounds_per_step), STEPS)
 
 
 def main(names: tuple[str, ...] = METHODS, seed: int = 0, rounds_per_step: int = 6) -> None:
-    """Print the timeline of each method."""
+    """Print the timeline of each method.
+
+    Args:
+        names: names of methods.
+        seed: seed of partition and runs.
+        rounds_per_step: number of rounds per time step.
+    """
     for name in names:
         timeline = followed(name, seed, rounds_per_step)
         print(name)

@@ -1,4 +1,7 @@
-"""Divisions of a data set among clients, by name."""
+"""Partitions of a data set among clients, by name: label skew, feature skew, streams.
+
+Reading data sets is the task of `experiments.datasets`.
+"""
 
 from experiments.partitions.catalogue import PARTITIONS, build
 from experiments.partitions.class_sets import cluster_n_class, n_class

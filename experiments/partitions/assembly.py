@@ -1,4 +1,4 @@
-"""Rows of a data set for each client, and the clients made of them."""
+"""Assembly of clients from rows of a data set."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.clients import TEST, TRAIN, ClientData
-from bcfl.runtime.seeds import generator
+from bcfl import ClientData
+from bcfl.data import TEST, TRAIN
+from bcfl.runtime import generator
 from experiments.config.options import check_whole
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, largest_remainder
 from experiments.partitions.partition import Indices, Partition, Split
 
-OVER_CAP = "over samples_per_client"
-UNUSED = "that no client drew"
-HELD_OUT = "held out to test on"
+OVER_CAP = "above samples_per_client"
+UNUSED = "of classes without clients"
+HELD_OUT = "in the hold-out set"
 
 Samples: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where samples lie.
+    """Client, group and view that samples belong to.
 
     Attributes:
         client: name of the client.
-        group: its true group.
+        group: true group of the client.
         view: name of the view.
     """
 
@@ -39,18 +40,21 @@ class Place:
 
 
 Alter: TypeAlias = Callable[[Samples, Place], Samples]
-"""What a client of a group sees of its samples, inputs (samples, ...) and targets (samples,)."""
+"""Transform of the inputs (samples, ...) and targets (samples,) of a client."""
 
 
 def deal(dataset: Dataset, counts: Counts, seed: int, native_test: bool = False) -> list[Indices]:
-    """Rows of the data set for each client, drawn without replacement class by class.
+    """Draw rows for each client without replacement, class by class.
 
     Args:
-        dataset: where the samples come from.
-        counts: (clients, classes) samples that each client gets of each class.
-        seed: fixes the order within each class.
-        native_test: the source's own test samples of a class are dealt in proportion to `counts`;
-            otherwise they are not told from the others.
+        dataset: data set to draw from.
+        counts: (clients, classes) int64 number of samples by client and class.
+        seed: seed of the order within each class.
+        native_test: whether samples of the original test set are allocated in proportion to
+            `counts`; otherwise they are treated like all others.
+
+    Returns:
+        Rows of each client, int64.
     """
     first_test = len(dataset) - dataset.num_native_test if native_test else len(dataset)
     shares: list[list[Indices]] = [[] for _ in counts]
@@ -68,7 +72,7 @@ def deal(dataset: Dataset, counts: Counts, seed: int, native_test: bool = False)
 
 
 def _in_proportion(tests: int, wanted: Counts, samples: int) -> Counts:
-    """How many of each client's samples are test samples, where `tests` of `samples` are."""
+    """Number of test samples of each client, where `tests` of `samples` are test samples."""
     if not tests or not wanted.sum():
         return np.zeros_like(wanted)
     return largest_remainder(-(-tests * int(wanted.sum()) // samples), wanted.astype(np.float64))
@@ -76,14 +80,17 @@ def _in_proportion(tests: int, wanted: Counts, samples: int) -> Counts:
 
 @dataclass(frozen=True)
 class Assembly:
-    """Turns rows for each client into a partition.
+    """Builds a partition from the rows of each client.
 
     Attributes:
-        name: how the data were divided.
-        seed: fixes which samples of a client are tested on and which are kept under a cap.
-        split: sizes to keep to.
-        alter: what clients see of their samples; nothing is changed without.
-        hold_out: rows that no client gets, see `Partition`.
+        name: name of the partition.
+        seed: seed of the train-test split and of subsampling under a cap.
+        split: sizes of the clients' views.
+        alter: transform of the clients' samples; none by default.
+        hold_out: rows of the hold-out set; see `Partition`.
+
+    Raises:
+        ValueError: the seed is not a whole number of at least 0.
     """
 
     name: str
@@ -98,26 +105,26 @@ class Assembly:
     def build(
         self, dataset: Dataset, shares: Sequence[Indices], groups: Sequence[int] | None = None
     ) -> Partition:
-        """The partition in which client j holds the rows `shares[j]`, less those over the cap.
+        """Build the partition in which client j holds the rows `shares[j]`, up to the cap.
 
-        With `Split.native_test` its test samples are those of the source's own test set.
+        With `Split.native_test` its test samples are those of the original test set.
 
         Args:
-            dataset: where the samples come from.
-            shares: rows of each client.
-            groups: true group of each client, none where there are none.
+            dataset: data set of the rows.
+            shares: rows of each client, int64.
+            groups: true group of each client, None without groups.
         """
         names = client_names(len(shares))
         first_test = len(dataset) - dataset.num_native_test if self.split.native_test else None
         indices = {
             n: self._views(n, rows, first_test) for n, rows in zip(names, shares, strict=True)
         }
-        dealt = _distinct(shares)
+        allocated = _distinct(shares)
         kept = _distinct([rows for views in indices.values() for rows in views.values()])
         held_out = np.zeros(0, dtype=np.int64) if self.hold_out is None else self.hold_out
         left_out = {
-            OVER_CAP: dealt - kept,
-            UNUSED: len(dataset) - dealt - len(held_out),
+            OVER_CAP: allocated - kept,
+            UNUSED: len(dataset) - allocated - len(held_out),
             HELD_OUT: len(held_out),
         }
         of_client = dict(zip(names, groups, strict=True)) if groups is not None else {}
@@ -163,6 +170,6 @@ def _distinct(parts: Sequence[Indices]) -> int:
 
 
 def client_names(count: int) -> list[str]:
-    """Names that sort as numbers do."""
+    """Zero-padded names `client-00`, `client-01`, ..., which sort numerically."""
     width = max(2, len(str(count - 1)))
     return [f"client-{number:0{width}d}" for number in range(count)]

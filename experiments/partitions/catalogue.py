@@ -1,4 +1,4 @@
-"""Partitions by the names that scenario files use."""
+"""Registry of partitions by the names used in scenario files."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ PARTITIONS: Mapping[str, Callable[..., Partition]] = {
 
 
 def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
-    """Divide a data set by the name of a partition and its options.
+    """Partition a data set by the name of a partition and its options.
 
     Args:
         name: one of `PARTITIONS`.
-        dataset: samples to divide.
-        config: keyword arguments of that partition, `seed` among them; lists serve as tuples.
+        dataset: data set to partition.
+        config: keyword arguments of the partition, `seed` included; lists are passed as tuples.
 
     Raises:
         ValueError: the name or an option is unknown (the message suggests the nearest), or a value

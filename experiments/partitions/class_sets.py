@@ -1,4 +1,4 @@
-"""Clients that hold a fixed number of classes each."""
+"""Label skew by class: a fixed number of classes per client (pathological non-IID)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly, raise_to_minimum
 from experiments.partitions.assembly import Assembly, deal
@@ -33,26 +33,26 @@ def n_class(
     drop_unused: bool = False,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Clients that hold a few classes each, without groups.
+    """Clients with a few classes each, without groups.
 
-    Every class is drawn by the same number of clients, or one more, and divided evenly among them.
-    Where a class has fewer samples than clients that drew it, some of these go without it.
+    Classes have equally many clients, up to a difference of one, and are divided evenly. Where
+    a class has fewer samples than clients, some of them have none of it.
 
     Args:
-        dataset: samples to divide; every one is used once, but for classes that no client drew.
+        dataset: data set; each sample is used once, except classes without clients.
         clients: number of clients.
-        classes_per_client: classes of each client, among those that have samples.
-        seed: fixes the partition.
-        drop_unused: leave out the classes that no client draws where there are too few clients.
+        classes_per_client: number of classes of each client, among the non-empty classes.
+        seed: seed of the partition.
+        drop_unused: whether to drop classes without clients, where there are too few clients.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
-        ValueError: an argument is out of range, some class can't be drawn and `drop_unused` is
-            false, or a client can't get `min_samples` samples of its classes.
+        ValueError: an argument is out of range, a class has no client and `drop_unused` is false,
+            or a client cannot get `min_samples` samples of its classes.
 
     References:
         Ma, Zhou, Long, Jiang, Zhang (2022), client-wise n-class. Their program draws classes
-        independently and loses those that nobody draws.
+        independently and loses those drawn by no client.
     """
     split = Split(**options)
     check_clients(dataset, clients, split)
@@ -78,24 +78,23 @@ def cluster_n_class(
     drop_unused: bool = False,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Groups that hold a few classes each, with clients that hold some of their group's classes.
+    """Groups with a few classes each, and clients with some of the classes of their group.
 
-    Every class is drawn by the same number of groups, or one more, and divided evenly among them;
-    inside a group the same holds for its clients. No two groups hold the same classes.
+    Classes have equally many groups, up to a difference of one, and are divided evenly among them;
+    likewise for the clients of a group. The sets of classes of any two groups differ.
 
     Args:
-        dataset: samples to divide; every one is used once, but for classes that no client drew.
-        groups: number of groups; each gets the same number of clients, or one more.
+        dataset: data set; each sample is used once, except classes without clients.
+        groups: number of groups; their numbers of clients differ by at most one.
         clients: number of clients.
-        classes: classes of each group among those that have samples, and of each client among those
-            of its group.
-        seed: fixes the partition.
-        drop_unused: leave out the classes that no group or client draws where there are too few.
+        classes: number of classes of each group, and of each client among those of its group.
+        seed: seed of the partition.
+        drop_unused: whether to drop classes without a group or client, where there are too few.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
-        ValueError: an argument is out of range, some class can't be drawn and `drop_unused` is
-            false, there are fewer sets of classes than groups, or a client can't get `min_samples`
+        ValueError: an argument is out of range, a class has no client and `drop_unused` is false,
+            there are fewer sets of classes than groups, or a client cannot get `min_samples`
             samples of its classes.
 
     References:
@@ -126,19 +125,19 @@ def cluster_n_class(
 
 
 def draw_class_sets(units: int, size: int, usable: Holds, random: Generator) -> Holds:
-    """Draw a set of classes for each unit so that all classes are drawn alike.
+    """Draw a set of classes for each unit with balanced class frequencies.
 
-    Each usable class may be drawn units * size / usable times, rounded up or down at random; unit
-    after unit takes the classes that may be drawn most often still, ties at random.
+    Each usable class has a quota of units * size / usable, rounded up or down at random; each unit
+    in turn takes the classes with the largest remaining quota, ties at random.
 
     Args:
         units: number of groups or clients.
-        size: classes of each.
-        usable: (classes,) whether a class may be drawn.
-        random: source of the draws.
+        size: number of classes of each unit.
+        usable: (classes,) bool, whether a class may be drawn.
+        random: source of randomness.
 
     Returns:
-        (units, classes) whether a unit holds a class; rows sum to `size`.
+        (units, classes) bool, whether a unit holds a class; rows sum to `size`.
     """
     labels = np.flatnonzero(usable)
     left = random.permutation(evenly(units * size, len(labels)))
@@ -154,7 +153,7 @@ def draw_class_sets(units: int, size: int, usable: Holds, random: Generator) -> 
 def _distinct_sets(units: int, size: int, usable: Holds, random: Generator) -> Holds:
     if comb(int(usable.sum()), size) < units:
         raise ValueError(
-            f"groups={units} can't all hold other classes: there are "
+            f"groups={units} cannot all have different sets of classes: there are "
             f"{comb(int(usable.sum()), size)} sets of {size} among {usable.sum()} classes"
         )
     for _ in range(MAX_DRAWS):
@@ -163,7 +162,7 @@ def _distinct_sets(units: int, size: int, usable: Holds, random: Generator) -> H
             return holds
     raise ValueError(
         f"groups={units} of {size} classes: each of {MAX_DRAWS} draws gave two groups the same "
-        "classes; ask for fewer groups"
+        "classes; use fewer groups"
     )
 
 
@@ -194,6 +193,6 @@ def _check_classes(what: str, number: int, most: int) -> None:
 def _check_used(what: str, drawn: int, classes: int, drop_unused: bool) -> None:
     if drawn < classes and not drop_unused:
         raise ValueError(
-            f"{what} can hold {drawn} of {classes} classes: ask for more, or leave the other "
-            "classes out with drop_unused=True"
+            f"{what} can hold {drawn} of {classes} classes: increase them, or drop the other "
+            "classes with drop_unused=True"
         )

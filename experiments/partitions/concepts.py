@@ -1,9 +1,8 @@
-"""Two ways to see the same samples: what every other client has that the rest have not.
+"""Concepts of two groups: group 0 has the original samples, group 1 transformed ones.
 
-Clients of group 0 see samples as they are. Those of group 1 see labels shifted, noise on their
-inputs, have other classes, or fewer samples with some classes merged; see each concept. Scenarios
-S1, S2, A1 and A2 of Zhang (2024), "Asymmetric clustering in federated continual learning" (FAACL),
-are made of these.
+Group 1 has shifted labels, noisy inputs, other classes, or fewer samples with merged classes. These
+are the scenarios S1, S2, A1 and A2 of Zhang (2024), "Asymmetric clustering in federated continual
+learning" (FAACL).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.partitions.assembly import Place, Samples
 from experiments.partitions.partition import Indices, Split
 
@@ -28,12 +27,12 @@ SMALL_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Concept:
-    """What sets group 1 apart.
+    """Difference between the two groups.
 
     Attributes:
-        alter: what a client sees of its samples, from the samples and where they lie.
-        keeps: (samples,) whether a client of a group may hold samples of these classes; all if
-            None.
+        alter: transform of the samples of a client.
+        keeps: (samples,) bool from targets (samples,) and group: classes that a client of the group
+            may hold; None for all classes.
         share: share of its samples that a client of group 1 keeps.
     """
 
@@ -42,13 +41,13 @@ class Concept:
     share: float = 1.0
 
     def kept_rows(self, rows: Indices, targets: Targets, group: int, split: Split) -> Indices:
-        """(rows,) of a data set that a client of a group holds, of those that are dealt to it.
+        """Rows that a client keeps of those allocated to it.
 
         Args:
-            rows: what is dealt to the client.
-            targets: (rows,) classes of these.
-            group: 0 or 1.
-            split: how many samples a client has at most; a share has its `min_samples` too.
+            rows: (rows,) int64 allocated rows.
+            targets: (rows,) int64 classes of these rows.
+            group: group of the client, 0 or 1.
+            split: cap and minimum of the number of samples of a client.
         """
         if self.keeps is not None:
             rows = rows[self.keeps(targets, group)]
@@ -58,53 +57,64 @@ class Concept:
         return rows[: max(split.min_samples, round(self.share * whole))]
 
 
-def as_they_are(samples: Samples, place: Place) -> Samples:
-    """Nothing is changed."""
+def unchanged(samples: Samples, place: Place) -> Samples:
+    """Identity transform; see `Alter`."""
     del place
     return samples
 
 
 @dataclass(frozen=True)
 class ShiftedLabels:
-    """Group 1 sees class y as y + 1, the last as 0."""
+    """Concept shift: label y of group 1 becomes y + 1, modulo the number of classes.
+
+    Attributes:
+        num_classes: number of classes.
+    """
 
     num_classes: int
 
     def __call__(self, samples: Samples, place: Place) -> Samples:
-        """What a client sees."""
+        """Transform the samples of a client."""
         inputs, targets = samples
         return inputs, (targets + place.group) % self.num_classes
 
 
 def merged_labels(samples: Samples, place: Place) -> Samples:
-    """Group 1 sees classes 1 and 3 as class 2."""
+    """Labels 1 and 3 of group 1 become 2; see `Alter`."""
     inputs, targets = samples
     return inputs, np.where(place.group & np.isin(targets, MERGED), INTO, targets)
 
 
 @dataclass(frozen=True)
 class HalfOfTheClasses:
-    """Group 0 has the first half of the classes, group 1 the second."""
+    """Group 0 has the first half of the classes, group 1 the second half.
+
+    Attributes:
+        num_classes: number of classes.
+    """
 
     num_classes: int
 
     def __call__(self, targets: Targets, group: int) -> NDArray[np.bool_]:
-        """(samples,) whether a group has such samples."""
-        found: NDArray[np.bool_] = (targets >= self.num_classes // 2) == bool(group)
-        return found
+        """(samples,) bool, whether the group has the classes `targets`."""
+        held: NDArray[np.bool_] = (targets >= self.num_classes // 2) == bool(group)
+        return held
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Group 1 sees Gaussian noise, then salt and pepper, each clipped to [low, 1].
+    """Inputs of group 1 have Gaussian, then salt-and-pepper noise, clipped to [low, 1].
 
     Attributes:
-        variance: of the Gaussian noise.
-        amount: share of the pixels that become 1 or `low`, half of them each.
-        seed: fixes the noise.
-        by_index: sample i of every view has the same noise everywhere, as in the program of the
-            authors; training noise then tells the noise of test samples. Otherwise all differ.
-        low: smallest value.
+        variance: variance of the Gaussian noise.
+        amount: share of the pixels that become 1 or `low`, in equal parts.
+        seed: seed of the noise.
+        by_index: whether sample i of each view has the same noise, as in the authors' program,
+            which leaks the noise of test samples into training. Otherwise noise is independent.
+        low: lower bound of the inputs.
+
+    Raises:
+        ValueError: the variance or amount is out of range.
     """
 
     variance: float
@@ -120,7 +130,7 @@ class Noise:
             raise ValueError(f"noise[1] (amount) must lie in [0, 1], got {self.amount!r}")
 
     def __call__(self, samples: Samples, place: Place) -> Samples:
-        """What a client sees."""
+        """Transform the samples of a client."""
         inputs, targets = samples
         if not place.group or not len(inputs):
             return samples
@@ -131,7 +141,12 @@ class Noise:
         return self.added(inputs, random), targets
 
     def added(self, inputs: Inputs, random: Generator) -> Inputs:
-        """Inputs with noise."""
+        """Add noise to inputs.
+
+        Args:
+            inputs: (samples, ...) or (...) float32.
+            random: source of randomness.
+        """
         noisy = inputs + random.normal(0, self.variance**0.5, inputs.shape).astype(np.float32)
         noisy = np.clip(noisy, self.low, 1)
         dice = random.random(inputs.shape)
@@ -146,12 +161,12 @@ NOISE: Mapping[str, tuple[float, float]] = {
     "emnist": (1.0, 0.6),
     "cifar10": (0.6, 0.4),
 }
-"""Variance and amount by data set, Table B.3 of the FAACL thesis; for others that of MNIST."""
+"""Variance and amount by data set, Table B.3 of the FAACL thesis; MNIST's for all others."""
 
 CONCEPTS: Mapping[str, Callable[[str, int, int], Concept]] = {
-    "label-halves": lambda name, classes, seed: Concept(as_they_are, HalfOfTheClasses(classes)),
+    "label-halves": lambda name, classes, seed: Concept(unchanged, HalfOfTheClasses(classes)),
     "shifted-labels": lambda name, classes, seed: Concept(ShiftedLabels(classes)),
     "noisy": lambda name, classes, seed: Concept(Noise(*NOISE.get(name, NOISE["mnist"]), seed)),
     "merged-labels": lambda name, classes, seed: Concept(merged_labels, share=SMALL_SHARE),
 }
-"""By name, from the name of a data set, its number of classes and a seed."""
+"""Concepts by name, built from the name of a data set, its number of classes and a seed."""

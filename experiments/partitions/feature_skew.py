@@ -1,4 +1,4 @@
-"""Clients with the same classes that see the same inputs, or the same inputs turned."""
+"""IID partition, and feature skew by rotation of images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
 from experiments.partitions.assembly import Assembly, Place, Samples
@@ -23,12 +23,12 @@ from experiments.partitions.partition import (
 def iid(
     dataset: Dataset, clients: int = 40, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
-    """Clients whose samples are drawn alike: a random division into equal parts, without groups.
+    """IID partition: random parts of equal size, without groups.
 
     Args:
-        dataset: samples to divide; every one is used once.
+        dataset: data set; each sample is used once.
         clients: number of clients.
-        seed: fixes the partition.
+        seed: seed of the partition.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
@@ -46,20 +46,20 @@ def rotated(
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Groups that see the same kind of images, turned by a multiple of 360 / groups degrees.
+    """Groups with rotated images: feature skew without label skew.
 
-    Samples are divided as in `iid`; group g sees its own turned counter-clockwise by g * 360 /
+    Samples are divided as in `iid`; those of group g are rotated counter-clockwise by g * 360 /
     groups degrees.
 
     Args:
-        dataset: images (samples, ..., height, width) to divide; every one is used once.
-        groups: 1, 2 or 4, so that turns are exact.
+        dataset: images (samples, ..., height, width); each sample is used once.
+        groups: 1, 2 or 4, so that rotations are exact.
         clients: number of clients.
-        seed: fixes the partition.
+        seed: seed of the partition.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
-        ValueError: an argument is out of range, or the inputs aren't images that can be turned.
+        ValueError: an argument is out of range, or the inputs are not images of a suitable shape.
 
     References:
         Ghosh, Chung, Yin, Ramchandran (2020), "An efficient framework for clustered federated
@@ -67,23 +67,32 @@ def rotated(
     """
     split = Split(**options)
     check_clients(dataset, clients, split, groups)
-    _check_turns(dataset, groups)
+    _check_rotations(dataset, groups)
     labels = np.repeat(np.arange(groups), evenly(clients, groups)).tolist()
-    turn = partial(_turned, quarter_turns=4 // groups)
+    rotate = partial(_rotated, quarter_turns=4 // groups)
     shares = equal_parts(dataset, clients, seed)
-    return Assembly("rotated", seed, split, turn).build(dataset, shares, labels)
+    return Assembly("rotated", seed, split, rotate).build(dataset, shares, labels)
 
 
 def equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:
-    """All rows in random order, divided into parts that differ by one row at most."""
+    """Divide all rows at random into parts whose sizes differ by at most one.
+
+    Args:
+        dataset: the data set.
+        clients: number of parts.
+        seed: seed of the permutation.
+
+    Returns:
+        Rows of each part, int64.
+    """
     rows = generator(seed, "partition", "rows").permutation(len(dataset))
     return np.split(rows, np.cumsum(evenly(len(dataset), clients))[:-1])
 
 
-def _check_turns(dataset: Dataset, groups: int) -> None:
+def _check_rotations(dataset: Dataset, groups: int) -> None:
     if groups not in (1, 2, 4):
         raise ValueError(
-            f"groups of a rotated partition must be 1, 2 or 4 (turns by multiples of 90 degrees), "
+            f"groups of a rotated partition must be 1, 2 or 4 (multiples of 90 degrees), "
             f"got {groups}"
         )
     shape = dataset.input_shape
@@ -94,7 +103,7 @@ def _check_turns(dataset: Dataset, groups: int) -> None:
         )
 
 
-def _turned(samples: Samples, place: Place, quarter_turns: int) -> Samples:
+def _rotated(samples: Samples, place: Place, quarter_turns: int) -> Samples:
     inputs, targets = samples
-    turned = np.rot90(inputs, place.group * quarter_turns, axes=(-2, -1))
-    return np.ascontiguousarray(turned), targets
+    rotated_inputs = np.rot90(inputs, place.group * quarter_turns, axes=(-2, -1))
+    return np.ascontiguousarray(rotated_inputs), targets

@@ -1,4 +1,4 @@
-"""Clients that differ in how often they see each class, by Dirichlet draws."""
+"""Label skew by Dirichlet draws of class frequencies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import (
     Counts,
@@ -39,28 +39,28 @@ def two_stage_dirichlet(
     group_sizes: tuple[int, ...] | None = None,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Groups that differ strongly in their classes, with clients that differ a little inside them.
+    """Groups with strong label skew between them and weak label skew within them.
 
-    Each class is dealt to the groups with shares from Dir(alpha[0]), then each group's samples of
-    that class to its clients with shares from Dir(alpha[1]). The groups are drawn anew until the
-    smallest has at least 0.3 times its even share of the samples. Every sample is used once.
+    Each class is divided among the groups with shares from Dir(alpha[0]), then each group's samples
+    of that class among its clients with shares from Dir(alpha[1]). Groups are redrawn until the
+    smallest has at least 0.3 times its even share of the samples. Each sample is used once.
 
     Args:
-        dataset: samples to divide.
+        dataset: data set to partition.
         groups: number of groups.
         clients: number of clients.
         alpha: concentration over groups, and over the clients of a group.
-        seed: fixes the partition.
-        group_sizes: clients of each group; none gives each the same number, or one more.
+        seed: seed of the partition.
+        group_sizes: number of clients of each group; even by default.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
-        ValueError: an argument is out of range, or no draw gave groups that are large enough.
+        ValueError: an argument is out of range, or no draw gave sufficiently large groups.
 
     References:
         Ma, Zhou, Long, Jiang, Zhang (2022), "On the convergence of clustered federated learning":
-        cluster-wise non-IID. Their own program rounds shares down to two decimals and copies
-        samples where some are missing; here each sample goes to exactly one client.
+        cluster-wise non-IID. Their program rounds shares down to two decimals and duplicates
+        samples where some are missing; here each sample belongs to exactly one client.
     """
     split = Split(**options)
     check_clients(dataset, clients, split, groups)
@@ -98,16 +98,16 @@ def dirichlet(
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Clients that each have their own class frequencies, without groups.
+    """Label skew by client, without groups.
 
-    Each class is dealt to the clients with shares from Dir(alpha). Clients below `min_samples` get
-    samples of the largest clients. Every sample is used once.
+    Each class is divided among the clients with shares from Dir(alpha). Clients below `min_samples`
+    receive samples of the largest clients. Each sample is used once.
 
     Args:
-        dataset: samples to divide.
+        dataset: data set to partition.
         clients: number of clients.
-        alpha: concentration; the smaller, the fewer classes a client has.
-        seed: fixes the partition.
+        alpha: concentration; smaller values give more skew.
+        seed: seed of the partition.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
@@ -136,7 +136,7 @@ def _draw_groups(
     raise ValueError(
         f"groups={len(minimum)} with alpha[0]={alpha:g} over {len(class_sizes)} classes: none of "
         f"{MAX_DRAWS} draws gave every group at least {int(minimum.max())} of {class_sizes.sum()} "
-        "samples; ask for fewer groups or clients, or a larger alpha[0]"
+        "samples; use fewer groups or clients, or a larger alpha[0]"
     )
 
 

@@ -1,4 +1,4 @@
-"""Three groups with given classes, as in one-shot clustered federated learning."""
+"""Three groups with given classes: the partitions of one-shot clustered federated learning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, largest_remainder
 from experiments.partitions.assembly import Assembly, deal
@@ -35,28 +35,27 @@ def ocfl(
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Three groups of clients, each with its own classes; the source's test set is held out.
+    """Three groups of clients with given classes; the original test set is held out.
 
-    Balanced: groups of equal size, in which every sample of the group's classes is as probable as
-    any other. Imbalanced: 3, 7 and 5 clients of 15 (7, 14 and 9 of 30), and the classes of a group
-    are weighted by a draw from Dir(1). All clients get the same number of samples: an even share
-    of the data, or less where a class is too scarce for that.
+    Balanced: groups of equal size, with uniform sampling over the group's classes. Imbalanced: 3, 7
+    and 5 clients of 15 (7, 14 and 9 of 30), with class weights of a group from Dir(1). All clients
+    have the same number of samples: an even share of the data, or less where a class is too scarce.
 
     Args:
-        dataset: ten classes; each sample goes to one client at most.
+        dataset: data set of ten classes; each sample belongs to at most one client.
         clients: number of clients; 15 or 30 if imbalanced.
-        overlapping: whether every two groups have classes in common.
-        balanced: see above.
-        seed: fixes the partition.
-        **options: `test_fraction` (0.3 if left out), `min_samples`, ...; see `Split`.
+        overlapping: whether any two groups have common classes.
+        balanced: whether groups and classes are balanced.
+        seed: seed of the partition.
+        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see `Split`.
 
     Raises:
-        ValueError: an argument is out of range, or a client can't get `min_samples` samples.
+        ValueError: an argument is out of range, or a client cannot get `min_samples` samples.
 
     References:
         Zuziak, Pellungrini, Rinzivillo (2025), "One-shot clustering for federated learning". Their
-        clients draw with replacement from all samples, so that they share some, test samples among
-        them; here they don't. `shared_ocfl` is as theirs.
+        clients draw with replacement from all samples and share some, test samples included; here
+        clients are disjoint. `shared_ocfl` is the published partition.
     """
     split, sizes = _checked(dataset, clients, balanced, options)
     pool, held_out = _pool(dataset)
@@ -82,10 +81,18 @@ def shared_ocfl(
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """As `ocfl`, with clients that share samples, as published: for comparison only.
+    """`ocfl` with overlapping clients, as published; for comparison only.
 
-    Every client draws an even share with replacement from all samples of its group's classes;
-    what it drew twice it holds once. A test sample of one may be a training sample of another.
+    Each client draws an even share with replacement from all samples of its group's classes and
+    keeps the distinct ones. A test sample of one client may be a training sample of another.
+
+    Args:
+        dataset: data set of ten classes.
+        clients: number of clients; 15 or 30 if imbalanced.
+        overlapping: whether any two groups have common classes.
+        balanced: whether groups and classes are balanced.
+        seed: seed of the partition.
+        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range.
@@ -111,10 +118,10 @@ def class_shares(
     """(groups, classes) share of each class in a group's samples; rows sum to 1.
 
     Args:
-        class_sizes: (classes,) samples to draw from.
-        overlapping: whether every two groups have classes in common.
-        balanced: all samples alike, or weighted by class with a draw from Dir(1).
-        seed: fixes the draw.
+        class_sizes: (classes,) int64 number of samples.
+        overlapping: whether any two groups have common classes.
+        balanced: uniform over samples, or weighted by class with a draw from Dir(1).
+        seed: seed of the draw.
     """
     random = generator(seed, "partition", "groups")
     weights = np.ones((GROUPS, CLASSES))
@@ -122,13 +129,13 @@ def class_shares(
         weights = random.dirichlet(np.ones(CLASSES), size=GROUPS)
     for row, held in zip(weights, OVERLAPPING if overlapping else SEPARATE, strict=True):
         row[np.setdiff1d(np.arange(CLASSES), held)] = 0
-    found: NDArray[np.float64] = weights * class_sizes
-    found /= found.sum(axis=1, keepdims=True)
-    return found
+    shares: NDArray[np.float64] = weights * class_sizes
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _counts(class_sizes: Counts, shares: NDArray[np.float64], sizes: Counts) -> Counts:
-    """(groups, classes) samples of one client of each group, as many as there are for all."""
+    """(groups, classes) number of samples of one client of each group, the largest feasible."""
     wanted = sizes @ shares
     fits = np.divide(class_sizes, wanted, out=np.full(CLASSES, np.inf), where=wanted > 0)
     each = int(min(class_sizes.sum() // sizes.sum(), fits.min()))
@@ -145,7 +152,7 @@ def _checked(
     chosen: SplitOptions = {"test_fraction": TEST_FRACTION, **options}
     split = Split(**chosen)
     if split.native_test:
-        raise ValueError("native_test must be false: the source's own test set is held out")
+        raise ValueError("native_test must be false: the original test set is held out")
     check_clients(dataset, clients, split, GROUPS)
     if dataset.num_classes != CLASSES:
         raise ValueError(
@@ -159,7 +166,7 @@ def _checked(
 
 
 def _pool(dataset: Dataset) -> tuple[Dataset, Indices]:
-    """The samples to deal, and the rows that are held out: the source's own test set."""
+    """Samples to allocate, and the rows of the held-out original test set."""
     count = len(dataset) - dataset.num_native_test
     pool = Dataset(
         dataset.name, dataset.inputs[:count], dataset.targets[:count], dataset.num_classes

@@ -1,4 +1,4 @@
-"""A data set divided among clients."""
+"""A partition of a data set among clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypedDict, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.clients import ClientData
+from bcfl import ClientData
 from experiments.config.options import check_whole
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly
@@ -19,7 +19,7 @@ Indices = NDArray[np.int64]
 
 
 class SplitOptions(TypedDict, total=False):
-    """Keyword arguments that every partition takes; see `Split`."""
+    """Keyword arguments of all partitions; see `Split`."""
 
     test_fraction: float
     min_samples: int
@@ -29,16 +29,18 @@ class SplitOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Split:
-    """Sizes that every partition keeps to.
+    """Sizes of the clients and of their test views.
 
     Attributes:
-        test_fraction: share of a client's samples that become its test view, rounded down but at
-            least one of two or more samples; 0 for no test views. A client with one sample trains
-            on it and has no test view.
-        min_samples: samples that every client gets at least, training and test together.
-        samples_per_client: samples that a client keeps at most; the others are left out.
-        native_test: test views come from the source's own test set instead, dealt like the rest;
-            `test_fraction` counts for nothing then.
+        test_fraction: share of a client's samples in its test view, rounded down, at least one of
+            two or more samples; 0 for no test views. A client with one sample has no test view.
+        min_samples: minimum number of samples per client, training and test together.
+        samples_per_client: maximum number of samples per client; the others are left out.
+        native_test: whether test views come from the original test set, partitioned like the
+            training set; `test_fraction` is ignored then.
+
+    Raises:
+        ValueError: a value is out of range.
     """
 
     test_fraction: float = 0.25
@@ -63,7 +65,7 @@ class Split:
                 )
 
     def num_test(self, samples: int) -> int:
-        """Test samples of a client with so many samples."""
+        """Number of test samples of a client with a number of samples."""
         if samples < 2 or self.test_fraction == 0:
             return 0
         return min(max(int(samples * self.test_fraction), 1), samples - 1)
@@ -71,17 +73,17 @@ class Split:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(Sequence[ClientData]):
-    """Clients that together hold a data set, in the order of their names.
+    """A sequence of clients, in the order of their names, that partition a data set.
 
     Attributes:
-        name: how the data were divided.
-        clients: the clients' data.
-        indices: for each client, the rows of the data set behind each of its views.
-        left_out: samples that no client holds, by reason.
+        name: name of the partition.
+        clients: data of the clients.
+        indices: rows of the data set by client and view, int64.
+        left_out: number of samples without a client, by reason.
         num_classes: number of classes of the data set.
         source: name of the data set.
-        hold_out: rows of the data set that no client holds, to test on samples of no client.
-        concepts: for each client of a stream, what it sees in each time step; empty without one.
+        hold_out: rows of the hold-out set, which belongs to no client, int64.
+        concepts: concept of each client at each time step of a stream; empty otherwise.
     """
 
     name: str
@@ -112,28 +114,28 @@ class Partition(Sequence[ClientData]):
 
     @property
     def groups(self) -> dict[str, int] | None:
-        """True group of each client, none where the partition knows no groups."""
+        """True group of each client, None for partitions without groups."""
         groups = {data.client: data.group for data in self.clients if data.group is not None}
         return groups or None
 
     def groups_at(self, step: int) -> dict[str, int] | None:
-        """True group of each client in a time step: its concept there, where data are a stream."""
+        """True group of each client at a time step; in a stream, its concept."""
         if not self.concepts:
             return self.groups
         return {client: concepts[step] for client, concepts in self.concepts.items()}
 
     @property
     def num_samples(self) -> int:
-        """Samples that the clients hold together."""
+        """Total number of samples of the clients."""
         return sum(len(rows) for views in self.indices.values() for rows in views.values())
 
     @property
     def num_left_out(self) -> int:
-        """Samples that no client holds."""
+        """Number of samples without a client."""
         return sum(self.left_out.values())
 
     def class_counts(self) -> Counts:
-        """Samples of each client by class, all views together: (clients, classes) int64."""
+        """(clients, classes) int64 number of samples over all views."""
         counts = np.zeros((len(self), self.num_classes), dtype=np.int64)
         for row, data in zip(counts, self.clients, strict=True):
             for view in self.indices[data.client]:
@@ -142,10 +144,17 @@ class Partition(Sequence[ClientData]):
 
 
 def check_clients(dataset: Dataset, clients: int, split: Split, groups: int = 1) -> None:
-    """Refuse numbers that no partition can meet.
+    """Check that a data set can be partitioned among a number of clients and groups.
+
+    Args:
+        dataset: the data set.
+        clients: number of clients.
+        split: sizes of the clients.
+        groups: number of groups.
 
     Raises:
-        ValueError: no client or group, more groups than clients, or too few samples.
+        ValueError: there is no client or group, there are more groups than clients, or there are
+            too few samples.
     """
     check_whole("clients", clients, 1)
     check_whole("groups", groups, 1)
@@ -153,18 +162,23 @@ def check_clients(dataset: Dataset, clients: int, split: Split, groups: int = 1)
         raise ValueError(f"groups must be at most clients={clients}, got {groups}")
     if clients * split.min_samples > len(dataset):
         raise ValueError(
-            f"clients={clients} with min_samples={split.min_samples} take "
+            f"clients={clients} with min_samples={split.min_samples} require "
             f"{clients * split.min_samples} samples, dataset {dataset.name!r} has {len(dataset)}"
         )
     if split.native_test and not dataset.num_native_test:
-        raise ValueError(f"native_test: dataset {dataset.name!r} has no test set of its own")
+        raise ValueError(f"native_test: dataset {dataset.name!r} has no original test set")
 
 
 def members(clients: int, groups: int, sizes: Sequence[int] | None = None) -> Counts:
-    """(groups,) clients of each group: the same number, or one more, or as given.
+    """(groups,) int64 number of clients of each group.
+
+    Args:
+        clients: number of clients.
+        groups: number of groups.
+        sizes: number of clients of each group; even by default.
 
     Raises:
-        ValueError: the given sizes are no whole numbers, or fit neither `clients` nor `groups`.
+        ValueError: sizes are not whole numbers, or inconsistent with `clients` or `groups`.
     """
     if sizes is None:
         return evenly(clients, groups)

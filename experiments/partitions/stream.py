@@ -1,4 +1,4 @@
-"""Clients whose samples come in time steps, and change their meaning from step to step."""
+"""Streams: samples arrive in time steps, with concept drift between steps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.clients import ClientData, View
-from bcfl.data.streams import view_name
-from bcfl.runtime.seeds import generator
+from bcfl import ClientData, View
+from bcfl.data import view_name
+from bcfl.runtime import generator
 from experiments.config.options import check_whole, chosen
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
@@ -26,7 +26,7 @@ from experiments.partitions.partition import (
 
 BLOCK = 2
 SWITCH = 0.5
-OTHER_CONCEPT = "left out by the concept of the step"
+OTHER_CONCEPT = "excluded by the concept of the step"
 
 
 def stream(
@@ -40,52 +40,58 @@ def stream(
 ) -> Partition:
     """Samples in time steps, each under one of two concepts.
 
-    Step t of a client is its views `train:t` and `test:t`; those of step 0 are plainly `train` and
-    `test` (see `bcfl.data.streams`). No sample is in two steps. A client's group is its concept in
-    step 0; `Partition.concepts` has those of all steps.
+    Step t of a client is its views `train:t` and `test:t`, and `train` and `test` for step 0 (see
+    `bcfl.data.streams`). Steps are disjoint. A client's group is its concept at step 0;
+    `Partition.concepts` holds those of all steps.
 
     Args:
-        dataset: samples to divide evenly at random, among clients and then steps.
+        dataset: data set, divided evenly at random among clients and steps.
         clients: number of clients.
-        concept: what sets concept 1 apart from concept 0, see `CONCEPTS`.
+        concept: difference of concept 1 from concept 0; see `CONCEPTS`.
         steps: number of time steps.
-        order: `sequential`: all clients have the same concept, two steps at a time in turn;
-            `multi-task`: each client starts at random and switches at each step with probability
-            one half.
-        seed: fixes the partition.
+        order: `sequential`: all clients have the same concept, which alternates every two steps;
+            `multi-task`: each client starts with a random concept and switches at each step with
+            probability 0.5.
+        seed: seed of the partition.
         **options: `test_fraction`, `min_samples` (of each step), ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
 
     References:
-        Zhang (2024), "Asymmetric clustering in federated continual learning", chapter 4. It doesn't
-        say in which order concepts come, nor how many samples a step has.
+        Zhang (2024), "Asymmetric clustering in federated continual learning", chapter 4, which
+        specifies neither the order of concepts nor the number of samples of a step.
     """
     split = Split(**options)
     check_whole("steps", steps, 1)
     check_clients(dataset, clients, split)
     if clients * steps * split.min_samples > len(dataset):
         raise ValueError(
-            f"steps={steps} of clients={clients} with min_samples={split.min_samples} take "
+            f"steps={steps} of clients={clients} with min_samples={split.min_samples} require "
             f"{clients * steps * split.min_samples} samples, dataset {dataset.name!r} has "
             f"{len(dataset)}"
         )
-    made = chosen("concept", concept, CONCEPTS)(dataset.name, dataset.num_classes, seed)
+    difference = chosen("concept", concept, CONCEPTS)(dataset.name, dataset.num_classes, seed)
     plan = concepts_over_time(clients, steps, order, seed)
     shares = equal_parts(dataset, clients * steps, seed)
     pieces = []
     for step in range(steps):
         rows, groups = shares[step::steps], plan[:, step].tolist()
-        dealt = zip(rows, groups, strict=True)
-        rows = [made.kept_rows(r, dataset.targets[r], group, split) for r, group in dealt]
-        steady = Assembly(f"{concept} stream", seed, split, _AtStep(made, step))
-        pieces.append(steady.build(dataset, rows, groups))
+        allocated = zip(rows, groups, strict=True)
+        rows = [difference.kept_rows(r, dataset.targets[r], g, split) for r, g in allocated]
+        assembly = Assembly(f"{concept} stream", seed, split, _AtStep(difference, step))
+        pieces.append(assembly.build(dataset, rows, groups))
     return _joined(pieces, plan, len(dataset))
 
 
 def concepts_over_time(clients: int, steps: int, order: str, seed: int) -> NDArray[np.int64]:
-    """(clients, steps) concept of each client in each step, 0 or 1.
+    """(clients, steps) int64 concept of each client at each step, 0 or 1.
+
+    Args:
+        clients: number of clients.
+        steps: number of time steps.
+        order: `sequential` or `multi-task`; see `stream`.
+        seed: seed of the `multi-task` order.
 
     Raises:
         ValueError: the order is unknown.
@@ -96,13 +102,13 @@ def concepts_over_time(clients: int, steps: int, order: str, seed: int) -> NDArr
         raise ValueError(f"order must be 'sequential' or 'multi-task', got {order!r}")
     random = generator(seed, "partition", "concepts")
     switches = random.random((clients, steps)) < SWITCH
-    found: NDArray[np.int64] = np.cumsum(switches, axis=1) % 2
-    return found
+    concepts: NDArray[np.int64] = np.cumsum(switches, axis=1) % 2
+    return concepts
 
 
 @dataclass(frozen=True)
 class _AtStep:
-    """What a client sees in a step; noise differs between steps."""
+    """Transform of a concept at one time step; noise is independent between steps."""
 
     concept: Concept
     step: int
@@ -118,25 +124,25 @@ class _Client:
 
 
 def _joined(pieces: list[Partition], plan: NDArray[np.int64], samples: int) -> Partition:
-    """One partition from those of the steps."""
+    """Join the partitions of the steps into one."""
     first = pieces[0]
     clients = {data.client: _Client() for data in first}
     for step, piece in enumerate(pieces):
         for data in piece:
-            for view, seen in data.views.items():
+            for view, samples_of_view in data.views.items():
                 name = view_name(view, step)
-                clients[data.client].views[name] = seen
+                clients[data.client].views[name] = samples_of_view
                 clients[data.client].rows[name] = piece.indices[data.client][view]
-    held = sum(len(rows) for one in clients.values() for rows in one.rows.values())
+    held = sum(len(rows) for client in clients.values() for rows in client.rows.values())
     over_cap = sum(piece.left_out.get(OVER_CAP, 0) for piece in pieces)
     left_out = {OVER_CAP: over_cap, OTHER_CONCEPT: samples - held - over_cap}
     return replace(
         first,
         clients=tuple(
-            ClientData(name, one.views, int(row[0]))
-            for (name, one), row in zip(clients.items(), plan, strict=True)
+            ClientData(name, client.views, int(row[0]))
+            for (name, client), row in zip(clients.items(), plan, strict=True)
         ),
-        indices={name: one.rows for name, one in clients.items()},
+        indices={name: client.rows for name, client in clients.items()},
         left_out={reason: count for reason, count in left_out.items() if count},
         concepts={name: tuple(row) for name, row in zip(clients, plan.tolist(), strict=True)},
     )

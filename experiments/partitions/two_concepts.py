@@ -1,4 +1,4 @@
-"""Clients of two groups that alternate: every other one sees its samples in another way."""
+"""Two groups of alternating clients with different concepts: scenarios S1, S2, A1, A2 of FAACL."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Unpack
 
 import numpy as np
 
-from bcfl.data.clients import TEST, ClientData
-from bcfl.runtime.seeds import generator
+from bcfl import ClientData
+from bcfl.data import TEST
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
 from experiments.partitions.assembly import Alter, Assembly, Place, Samples, deal
@@ -28,12 +29,12 @@ from experiments.partitions.partition import Partition, Split, SplitOptions, che
 def shifted_labels(
     dataset: Dataset, clients: int = 20, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
-    """Every other client sees class y as y + 1, the last as 0: scenario S2 of FAACL.
+    """Concept shift: labels of every other client are shifted by one: scenario S2 of FAACL.
 
     Args:
-        dataset: samples to divide evenly at random; every one is used once.
-        clients: number of clients; those with even numbers see their samples as they are.
-        seed: fixes the partition.
+        dataset: data set, divided evenly at random; each sample is used once.
+        clients: number of clients; those with even numbers have the original samples.
+        seed: seed of the partition.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
@@ -51,17 +52,18 @@ def noisy(
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Every other client sees noise, Gaussian then salt and pepper: scenario A1 of FAACL.
+    """Feature noise: every other client has noisy inputs: scenario A1 of FAACL.
 
-    Pixels are clipped to [0, 1]; the authors standardise MNIST and clip to [-1, 1].
+    Gaussian noise, then salt-and-pepper noise. Pixels are clipped to [0, 1]; the authors
+    standardise MNIST and clip to [-1, 1].
 
     Args:
-        dataset: samples to divide evenly at random; every one is used once.
-        clients: number of clients; those with even numbers see their samples as they are.
-        noise: variance, and share of the pixels that become black or white; none takes those of
-            `NOISE`.
+        dataset: data set, divided evenly at random; each sample is used once.
+        clients: number of clients; those with even numbers have the original samples.
+        noise: variance of the Gaussian noise, and share of salt-and-pepper pixels; those of `NOISE`
+            by default.
         by_index: see `Noise`.
-        seed: fixes the partition and the noise.
+        seed: seed of the partition and of the noise.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
@@ -79,13 +81,15 @@ def merged_classes(
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Every other client has fewer samples, and classes 1 and 3 as 2: scenario A2 of FAACL.
+    """Merged classes and fewer samples for every other client: scenario A2 of FAACL.
+
+    Labels 1 and 3 become 2.
 
     Args:
-        dataset: samples to divide evenly at random.
-        clients: number of clients; those with even numbers see their samples as they are.
-        small_share: share of its samples that each of the others keeps.
-        seed: fixes the partition.
+        dataset: data set, divided evenly at random.
+        clients: number of clients; those with even numbers have the original samples.
+        small_share: share of their samples that the other clients keep.
+        seed: seed of the partition.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
@@ -112,15 +116,15 @@ def label_halves(
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Every other client has the second half of the classes: scenario S1 of FAACL.
+    """Disjoint classes: every other client has the second half: scenario S1 of FAACL.
 
     Args:
-        dataset: samples to divide; every one is used once.
+        dataset: data set; each sample is used once.
         clients: number of clients; those with even numbers have the first half of the classes.
-        random_other_labels: clients hold samples of all classes; in training those of the other
-            half have random labels, in tests they are left out. This is what the authors' program
-            does, and not what they describe.
-        seed: fixes the partition.
+        random_other_labels: clients hold samples of all classes; those of the other half have
+            random labels in training and are left out of the test. This is the authors' program,
+            which deviates from their description.
+        seed: seed of the partition.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
@@ -129,8 +133,8 @@ def label_halves(
     halves = HalfOfTheClasses(dataset.num_classes)
     if random_other_labels:
         alter = _RandomOtherLabels(halves, seed)
-        made = _alternating("label-halves", dataset, clients, seed, alter, options)
-        return _tested_on(made, halves)
+        partition = _alternating("label-halves", dataset, clients, seed, alter, options)
+        return _tested_on_own_half(partition, halves)
     split = Split(**options)
     check_clients(dataset, clients, split, 2)
     sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
@@ -145,25 +149,25 @@ def label_halves(
 
 
 class _RandomOtherLabels:
-    """Random classes for training samples of the half that a group hasn't got."""
+    """Random labels for training samples of the other half of the classes."""
 
     def __init__(self, halves: HalfOfTheClasses, seed: int) -> None:
         self._halves, self._seed = halves, seed
 
     def __call__(self, samples: Samples, place: Place) -> Samples:
-        """What a client sees."""
+        """Transform the samples of a client."""
         inputs, targets = samples
         if place.view == TEST:
             return samples
         random = generator(self._seed, "partition", "labels", place.client)
-        drawn = random.integers(0, self._halves.num_classes, len(targets))
-        return inputs, np.where(self._halves(targets, place.group), targets, drawn)
+        labels = random.integers(0, self._halves.num_classes, len(targets))
+        return inputs, np.where(self._halves(targets, place.group), targets, labels)
 
 
-def _tested_on(made: Partition, halves: HalfOfTheClasses) -> Partition:
-    """The same, with test samples of a client's own half only."""
-    clients, indices, dropped = [], dict(made.indices), 0
-    for data in made:
+def _tested_on_own_half(partition: Partition, halves: HalfOfTheClasses) -> Partition:
+    """Restrict the test samples of each client to its half of the classes."""
+    clients, indices, dropped = [], dict(partition.indices), 0
+    for data in partition:
         views, rows = dict(data.views), dict(indices[data.client])
         if TEST in views:
             own = halves(views[TEST].targets.numpy(), data.group or 0)
@@ -173,8 +177,8 @@ def _tested_on(made: Partition, halves: HalfOfTheClasses) -> Partition:
             rows[TEST] = rows[TEST][kept]
         clients.append(ClientData(data.client, views, data.group))
         indices[data.client] = rows
-    left_out = {**made.left_out, "tests of the other half of the classes": dropped}
-    return replace(made, clients=tuple(clients), indices=indices, left_out=left_out)
+    left_out = {**partition.left_out, "test samples of the other half of the classes": dropped}
+    return replace(partition, clients=tuple(clients), indices=indices, left_out=left_out)
 
 
 def _alternating(

@@ -1,4 +1,4 @@
-"""Clients that are the people or devices from which the samples came."""
+"""Natural partition by writer: one client per person."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from bcfl.runtime.seeds import generator
+from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import Assembly
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients
@@ -15,23 +15,24 @@ from experiments.partitions.partition import Partition, Split, SplitOptions, che
 def writers(
     dataset: Dataset, clients: int = 20, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
-    """Each client is one writer of the data set, without groups: like scenario A0 of FAACL.
+    """Natural partition by writer, without groups: similar to scenario A0 of FAACL.
 
     Args:
-        dataset: samples whose writers are known; those of other writers are left out.
-        clients: how many of the writers that have `min_samples` samples, chosen at random.
-        seed: fixes the choice, and the split into training and test samples.
+        dataset: data set with known writers; samples of other writers are left out.
+        clients: number of clients, drawn at random from the writers with at least `min_samples`
+            samples.
+        seed: seed of the draw, and of the train-test split.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
-        ValueError: the writers aren't known, or too few of them have enough samples.
+        ValueError: writers are unknown, or too few of them have enough samples.
     """
     split = Split(**options)
     check_clients(dataset, clients, split)
     if dataset.writers is None:
         raise ValueError(
-            f"dataset {dataset.name!r} doesn't say who wrote what: put NAME_train_writers.npz and "
-            "NAME_test_writers.npz (array: writer) beside NAME.npz"
+            f"writers of dataset {dataset.name!r} are unknown: put NAME_train_writers.npz and "
+            "NAME_test_writers.npz (array: writer) into the folder of NAME.npz"
         )
     names, sizes = np.unique(dataset.writers, return_counts=True)
     enough = names[sizes >= split.min_samples]

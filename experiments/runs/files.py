@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.config.variants import Pair
+from experiments.config.variants import Pair as Pair
 
 GRAPHS: Mapping[str, str] = {
     "clients": "graph.graphml",

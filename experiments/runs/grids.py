@@ -16,7 +16,7 @@ from experiments.runs.files import PairFiles, write_aside
 
 if TYPE_CHECKING:
     from bcfl import Federation, Run
-    from bcfl.protocol.prediction_sums import PredictionSums
+    from bcfl.protocol.statistics.predictions import PredictionSums
 
 METRIC = "held_out_nll"
 METRICS = (METRIC, "held_out_accuracy")
@@ -56,35 +56,22 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
     Returns:
         Sums by client; clients without validation samples, or that do not answer, are left out.
     """
-    from bcfl.data.clients import VALIDATION
-    from bcfl.data.streams import Schedule, at_step
+    from bcfl.data import VALIDATION
     from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
-    from bcfl.rounds.exchange import RoundExchange
-    from bcfl.runtime.devices import device_named
 
-    method, executor = federation.recipe, federation.engine
-    last = Schedule.of(federation.data, run.state.round).num_steps - 1
-    present = [at_step(data, last) for data in federation.data]
-    if last > 0:
-        device = device_named(federation.device)
-        executor = federation.choice.build(
-            present, federation.model, federation.seed, device, federation.dtype
-        )
-    clients = [d.client for d in present if VALIDATION in d.views and len(d.views[VALIDATION])]
-    if federation.model.likelihood != "categorical" or not clients:
+    method, known = federation.method, run.state.client_info
+    clients = sorted(c for c, info in known.items() if info.num_samples.get(VALIDATION, 0) > 0)
+    if run.model.likelihood != "categorical" or not clients:
         return {}
     if method.finetuned is None:
-        steps = evaluate(run.hypotheses, clients, method.pooling, VALIDATION)
-    else:
-        steps = evaluate_finetuned(
-            run.hypotheses, clients, method.finetuned, federation.model, VALIDATION
-        )
-    return RoundExchange(executor, federation.model, run.state.round).drive(steps)
+        return run.ask(evaluate(run.hypotheses, clients, method.pooling, VALIDATION))
+    steps = evaluate_finetuned(run.hypotheses, clients, method.finetuned, run.model, VALIDATION)
+    return run.ask(steps)
 
 
 def write_held_out(federation: Federation, run: Run, files: PairFiles) -> None:
     """Write the scores of held-out samples, if there are any."""
-    from experiments.scores.metrics import micro_accuracy, nll
+    from bcfl.analysis.metrics import micro_accuracy, nll
 
     sums = held_out(federation, run)
     if sums:

@@ -10,8 +10,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from bcfl import Federation, Model, Objective, RoundRecord
-from bcfl.data.clients import TRAIN
-from bcfl.runtime.devices import device_named, limited_threads
+from bcfl.data import TRAIN
+from bcfl.runtime import device_named, limited_threads
 
 PHASES = ("train", "score", "server", "evaluate")
 IN_WORDS = {
@@ -29,8 +29,8 @@ class Profile:
     Attributes:
         rounds: how many were measured.
         seconds: of all rounds, by phase.
-        trainings: asked for by hypotheses, and done: distinct ones.
-        scores: (client, model) pairs asked for, and done.
+        trainings: local trainings requested, and run after deduplication.
+        scores: (client, model) pairs requested, and run after deduplication.
         megabytes: sent to clients, and by them.
         training_flops: floating-point operations of the gradients of all trainings.
         peak: floating-point operations per second of a large matrix product here.
@@ -78,16 +78,16 @@ def profiled(federation: Federation, rounds: int, peak: float) -> Profile:
     """
     records: Sequence[RoundRecord] = federation.run(rounds + 1).records[1:]
     ledgers = [record.ledger for record in records]
-    counts = [len(data.views[TRAIN]) for data in federation.data]
-    objective = federation.recipe.policy.objective
-    shape = tuple(federation.data[0].views[TRAIN].inputs.shape[1:])
-    done = sum(one.trainings_done for one in ledgers)
+    counts = [len(data.views[TRAIN]) for data in federation.clients]
+    objective = federation.method.policy.objective
+    shape = tuple(federation.clients[0].views[TRAIN].inputs.shape[1:])
+    done = sum(one.trainings_run for one in ledgers)
     each = flops_of_training(federation.model, shape, objective, counts)
     return Profile(
         rounds,
         {name: sum(one.seconds.get(name, 0.0) for one in ledgers) for name in PHASES},
-        (sum(one.trainings_asked for one in ledgers), done),
-        (sum(one.scores_asked for one in ledgers), sum(one.scores_done for one in ledgers)),
+        (sum(one.trainings_requested for one in ledgers), done),
+        (sum(one.scores_requested for one in ledgers), sum(one.scores_run for one in ledgers)),
         (sum(o.bytes_down for o in ledgers) / 1e6, sum(o.bytes_up for o in ledgers) / 1e6),
         done * each,
         peak,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bcfl import Run
-from bcfl.rounds import checkpoint
-from experiments.config.variants import Pair
-from experiments.runs.files import RunFiles
+from bcfl import Run, checkpoint
+from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import read_plan
+from experiments.runs.rows import Row
+from experiments.runs.rows import read as read_rows
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
-    from bcfl import ClientData, FederationState, Model
+    from bcfl import ClientData, Federation, FederationState, Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +26,85 @@ class Restored:
 
     Attributes:
         setup: the scenario with its data set, on the CPU.
-        model: the method's network.
         state: the newest checkpoint.
-        clients: the clients' data, sorted by name, divided as the method divides them.
+        federation: of the method, on the CPU.
     """
 
     setup: Experiment
-    model: Model
     state: FederationState
-    clients: tuple[ClientData, ...]
+    federation: Federation
+
+    @property
+    def model(self) -> Model:
+        """The method's network."""
+        return self.federation.model
+
+    @property
+    def clients(self) -> tuple[ClientData, ...]:
+        """The clients' data, sorted by name, divided as the method divides them."""
+        return self.federation.clients
 
     @property
     def run(self) -> Run:
         """The run, without its records."""
         groups = {data.client: data.group for data in self.clients}
-        return Run(self.model, self.state, (), groups, self.clients)
+        planned = self.state.planned_rounds or self.state.round
+        executor = self.federation.executor_of(planned)
+        return Run(self.model, self.state, (), groups, executor)
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """One method with one seed whose rounds are all done.
+
+    Attributes:
+        folder: folder of the whole run.
+        pair: the method and seed.
+        config: its scenario, defaults filled in.
+        rows: what was logged of each round, see `experiments.runs.rows.round_row`.
+        setup: the scenario with its data set, on the CPU.
+    """
+
+    folder: Path
+    pair: Pair
+    config: Mapping[str, Any] = field(repr=False)
+    rows: tuple[Row, ...] = field(repr=False)
+    setup: Experiment = field(repr=False)
+
+    @cached_property
+    def run(self) -> Run:
+        """What it has learned, from its last checkpoint, without the records of its rounds.
+
+        Raises:
+            ValueError: the checkpoint is missing, damaged or of other clients, or the data are
+                missing.
+        """
+        return restore(self.folder, self.pair, self.setup).run
+
+
+def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
+    """The finished runs in a folder that `bcfl run` wrote, by method and seed.
+
+    Checkpoints and data are read when a run is asked for: `open_runs(folder)["ifca", 0].run`.
+
+    Args:
+        folder: folder of the run.
+
+    Raises:
+        ValueError: there is no run in the folder, or one of its files is not as it was written.
+    """
+    folder = Path(folder)
+    scenario = read_plan(folder).scenario
+    setup, found = Experiment(scenario, "cpu"), {}
+    for pair in scenario.pairs:
+        files = RunFiles(folder).of(pair)
+        if files.is_finished:
+            config = tomllib.loads(files.config.read_text(encoding="utf-8"))
+            logged = tuple(read_rows(files.metrics))
+            found[pair.method, pair.seed] = FinishedRun(
+                folder=folder, pair=pair, config=config, rows=logged, setup=setup
+            )
+    return found
 
 
 def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restored:
@@ -56,10 +123,10 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")
     federation = setup.federation(pair)
-    clients = federation.data
-    if state.hypotheses.best.association.clients != tuple(one.client for one in clients):
+    names = tuple(data.client for data in federation.clients)
+    if state.hypotheses.best.association.clients != names:
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
-    return Restored(setup, federation.model, state, clients)
+    return Restored(setup, state, federation)
 
 
 def newest_state(folder: Path, pair: Pair) -> FederationState | None:

@@ -9,23 +9,22 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bcfl import FederationState, Model, RoundRecord
-    from bcfl.hypotheses.association import Association
-    from bcfl.protocol.prediction_sums import PredictionSums
+    from bcfl import Model, RoundRecord
+    from bcfl.protocol import PredictionSums
 
 Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")
 COUNTS = (
     "exchanges",
-    "scores_asked",
-    "scores_done",
-    "trainings_asked",
-    "trainings_done",
+    "scores_requested",
+    "scores_run",
+    "trainings_requested",
+    "trainings_run",
     "bytes_down",
     "bytes_up",
 )
@@ -36,9 +35,8 @@ class MetricsError(ValueError):
 
 
 def round_row(
-    state: FederationState,
     record: RoundRecord,
-    groups: Mapping[str, int] | None,
+    groups: Mapping[str, int | None] | None,
     seconds: float,
     held_out: Mapping[str, PredictionSums] | None = None,
     unit: Model | None = None,
@@ -46,31 +44,29 @@ def round_row(
     """What is kept of a round.
 
     Args:
-        state: after the round.
         record: what happened in it.
-        groups: true group of each client, None where there are none.
+        groups: true group of each client, None where unknown; None where there are none.
         seconds: wall-clock time of the whole round, its share of logging included.
         held_out: what the model of each client made of samples that no client holds.
         unit: the network that FedAvg would use, in which costs are counted.
     """
+    from bcfl.analysis import metrics
     from experiments.scores.costs import models_used
-    from experiments.scores.metrics import macro_f1_per_client, summarise
 
-    leading = record.snapshot.associations[0]
-    hypotheses = state.hypotheses
+    snapshot, leading = record.snapshot, record.snapshot.associations[0]
     ledger, fusion = record.ledger, record.info.fusion
     phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
     row = {
         "round": record.round,
-        **summarise(record.evaluations),
-        "hold_out_f1": macro_f1_per_client(held_out or {}),
-        **_agreement(leading, groups),
+        **metrics.summarise(record.evaluations),
+        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
+        **metrics.agreement(leading, groups),
         "cluster_sizes": leading.sizes.tolist(),
         "clusters_used": int((leading.sizes > 0).sum()),
-        "hypothesis_weights": hypotheses.weights.tolist(),
-        "parents": [list(parents) for parents in record.snapshot.parents],
-        "effective_hypotheses": hypotheses.effective_number,
-        "log_captured_mass": record.snapshot.log_captured_mass,
+        "hypothesis_weights": snapshot.weights.tolist(),
+        "parents": [list(parents) for parents in snapshot.parents],
+        "effective_hypotheses": snapshot.effective_number,
+        "log_captured_mass": snapshot.log_captured_mass,
         "participants": len(record.participants),
         **{name: getattr(ledger, name) for name in COUNTS},
         **models_used(record, unit),
@@ -85,21 +81,22 @@ def round_row(
     return finite
 
 
-def _agreement(leading: Association, groups: Mapping[str, int] | None) -> dict[str, float | None]:
-    from experiments.scores.metrics import AGREEMENT
-
-    if not groups:
-        return dict.fromkeys(AGREEMENT)
-    pairs = zip(leading.clients, leading.labels.tolist(), strict=True)
-    known = [(groups[client], label) for client, label in pairs if client in groups]
-    truth, found = zip(*known, strict=True)
-    return {name: score(truth, found) for name, score in AGREEMENT.items()}
-
-
 def _finite(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Write all rounds of a run at once.
+
+    Args:
+        path: the file, in a folder that need not be there yet.
+        rows: of the rounds 1, 2, 3, ...
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(row, allow_nan=False) + "\n" for row in rows)
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def append(path: Path, row: Row) -> None:

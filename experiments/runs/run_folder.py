@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.config.variants import Pair
-from experiments.runs.files import PairFiles, RunFiles
+from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
+from experiments.runs.files import Pair, PairFiles, RunFiles
 from experiments.runs.rows import read as read_rounds
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Round = Mapping[str, Any]
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
@@ -22,23 +26,6 @@ GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 
 class NoRunError(ValueError):
     """The folder holds no run, or one of its files cannot be read."""
-
-
-@dataclass(frozen=True)
-class ClientGraph:
-    """Clients, joined by the probability of sharing a cluster.
-
-    Attributes:
-        groups: true group of each client, None where unknown; the order is that of the file.
-        clusters: cluster of each client after the last round, -1 if it was never seen.
-        edges: probability of each joined pair, in (0, 1].
-        num_clients: clients in the file, those that were left out included.
-    """
-
-    groups: Mapping[str, int | None]
-    clusters: Mapping[str, int]
-    edges: Mapping[tuple[str, str], float]
-    num_clients: int
 
 
 @dataclass(frozen=True)
@@ -127,6 +114,37 @@ class RunFolder:
         path = RunFiles(self.path).of(Pair(method, seed)).graph("clients")
         return read_client_graph(path, clients) if path.is_file() else None
 
+    def graphs(self, clients: int | None = None) -> dict[str, ClientGraph | None]:
+        """The client graph of each method's first seed, see `graph`.
+
+        Raises:
+            NoRunError: a file is not GraphML.
+        """
+        return {
+            method: self.graph(method, self.seeds(method)[0], clients) for method in self.methods
+        }
+
+    def memberships(self) -> dict[str, Memberships]:
+        """By method, with its first seed; methods that haven't written them yet are left out.
+
+        Raises:
+            NoRunError: a file can't be read.
+        """
+        return {m: read_memberships(path) for m, path in self._first_graphs("clusters").items()}
+
+    def lineages(self) -> dict[str, HypothesisLineage]:
+        """By method, with its first seed; methods that haven't written them yet are left out.
+
+        Raises:
+            NoRunError: a file isn't a hypothesis tree.
+        """
+        return {m: read_lineage(path) for m, path in self._first_graphs("hypotheses").items()}
+
+    def _first_graphs(self, kind: str) -> dict[str, Path]:
+        files = RunFiles(self.path)
+        paths = {m: files.of(Pair(m, self.seeds(m)[0])).graph(kind) for m in self.methods}
+        return {method: path for method, path in paths.items() if path.is_file()}
+
 
 def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
     """Read a client graph in one pass, without holding edges between clients that are left out.
@@ -156,18 +174,34 @@ def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
     return ClientGraph(kept, {name: clusters[name] for name in kept}, edges, len(groups))
 
 
-def evenly(groups: Mapping[str, int | None], limit: int | None) -> dict[str, int | None]:
-    """At most so many clients, the same share of every group, spread over the order of names."""
-    if limit is None or len(groups) <= limit:
-        return dict(groups)
-    ordered = sorted(groups, key=lambda name: (_rank(groups[name]), name))
-    chosen = np.linspace(0, len(ordered) - 1, limit).round().astype(int)
-    names = {ordered[index] for index in chosen}
-    return {name: group for name, group in groups.items() if name in names}
+def read_memberships(path: Path) -> Memberships:
+    """Read clients and clusters; clients that were never seen are left out.
+
+    Raises:
+        NoRunError: the file isn't what `bcfl.analysis.client_cluster_graph` made.
+    """
+    with _graph_of(path, "clusters") as graph:
+        return Memberships.of(graph)
 
 
-def _rank(group: int | None) -> tuple[bool, int]:
-    return group is None, group or 0
+def read_lineage(path: Path) -> HypothesisLineage:
+    """Read a hypothesis tree.
+
+    Raises:
+        NoRunError: the file isn't one.
+    """
+    with _graph_of(path, "hypotheses") as graph:
+        return HypothesisLineage.of(graph.to_directed())
+
+
+@contextmanager
+def _graph_of(path: Path, kind: str) -> Iterator[nx.Graph[str]]:
+    import networkx as nx
+
+    try:
+        yield nx.read_graphml(path)
+    except (ElementTree.ParseError, KeyError, ValueError, nx.NetworkXException) as error:
+        raise NoRunError(f"{str(path)!r} is not a GraphML file of {kind}: {error}") from error
 
 
 def _graphml(path: Path) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]:

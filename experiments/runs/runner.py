@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run
-from bcfl.data.streams import Schedule
+from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
+from bcfl.data import Schedule
 from bcfl.executors.config import ExecutorConfig
-from bcfl.rounds import checkpoint
-from bcfl.runtime.devices import device_named
+from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
 from experiments.runs import rows
@@ -94,8 +93,13 @@ class Experiment:
             )
         return self._divided[seed]
 
-    def federation(self, pair: Pair) -> Federation:
-        """Clients, network and method, ready to run."""
+    def federation(self, pair: Pair, *, evaluate: bool = True) -> Federation:
+        """Clients, network and method, ready to run.
+
+        Args:
+            pair: the method and seed.
+            evaluate: whether clients test their models after each round.
+        """
         rules = self.scenario.federation
         return Federation(
             self.partition(pair.seed),
@@ -105,6 +109,7 @@ class Experiment:
             client_fraction=rules.client_fraction,
             drop_out=rules.drop_out,
             device=self.device,
+            evaluate=evaluate,
             executor=self.executor,
             threads=self.threads,
         )
@@ -166,7 +171,7 @@ class Log:
         groups = clients.groups_at(Schedule.of(clients, planned).step(record.round - 1))
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
-        row = rows.round_row(state, record, groups, now - self.since, held_out, self.setup.model)
+        row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model)
         self.since = now
         rows.append(self.files.metrics, row)
         self.watch.did_round(self.pair, row)
@@ -202,23 +207,28 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> N
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)
-        _write_graphs(run, files)
+        write_graphs(run, files)
 
 
 def _restored(federation: Federation, files: PairFiles) -> FederationState | None:
     newest = checkpoint.newest(files.checkpoints)
     if newest is None:
         return None
-    state = checkpoint.load(newest, device_named(federation.device), federation.dtype)
-    if state.hypotheses.best.association.clients != tuple(d.client for d in federation.data):
+    state = checkpoint.load(newest, federation.device, federation.dtype)
+    if state.hypotheses.best.association.clients != tuple(d.client for d in federation.clients):
         raise checkpoint.CheckpointError(
             f"checkpoint {newest} is of other clients than config.toml beside it describes"
         )
     return state
 
 
-def _write_graphs(run: Run, files: PairFiles) -> None:
-    """Write the graphs, those that tell a finished run last."""
+def write_graphs(run: Run, files: PairFiles) -> None:
+    """Write the graphs, those that tell a finished run last.
+
+    Args:
+        run: after its last round.
+        files: of its method and seed.
+    """
     supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
     graphs: Mapping[str, nx.Graph[str]] = {
         **supports,

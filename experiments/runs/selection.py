@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from bcfl.rounds import checkpoint
+from bcfl import checkpoint
 from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs import rows

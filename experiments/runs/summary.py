@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LAST_ROUNDS = 3
 AVERAGED = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
 OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness", "macro_f1", "hold_out_f1")
-SUMMED = ("trainings_asked", "trainings_done")
+SUMMED = ("trainings_requested", "trainings_run")
 SCALARS = (
     "accuracy",
     "macro_f1",

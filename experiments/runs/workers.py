@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,18 +15,14 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 from bcfl.executors.config import ExecutorConfig
-from experiments.config.variants import Pair
-from experiments.runs.files import RunFiles
+from bcfl.runtime import become_worker, died, limited_threads
+from experiments.runs.files import Pair, RunFiles
 
 if TYPE_CHECKING:
     from experiments.config.scenario import Scenario
     from experiments.runs.runner import Watch
 
 GRACE = 5.0
-
-
-class WorkerError(RuntimeError):
-    """A worker process that ended before its work was done."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,7 @@ def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch)
 
     Raises:
         Interrupted: `watch` said to stop; every pair at work has ended its round.
-        WorkerError: a worker died, for want of memory perhaps.
+        ChildProcessError: a worker died, for want of memory perhaps.
         Exception: whatever went wrong in a worker.
     """
     from experiments.runs.runner import Interrupted
@@ -80,7 +75,7 @@ def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch)
         with _without_interrupts():
             for _ in range(min(jobs, len(pairs))):
                 here, there = context.Pipe()
-                process = context.Process(target=_work, args=(orders, there, stop))
+                process = context.Process(target=_work, args=(orders, there, stop, os.getpid()))
                 process.start()
                 there.close()
                 workers[here] = _Worker(process, here)
@@ -109,9 +104,8 @@ def _hear(worker: _Worker, queue: deque[Pair], watch: Watch) -> None:
         kind, content = worker.line.recv()
     except (EOFError, ConnectionResetError):
         worker.process.join(GRACE)
-        raise WorkerError(
-            f"the process at work on {worker.pair} ended with code {worker.process.exitcode}; "
-            "code -9 often means that memory ran out: try fewer --jobs"
+        raise died(
+            f"the process at work on {worker.pair}", f"code {worker.process.exitcode}", "--jobs"
         ) from None
     pair = worker.pair
     assert pair is not None
@@ -137,10 +131,8 @@ def _dismiss(workers: Sequence[_Worker]) -> None:
             worker.process.kill()
 
 
-def _work(orders: Orders, line: Connection, stop: Any) -> None:  # noqa: ANN401
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    from bcfl.runtime.devices import limited_threads
+def _work(orders: Orders, line: Connection, stop: Any, parent: int) -> None:  # noqa: ANN401
+    become_worker(parent)
     from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
 
     setup = Experiment(orders.scenario, orders.device, orders.executor, orders.threads)
@@ -171,14 +163,6 @@ def _received(line: Connection) -> Iterator[Pair]:
         if pair is None:
             return
         yield pair
-
-
-def _end_with_parent() -> None:
-    """Nobody may write into the folder once the run's own process is gone."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Numbers about runs: metrics, costs, gains, retention, calibration.
+"""Scores that need the data set or several runs: costs, gains, retention, generalisation.
 
-Tables and pictures of them are in `experiments.report`.
+Metrics of one run are in `bcfl.analysis`. Tables and pictures of them are in `experiments.reports`.
 """

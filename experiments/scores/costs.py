@@ -33,22 +33,6 @@ class RelativeCost:
     computation: float
 
 
-def relative_cost(records: Sequence[RoundRecord], model: Model) -> RelativeCost:
-    """What a run cost, mean over the clients that took part.
-
-    Args:
-        records: of all rounds.
-        model: the architecture that the federation was given, as FedAvg would use it.
-
-    Raises:
-        ValueError: nobody took part in any round.
-    """
-    cost = _cost([models_used(record, model) for record in records])
-    if cost is None:
-        raise ValueError("records must hold a round with participants, got none")
-    return cost
-
-
 def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | None]:
     """How many of FedAvg's models a participant was sent and ran in a round.
 
@@ -57,11 +41,11 @@ def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | N
         model: the architecture as FedAvg would use it.
 
     Returns:
-        `models_sent` and `models_run`, unknown where nobody took part or there is no model.
+        `models_sent` and `models_run`, unknown where no client took part or there is no model.
     """
     if model is None or not record.participants:
         return dict.fromkeys(PER_ROUND)
-    from bcfl.rounds.ledger import FLOAT_BYTES
+    from bcfl.protocol import FLOAT_BYTES
 
     layout, asked = model.layout, len(record.participants)
     payload = FLOAT_BYTES * (layout.num_parameters + layout.num_buffers)

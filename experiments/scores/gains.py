@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from bcfl.data.clients import TEST, ClientData
+from bcfl import ClientData
+from bcfl.analysis import metrics
+from bcfl.data import TEST
 from bcfl.executors import LoopExecutor
-from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.prediction_sums import PredictionSums
-from bcfl.protocol.requests import Score
-from bcfl.rounds.evaluation import served_mixture
-from experiments.scores import metrics
+from bcfl.hypotheses import Posterior
+from bcfl.protocol import Predictions, PredictionSums, Score
+from bcfl.rounds import served_mixture
 
 if TYPE_CHECKING:
     from bcfl import FederationState, Model
@@ -103,7 +103,7 @@ class Judge:
 
 def _ask(client: str, mixture: Mapping[Posterior, float]) -> Score:
     keys = tuple(posterior.key for posterior in mixture)
-    return Score(client, keys, "prediction", TEST, weights=tuple(mixture.values()))
+    return Score(client, keys, Predictions(tuple(mixture.values())), TEST)
 
 
 def _scored(name: str, sums: PredictionSums) -> ModelScore:

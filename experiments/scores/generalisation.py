@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from bcfl import Federation, HypothesisSet
-from bcfl.data.clients import TEST, TRAIN, ClientData, View
+from bcfl import ClientData, Federation, HypothesisSet, View
+from bcfl.data import TEST, TRAIN
 from bcfl.executors import Executor, ExecutorConfig
-from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.prediction_sums import Pooling, PredictionSums
-from bcfl.protocol.requests import Score
-from bcfl.rounds.evaluation import served_mixture
-from bcfl.runtime.devices import device_named
+from bcfl.hypotheses import Posterior
+from bcfl.protocol import Pooling, Predictions, PredictionSums, Score
+from bcfl.rounds import served_mixture
 
 if TYPE_CHECKING:
     from experiments.datasets import Dataset
@@ -57,10 +55,9 @@ class HoldOut:
         inputs = torch.as_tensor(dataset.inputs[rows])
         view = View(inputs, torch.as_tensor(dataset.targets[rows]).long())
         place = ClientData(NAME, {TRAIN: view, TEST: view})
-        device = device_named(federation.device)
-        alone = ExecutorConfig("loop", arithmetic=federation.choice.arithmetic)
-        executor = alone.build([place], federation.model, 0, device, federation.dtype)
-        return cls(executor, federation.recipe.pooling)
+        alone = ExecutorConfig("loop", arithmetic=federation.executor.arithmetic)
+        executor = alone.build([place], federation.model, 0, federation.device, federation.dtype)
+        return cls(executor, federation.method.pooling)
 
     def predicted(self, hypotheses: HypothesisSet) -> dict[str, PredictionSums]:
         """What each client's mixture of models makes of the samples.
@@ -84,4 +81,4 @@ class HoldOut:
 def _score(mixture: Mapping[Posterior, float], pooling: Pooling) -> Score:
     pairs = sorted((posterior.key, weight) for posterior, weight in mixture.items())
     keys, weights = zip(*pairs, strict=True)
-    return Score(NAME, keys, "prediction", TEST, weights=weights, pooling=pooling)
+    return Score(NAME, keys, Predictions(weights, pooling), TEST)

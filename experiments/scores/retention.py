@@ -10,11 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
-from bcfl import ClientData, Hypothesis, Model
-from bcfl.data.clients import TEST, TRAIN, View
-from bcfl.data.streams import num_steps, view_name
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.hypotheses.association import UNSEEN
+from bcfl import ClientData, Hypothesis, Model, View
+from bcfl.data import TEST, TRAIN, num_steps, view_name
+from bcfl.executors import FlatModule
+from bcfl.hypotheses import UNSEEN
 
 REMEMBERED = 50
 
@@ -24,7 +23,7 @@ class Retention:
     """Accuracy on the test samples of all time steps but the last, mean over clients and steps.
 
     Attributes:
-        served: of the model that serves the client now, as if nobody told it that the data are old.
+        served: of the model that serves the client now, without knowledge that the data are old.
         kept: of whichever cluster's model fits some of the client's training samples of the time
             step best: what the federation still knows. Where each client is its own cluster these
             are the other clients' models too.

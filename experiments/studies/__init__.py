@@ -1,4 +1,4 @@
-"""Reproductions and measurements: scripts whose results are in RESULTS.md.
+"""Reproductions and measurements whose results are in RESULTS.md.
 
-Short scripts to start from are in `experiments.examples`.
+Short introductory scripts are in `experiments.examples`.
 """

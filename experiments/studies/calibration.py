@@ -1,11 +1,11 @@
-"""Can the predictions of a federation be trusted? Each way to predict, with and without tuning.
+"""Calibration and detection of each predictive distribution, with and without tuning.
 
-Every method sets a fifth of the clients' training samples aside; prior precision and temperature
-are tuned on sums over those, so a tuned `plug-in` is temperature scaling. Scored on test samples:
-NLL in nats, expected calibration error, and AUROC of finding wrong predictions by their confidence,
-and samples of other groups and noise by their strangeness to the client's cluster, and by entropy.
-Differences are to the same method's plain and tuned softmax on the same draws, with one standard
-error. `python -m experiments.studies.calibration SEEDS`, 10 by default; `--help` has the rest.
+Every method holds out a fifth of the clients' training samples; prior precision and temperature are
+tuned on sums over those, so a tuned `plug-in` is temperature scaling. Scores on test samples:
+NLL in nats, expected calibration error, and AUROC of detecting misclassified samples by confidence,
+and samples of other groups and noise by their OOD score and by entropy.
+Differences are paired with the same method's plain and tuned softmax on the same draws, with one
+standard error. `python -m experiments.studies.calibration SEEDS`, 10 by default; see `--help`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from statistics import mean, stdev
 from rich.console import Console
 
 from bcfl import PredictionRule
-from bcfl.analysis.predictions import PredictiveName
-from bcfl.runtime.devices import limited_threads
+from bcfl.protocol import PredictiveName
+from bcfl.runtime import limited_threads
 from experiments.config import scenario as scenarios
 from experiments.config.variants import Pair
 from experiments.runs.runner import Experiment
-from experiments.scores.trial import UncertaintyEvaluation, scores
+from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
 
 METHODS = ("wecfl", "bcfl-g-w", "bcfl-mh-3-w")
 SCENARIOS = ("digits-rotated", "digits-label-skew")
@@ -43,12 +43,17 @@ SHOWN = {
     "noise_auroc": "noise",
     "noise_auroc_entropy": "by entropy",
 }
-RIVALS = {"plain": "plug-in", "tuned": "plug-in, tuned"}
-Found = Mapping[tuple[int, str, str], Mapping[str, float]]
+REFERENCES = {"plain": "plug-in", "tuned": "plug-in, tuned"}
+Scored = Mapping[tuple[int, str, str], Mapping[str, float]]
 
 
 def setup_of(name: str, asked: argparse.Namespace) -> Experiment:
-    """A scenario in which clients set samples aside; images get a network without BatchNorm."""
+    """Scenario with held-out training samples; images get a network without BatchNorm.
+
+    Args:
+        name: name of the scenario.
+        asked: parsed command line; see `parsed`.
+    """
     found = scenarios.load(name)
     rules = found.federation.with_options(calibration=SHARE, posterior=asked.posterior)
     model = found.model
@@ -58,73 +63,86 @@ def setup_of(name: str, asked: argparse.Namespace) -> Experiment:
     return Experiment(replace(found, federation=rules, model=model, data=data), asked.device)
 
 
-def found(
+def scored(
     setup: Experiment,
     seed: int,
     methods: Sequence[str],
     rounds: Sequence[int],
     kinds: Sequence[PredictiveName] = POSTERIOR,
-) -> Found:
-    """Scores by rounds, method and kind of prediction, for one draw of the clients.
+) -> Scored:
+    """Scores by round, method and predictive distribution, for one draw of the clients.
 
     Args:
         setup: the scenario.
-        seed: of the draw.
-        methods: names.
-        rounds: after which to predict.
-        kinds: of prediction beside the plug-in, for methods with posteriors.
+        seed: seed of the draw.
+        methods: names of methods.
+        rounds: numbers of rounds after which to evaluate, ascending.
+        kinds: predictive distributions besides the plug-in, for methods with posteriors.
     """
     return {
-        (trial.run.state.round, name, label): scores(trial.outcomes(rule), trial.parts("all"))[
-            "all"
-        ]
+        (evaluation.run.state.round, name, label): scores(
+            evaluation.predictions(rule), evaluation.parts("all")
+        )["all"]
         for name in methods
-        for trial in trials(setup, Pair(name, seed), rounds)
-        for label, rule in rules(trial, kinds if name.startswith("bcfl") else ())
+        for evaluation in evaluations(setup, Pair(name, seed), rounds)
+        for label, rule in rules(evaluation, kinds if name.startswith("bcfl") else ())
     }
 
 
-def trials(setup: Experiment, pair: Pair, rounds: Sequence[int]) -> Iterator[UncertaintyEvaluation]:
-    """A federation after each number of rounds."""
-    federation = replace(setup.federation(pair), evaluate=False)
+def evaluations(
+    setup: Experiment, pair: Pair, rounds: Sequence[int]
+) -> Iterator[UncertaintyEvaluation]:
+    """Evaluation of a federation after each number of rounds.
+
+    Args:
+        setup: the scenario.
+        pair: method and seed.
+        rounds: numbers of rounds, ascending.
+    """
+    federation = setup.federation(pair, evaluate=False)
     state = None
     for stop in rounds:
         run = federation.run(stop, planned_rounds=rounds[-1], state=state)
         state = run.state
-        yield UncertaintyEvaluation(run, federation.data, pair.seed)
+        yield UncertaintyEvaluation(run, federation.clients, pair.seed)
 
 
 def rules(
-    trial: UncertaintyEvaluation, kinds: Sequence[PredictiveName]
+    evaluation: UncertaintyEvaluation, kinds: Sequence[PredictiveName]
 ) -> Iterator[tuple[str, PredictionRule]]:
-    """Each kind of prediction, as it is and tuned; the plain softmax comes first."""
+    """Prediction rules before and after tuning, the plain softmax first.
+
+    Args:
+        evaluation: evaluation that tunes.
+        kinds: predictive distributions besides the plug-in.
+    """
     names: tuple[PredictiveName, ...] = ("plug-in", *kinds)
     for kind in names:
         rule = PredictionRule(kind, num_draws=DRAWS)
-        if kind in ("plug-in", "probit"):  # plain, draws say the same as `probit` or less
+        if kind in ("plug-in", "probit"):  # untuned draws are equivalent to `probit` or worse
             yield kind, rule
-        yield f"{kind}, tuned", trial.tuned(rule)
+        yield f"{kind}, tuned", evaluation.tuned(rule)
 
 
-def tables(every: Sequence[Found]) -> Iterator[str]:
-    """A table in Markdown for each number of rounds: means over draws, and paired differences."""
-    for stop in dict.fromkeys(rounds for rounds, *_ in every[0]):
-        differences = [f"{s} to {rival}" for rival in RIVALS for s in ("NLL", "ECE")]
+def tables(draws: Sequence[Scored]) -> Iterator[str]:
+    """Markdown table for each number of rounds: means over draws, and paired differences."""
+    for stop in dict.fromkeys(rounds for rounds, *_ in draws[0]):
+        differences = [f"{s} to {name}" for name in REFERENCES for s in ("NLL", "ECE")]
         head = ["method", "prediction", *SHOWN.values(), *differences, "groups", "noise"]
         lines = [f"**{stop} rounds**", "", _row(head), _row(["---"] * len(head))]
-        for key in (key for key in every[0] if key[0] == stop):
-            means = [f"{mean(one[key][score] for one in every):.3f}" for score in SHOWN]
-            less = [
-                [one[key][score] - one[*key[:2], rival][score] for one in every]
-                for rival in RIVALS.values()
+        for key in (key for key in draws[0] if key[0] == stop):
+            means = [f"{mean(draw[key][score] for draw in draws):.3f}" for score in SHOWN]
+            losses = [
+                [draw[key][score] - draw[*key[:2], reference][score] for draw in draws]
+                for reference in REFERENCES.values()
                 for score in ("nll", "ece")
             ]
-            plain = (*key[:2], RIVALS["plain"])
-            more = [
-                [one[key][f"{s}_auroc"] - one[plain][f"{s}_auroc_entropy"] for one in every]
+            plain = (*key[:2], REFERENCES["plain"])
+            detection = [
+                [draw[key][f"{s}_auroc"] - draw[plain][f"{s}_auroc_entropy"] for draw in draws]
                 for s in ("strange", "noise")
             ]
-            lines.append(_row([*key[1:], *means, *map(difference, less + more)]))
+            lines.append(_row([*key[1:], *means, *map(difference, losses + detection)]))
         yield "\n".join(lines)
 
 
@@ -133,25 +151,30 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def difference(values: Sequence[float]) -> str:
-    """Mean of paired differences, with one standard error where there are several."""
+    """Text of the mean of paired differences with its standard error."""
     if len(values) < 2:
         return f"{values[0]:+.3f}"
     return f"{mean(values):+.3f} ± {stdev(values) / len(values) ** 0.5:.3f}"
 
 
-def as_json(name: str, every: Mapping[int, Found]) -> str:
-    """All scores for programs."""
+def as_json(name: str, draws: Mapping[int, Scored]) -> str:
+    """All scores as JSON.
+
+    Args:
+        name: name of the scenario.
+        draws: scores by seed.
+    """
     rows = [
         {"scenario": name, "seed": seed, "rounds": key[0], "method": key[1], "prediction": key[2]}
-        | dict(found)
-        for seed, one in every.items()
-        for key, found in one.items()
+        | dict(scores)
+        for seed, draw in draws.items()
+        for key, scores in draw.items()
     ]
     return json.dumps(rows, indent=1) + "\n"
 
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """What the command line asks for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description="Calibration and detection, with and without tuning."
     )
@@ -168,18 +191,18 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print the tables of each scenario, and write them after every seed where asked to."""
+    """Print the tables of each scenario; with `--out` also write them after each seed."""
     asked, console = parsed(words), Console(soft_wrap=True, markup=False)
     stops, names = [int(text) for text in asked.rounds.split(",")], asked.methods.split(",")
     setups = {n: setup_of(n, asked) for n in asked.scenario or SCENARIOS}
     kinds: list[PredictiveName] = [
         PredictionRule(kind).predictive for kind in asked.predictives.split(",")
     ]
-    every: dict[str, dict[int, Found]] = {name: {} for name in setups}
+    by_scenario: dict[str, dict[int, Scored]] = {name: {} for name in setups}
     texts: dict[str, str] = {}
     for seed, (name, setup) in product(range(asked.seeds), setups.items()):
-        draws = every[name]
-        draws[seed] = found(setup, seed, names, stops, kinds)
+        draws = by_scenario[name]
+        draws[seed] = scored(setup, seed, names, stops, kinds)
         parts = [f"### {name}, {len(draws)} draws", *tables(list(draws.values()))]
         texts[name] = "\n\n".join(parts)
         if asked.out is not None:

@@ -1,10 +1,10 @@
-"""Data in time steps under two concepts: tables 4.1 to 4.4 of the FAACL thesis, on MNIST.
+"""Streams under two concepts: tables 4.1 to 4.4 of the FAACL thesis, on MNIST.
 
 `python -m experiments.studies.continual` runs the sequential and the multi-task stream of shifted
-labels (S2) and prints, for each, the accuracy at the end of every time step, its mean beside the
-published one (100 rounds for each step there), what is left of earlier steps, and the clusters that
-were used. `--concepts` has the other three: halves of the classes (S1), noise (A1), few samples
-with merged classes (A2). `--orders sequential --rounds 20 --methods c-faacl` is a quick look.
+labels (S2) and prints, for each, the accuracy at the end of each time step, its mean next to the
+published one (100 rounds per step there), the retention of earlier steps, and the clusters in use.
+`--concepts` selects the other three: halves of the classes (S1), noise (A1), few samples with
+merged classes (A2). `--orders sequential --rounds 20 --methods c-faacl` is a quick version.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bcfl.data.streams import Schedule
+from bcfl.data import Schedule
 from bcfl.methods import RECIPES
-from experiments.config.variants import Pair
+from experiments.runs.files import Pair
 from experiments.runs.restore import Restored, restore
 from experiments.runs.run_folder import RunFolder
 from experiments.scores.retention import Retention
@@ -57,13 +57,22 @@ def main(
     orders: tuple[str, ...] = ORDERS,
     concepts: tuple[str, ...] = ("s2",),
 ) -> None:
-    """Run what was not run yet, and print two tables for each pair of concepts and each order."""
+    """Run or resume all runs, and print two tables for each concept and order.
+
+    Args:
+        sizes: methods, seeds, rounds and output folder.
+        orders: orders of concepts; see `ORDERS`.
+        concepts: concepts; see `CONCEPTS`.
+
+    Raises:
+        ValueError: an order or a concept is unknown.
+    """
     pairs = list(product(concepts, orders))
     for concept, order in pairs:
         if (concept, order) not in PUBLISHED:
             raise ValueError(
-                f"concepts must be of {', '.join(CONCEPTS)} and orders of {', '.join(ORDERS)}, "
-                f"got {concept!r}, {order!r}"
+                f"concepts must be among {', '.join(CONCEPTS)}, and orders among "
+                f"{', '.join(ORDERS)}, got {concept!r}, {order!r}"
             )
     screen, out = Console(stderr=True), Console(width=250)
     for concept, order in pairs:
@@ -71,12 +80,12 @@ def main(
         name = f"faacl-mnist-{concept}-{order}"
         run, folder = finished(name, sizes, screen), sizes.out / name
         seeds = run.seeds(run.methods[0])
-        found = {
+        restored = {
             method: [restore(folder, Pair(method, seed)) for seed in seeds]
             for method in run.methods
         }
         rounds = run.series(run.methods[0], "round").shape[1]
-        schedule = Schedule.of(found[run.methods[0]][0].clients, rounds)
+        schedule = Schedule.of(restored[run.methods[0]][0].clients, rounds)
         usual = {name: RECIPES[method].options[name].default for method, name in NUMBERS}
         rules = {**usual, **run.scenario["federation"]}
         title = (
@@ -85,15 +94,15 @@ def main(
         )
         steps = [f"step {step}" for step in range(schedule.num_steps)]
         head = ["method", *steps, "mean", "thesis", "served", "kept", "MB a round"]
-        rows = [accuracies(run, m, schedule, found[m], published) for m in run.methods]
+        rows = [accuracies(run, m, schedule, restored[m], published) for m in run.methods]
         markdown(title, head, rows, out)
         out.print(
-            "served, kept: accuracy on earlier steps' test samples of the model that serves now, "
-            "and of the cluster that fits what is remembered best",
+            "served, kept: accuracy on the test samples of earlier steps of the serving model, "
+            "and of the cluster that fits the memory best",
             soft_wrap=True,
             markup=False,
         )
-        used = [[m, *clusters(found[m][0], schedule)] for m in run.methods]
+        used = [[m, *clusters(restored[m][0], schedule)] for m in run.methods]
         markdown(
             f"clusters in use, seed {seeds[0]}: number x clients", ["method", *steps], used, out
         )
@@ -103,36 +112,49 @@ def accuracies(
     run: RunFolder,
     method: str,
     schedule: Schedule,
-    found: list[Restored],
+    restored: list[Restored],
     published: Mapping[str, float],
 ) -> list[str]:
-    """A row of the first table."""
+    """A row of the first table.
+
+    Args:
+        run: the runs of a scenario.
+        method: name of the method.
+        schedule: time steps of the rounds.
+        restored: final states of the method by seed.
+        published: published mean accuracy by method, percent.
+    """
     ends = last_rounds(schedule)
     accuracy = 100 * run.series(method, "accuracy")[:, ends]
-    kept = [Retention.of(one.model, one.state.hypotheses.best, one.clients) for one in found]
+    kept = [Retention.of(r.model, r.state.hypotheses.best, r.clients) for r in restored]
     traffic = run.series(method, "bytes_down") + run.series(method, "bytes_up")
     return [
         method,
         *(over_seeds(step.tolist(), ".1f") for step in accuracy.T),
         over_seeds(accuracy.mean(axis=1).tolist(), ".2f", spread=True),
         format(published[method], ".2f") if method in published else "–",
-        over_seeds([100 * one.served for one in kept], ".1f"),
-        over_seeds([100 * one.kept for one in kept], ".1f"),
+        over_seeds([100 * retention.served for retention in kept], ".1f"),
+        over_seeds([100 * retention.kept for retention in kept], ".1f"),
         over_seeds((traffic.mean(axis=1) / 1e6).tolist(), ".1f"),
     ]
 
 
 def last_rounds(schedule: Schedule) -> list[int]:
-    """The last round of each time step, from 0."""
+    """Index of the last round of each time step, from 0."""
     counts = [schedule.rounds(step) for step in range(schedule.num_steps)]
     return [sum(counts[: step + 1]) - 1 for step in range(schedule.num_steps)]
 
 
-def clusters(found: Restored, schedule: Schedule) -> list[str]:
-    """For each time step, the clusters that clients ended it in, largest first."""
+def clusters(restored: Restored, schedule: Schedule) -> list[str]:
+    """Clusters in use at the end of each time step, largest first.
+
+    Args:
+        restored: final state of a run.
+        schedule: time steps of the rounds.
+    """
     texts = []
     for round in last_rounds(schedule):
-        labels = found.state.history[round].associations[0].labels.tolist()
+        labels = restored.state.history[round].associations[0].labels.tolist()
         sizes = Counter(labels).most_common()
         shown = " ".join(f"{label}x{count}" for label, count in sizes[:MOST_SHOWN])
         texts.append(shown if len(sizes) <= MOST_SHOWN else f"{len(sizes)} clusters")

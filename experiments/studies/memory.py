@@ -1,19 +1,19 @@
-"""What should a round remember? `replace`, `forget` and `accumulate` on two kinds of digits.
+"""Memory over rounds: `replace`, `forget` and `accumulate` on two partitions of digits.
 
-The same samples are seen again in every round, so evidence that adds up over rounds is counted many
-times. *Counted* is how often: the precision that the clusters gained over their prior, in units of
-the exact curvature of their members' samples at the same models. It should be 1; `replace` is
-somewhat below, since clients report curvature where they have just trained and are surer of their
-own samples than the cluster is. With weight 0 the prior is no part of the training loss, and
-`precision_weighted` fusion takes no prior either: then the means, and so all plug-in predictions,
-are the same for all three, and what differs is how sure the posterior is. With weight 1 clients are
-held back by what the server claims to know; with `accumulate` so much that on some draw the network
-breaks down. Linearised predictions take the posterior as it is.
+Rounds revisit the same samples, so evidence that accumulates over rounds is counted repeatedly.
+*Counted* is how often: the increase of the clusters' precision over their prior, in units of the
+exact curvature of their members' samples at the same models. The correct value is 1; `replace` is
+slightly below, since clients report curvature at their locally trained models, which fit their
+samples better than the cluster's. With weight 0 the prior is not part of the training loss, nor of
+`precision_weighted` fusion: the means, and so all plug-in predictions, are then the same for all
+memories, and only the precision differs. With weight 1 the prior regularises local training; with
+`accumulate` so strongly that on some draws training collapses. Linearised predictions use the
+posterior untuned.
 
-`replace` is the default: its precision is about that of the data, whatever the number of rounds.
-Untuned linearised predictions are better the more often samples are counted, but only because a
-posterior that is too narrow comes near the plug-in; tuning the prior does that without a false
-count. `forget` is for data that change.
+`replace` is the default: its precision is about that of the data for any number of rounds. Untuned
+linearised predictions improve with repeated counting, but only because a posterior that is too
+narrow approaches the plug-in; tuning the prior has this effect without double counting. `forget` is
+for data that change over time.
 
 `python -m experiments.studies.memory SEEDS`, 5 by default.
 """
@@ -29,13 +29,11 @@ from typing import Any, cast, get_args
 import numpy as np
 import torch
 
-from bcfl import Federation, Method, Objective, Run, methods
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.runtime.devices import limited_threads
+from bcfl import ClientData, Federation, Method, Objective, Run, methods
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
-from experiments.scores.trial import UncertaintyEvaluation, scores
+from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
 from posteriors import Memory, diagonal_curvature
 
 METHOD = "bcfl-g-w"
@@ -48,7 +46,7 @@ KINDS: Mapping[str, Callable[..., Partition]] = {
 
 
 def variants() -> Iterator[tuple[Memory, float, Method]]:
-    """The method with each memory and weight of the prior in training; nothing else differs."""
+    """The method with each memory and each weight of the prior in the training loss."""
     for weight in WEIGHTS:
         method = methods.build(METHOD, objective=Objective(prior_weight=weight))
         for memory in get_args(Memory):
@@ -56,40 +54,43 @@ def variants() -> Iterator[tuple[Memory, float, Method]]:
             yield memory, weight, replace(method, aggregation=aggregation)
 
 
-def outcome(method: Method, clients: Partition, seed: int, rounds: int) -> dict[str, float]:
-    """Scores after the last round."""
+def final_scores(method: Method, clients: Partition, seed: int, rounds: int) -> dict[str, float]:
+    """Scores after the last round.
+
+    Args:
+        method: the method.
+        clients: partition of the data.
+        seed: seed of the run.
+        rounds: number of rounds.
+    """
     federation = Federation(clients, models.mlp((1, 8, 8), 32, 10), method, seed, evaluate=False)
     run = federation.run(rounds)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
-    trial = UncertaintyEvaluation(run, federation.data, seed)
+    evaluation = UncertaintyEvaluation(run, federation.clients, seed)
     plain, linear = (
-        scores(trial.outcomes(rule), trial.parts("all"))["all"]
+        scores(evaluation.predictions(rule), evaluation.parts("all"))["all"]
         for rule in (run.rule, replace(run.rule, predictive="probit"))
     )
     return {
         "accuracy": plain["accuracy"],
-        "ARI": metrics.ari(groups, leading.labels.tolist()),
+        "ARI": run.metrics()["ari"],
         "NLL": plain["nll"],
         "ECE": plain["ece"],
-        "counted": counted(run),
+        "counted": counted(run, federation.clients),
         "linearised NLL": linear["nll"],
         "linearised ECE": linear["ece"],
     }
 
 
-def counted(run: Run) -> float:
-    """How often the samples of the clusters are in their precisions; NaN for broken networks."""
-    best, model, data = run.hypotheses.best, run.model, {d.client: d for d in run.data}
+def counted(run: Run, clients: Sequence[ClientData]) -> float:
+    """Increase of precision over exact curvature, summed over clusters; NaN without curvature."""
+    best, model, data = run.hypotheses.best, run.model, {d.client: d for d in clients}
     gained = exact = 0.0
     for cluster, posterior in enumerate(best.clusters):
         members = [c for c in best.association.clients if best.association.label(c) == cluster]
         if not members:
             continue
         views = [cast("Any", data[client].views["train"]) for client in members]
-        mean = posterior.mean(model)
-        workspace = FlatModule(model, mean.device, mean.dtype)
-        module = workspace.load(mean, posterior.buffers(model), training=False)
+        module = model.network(posterior.mean(model), posterior.buffers(model))
         inputs = torch.cat([view.inputs for view in views])
         targets = torch.cat([view.targets for view in views])
         exact += float(diagonal_curvature(module, inputs, targets).sum())
@@ -99,13 +100,19 @@ def counted(run: Run) -> float:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean and standard error."""
+    """Text of mean and standard error."""
     error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
     return f"{np.mean(values):.3f} ± {error:.3f}"
 
 
 def main(seeds: Sequence[int], rounds: int = 25, clients: int = 40) -> None:
-    """Print one table in Markdown for each kind of digits."""
+    """Print a Markdown table for each partition.
+
+    Args:
+        seeds: seeds of draws and runs.
+        rounds: number of rounds.
+        clients: number of clients.
+    """
     digits = datasets.load("optdigits")
     for kind, draw in KINDS.items():
         drawn = [draw(digits, clients=clients, seed=seed) for seed in seeds]
@@ -114,8 +121,8 @@ def main(seeds: Sequence[int], rounds: int = 25, clients: int = 40) -> None:
         print("|---|---" + "|---:" * len(SHOWN) + "|")
         for memory, weight, method in variants():
             pairs = zip(drawn, seeds, strict=True)
-            found = [outcome(method, one, seed, rounds) for one, seed in pairs]
-            cells = [spread([one[key] for one in found]) for key in SHOWN]
+            scored = [final_scores(method, split, seed, rounds) for split, seed in pairs]
+            cells = [spread([scores[key] for scores in scored]) for key in SHOWN]
             print(f"| {weight:g} | {memory} | {' | '.join(cells)} |", flush=True)
 
 

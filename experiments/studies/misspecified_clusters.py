@@ -1,8 +1,8 @@
-"""What do the methods do when they are given the wrong number of clusters?
+"""Sensitivity to a misspecified number of clusters.
 
-The clients come in four groups; each method that must be told how many clusters there are is told
-that there are 2 to 6 (BCFL, Table 8, on handwritten digits), beside FedAvg. Prints accuracy and
-macro-F1 in per cent and the adjusted Rand index to the true groups, averaged over the seeds.
+There are four groups of clients; each method with a given number of clusters runs with 2 to 6 of
+them (BCFL, Table 8, on handwritten digits), and FedAvg for reference. Prints accuracy and macro-F1
+in per cent and the adjusted Rand index to the true groups, averaged over the seeds.
 `python -m experiments.studies.misspecified_clusters SEEDS KIND METHODS`, 3 seeds of `label-skew`
 and all methods by default; the other kind is `rotated`, and `ifca,bcfl-mht-8` names two methods.
 """
@@ -19,10 +19,9 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Method, methods
-from bcfl.runtime.devices import limited_threads
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 METHODS = (
     *("fedavg", "ocfl-kmeans", "fedgroup", "fedsoft", "ifca", "ifca-w", "fesem", "wecfl"),
@@ -40,7 +39,13 @@ KINDS: Mapping[str, Callable[..., Partition]] = {
 
 @dataclass(frozen=True)
 class Scores:
-    """How good one run's models and its clusters are, all as fractions."""
+    """Scores of one run.
+
+    Attributes:
+        accuracy: accuracy over all test samples, a fraction.
+        macro_f1: mean macro-F1 over clients, a fraction.
+        ari: adjusted Rand index to the true groups.
+    """
 
     accuracy: float
     macro_f1: float
@@ -50,27 +55,34 @@ class Scores:
         return f"{100 * self.accuracy:.1f} / {100 * self.macro_f1:.1f} / {self.ari:.2f}"
 
     @classmethod
-    def mean(cls, of: Sequence[Scores]) -> Scores:
-        """The mean of each score."""
-        return cls(*(mean(scores) for scores in zip(*map(astuple, of), strict=True)))
+    def mean(cls, runs: Sequence[Scores]) -> Scores:
+        """Mean of each score over runs."""
+        return cls(*(mean(scores) for scores in zip(*map(astuple, runs), strict=True)))
 
 
 def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) -> Scores:
-    """Run a method and score its last round."""
+    """Run a method and score its last round.
+
+    Args:
+        method: the method.
+        clients: partition of the data.
+        seed: seed of the run.
+        rounds: number of rounds.
+    """
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(rounds)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
-    tests = run.records[-1].evaluations
-    return Scores(
-        metrics.micro_accuracy(tests),
-        metrics.macro_f1_per_client(tests),
-        metrics.ari(groups, leading.labels.tolist()),
-    )
+    found = run.metrics()
+    return Scores(found["accuracy"], found["macro_f1"], found["ari"])
 
 
 def row(name: str, numbers: Sequence[int], score: Callable[[Method], Scores]) -> list[Scores]:
-    """A method's scores for each number of clusters; one that makes nothing of it is run once."""
+    """Scores of a method for each number of clusters; a method without this option runs once.
+
+    Args:
+        name: name of the method.
+        numbers: numbers of clusters.
+        score: runs a method and scores it.
+    """
     told = [
         methods.build(name, **methods.applicable(name, {"num_clusters": number}))
         for number in numbers
@@ -87,12 +99,20 @@ def main(
     numbers: Sequence[int] = NUMBERS,
     rounds: int = ROUNDS,
 ) -> None:
-    """Print a table with a row for each method and a column for each number of clusters."""
+    """Print a table with a row per method and a column per number of clusters.
+
+    Args:
+        seeds: seeds of draws and runs.
+        kind: partition; see `KINDS`.
+        names: names of methods.
+        numbers: numbers of clusters.
+        rounds: number of rounds.
+    """
     digits = datasets.load("optdigits")
     drawn = [KINDS[kind](digits, clients=40, seed=seed) for seed in seeds]
 
     def score(method: Method) -> Scores:
-        """Over the seeds."""
+        """Mean scores over the seeds."""
         pairs = zip(drawn, seeds, strict=True)
         return Scores.mean([scored(method, clients, seed, rounds) for clients, seed in pairs])
 

@@ -1,9 +1,9 @@
-"""Does `bcfl-mht-8` find the number of clusters where the data can tell it?
+"""Estimation of the number of clusters by `bcfl-mht-8`, where the data identify it.
 
-A draw is well posed if the true groups explain the clients' validation samples better than every
-merge of two of them does, each trained with known groups. For ten draws of each kind of digits this
-prints whether the draw is, by how many nats, the number of clusters found, starting from one and
-starting from eight, and the accuracy in per cent, beside that with four clusters given.
+A draw is well posed if the true groups have a lower validation loss than any merge of two of them,
+each trained with known groups. For ten draws of each partition of digits this prints the margin in
+nats, the estimated number of clusters, initialised with one and with eight clusters, and the
+accuracy in per cent, next to that with four given clusters.
 `python -m experiments.studies.number_of_clusters SEEDS`, 10 by default.
 """
 
@@ -20,14 +20,13 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Hypothesis, Method, Objective, methods
-from bcfl.data.clients import VALIDATION
+from bcfl.analysis import metrics
+from bcfl.data import VALIDATION
 from bcfl.policies import Ranking, RoundContext, candidate
-from bcfl.protocol.answers import LossSum
-from bcfl.protocol.requests import Score, Steps
-from bcfl.runtime.devices import limited_threads
+from bcfl.protocol import LossSum, Score, Steps
+from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 ROUNDS, SHARE = 25, 0.25
 MODEL = models.mlp((1, 8, 8), 32, 10)
@@ -35,25 +34,36 @@ MODEL = models.mlp((1, 8, 8), 32, 10)
 
 @dataclass(frozen=True)
 class Known:
-    """Every client is in a cluster that is known."""
+    """Policy with known cluster assignments.
+
+    Attributes:
+        labels: cluster by client.
+        objective: objective of local training.
+    """
 
     labels: Mapping[str, int]
     objective: Objective
 
     @property
     def num_clusters(self) -> int:
-        """As many as are named."""
+        """Number of clusters."""
         return max(self.labels.values()) + 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate as is known."""
+        """See `Policy.associate`."""
         yield from ()
         labels = {client: self.labels[client] for client in context.participants}
         return Ranking.only(candidate(hypothesis, labels, self.objective))
 
 
 def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> float:
-    """Summed loss of the clients' validation samples after training with known clusters, nats."""
+    """Summed validation loss after training with known clusters, nats.
+
+    Args:
+        clients: partition of the data.
+        labels: cluster by client.
+        seed: seed of the run.
+    """
     method = Method(Known(labels, Objective()), common_start=True, validation=SHARE)
     federation = Federation(clients, MODEL, method, seed=seed, evaluate=False)
     clusters = federation.run(ROUNDS).hypotheses.best.clusters
@@ -64,7 +74,13 @@ def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> f
 
 
 def margin(clients: Partition, groups: Mapping[str, int], seed: int) -> float:
-    """How much better the true groups are than the best merge of two of them, nats."""
+    """Difference of validation loss between the best merge of two groups and the groups, nats.
+
+    Args:
+        clients: partition of the data.
+        groups: true group by client.
+        seed: seed of the runs.
+    """
     count = max(groups.values()) + 1
     merged = []
     for kept, gone in combinations(range(count), 2):
@@ -76,7 +92,13 @@ def margin(clients: Partition, groups: Mapping[str, int], seed: int) -> float:
 
 @dataclass(frozen=True)
 class Found:
-    """What a run ended with."""
+    """Final scores of a run.
+
+    Attributes:
+        num_clusters: number of non-empty clusters.
+        ari: adjusted Rand index to the true groups.
+        accuracy: accuracy over all test samples, a fraction.
+    """
 
     num_clusters: int
     ari: float
@@ -107,7 +129,7 @@ def outcome(clients: Partition, groups: Mapping[str, int], seed: int, method: Me
 
 
 def main(seeds: Sequence[int]) -> None:
-    """Print one table for each kind of digits."""
+    """Print a table for each partition."""
     digits, console = datasets.load("optdigits"), Console()
     kinds: Mapping[str, Callable[..., Partition]] = {
         "rotated": partitions.rotated,

@@ -1,12 +1,11 @@
-"""One-shot clustering on the MNIST splits of its paper, beside Table I and Figure 2.
+"""One-shot clustering on the MNIST splits of its paper, next to Table I and Figure 2.
 
-Four splits: separate or overlapping classes, balanced or imbalanced, 15 clients (or 30). Scores of
-clusters are means over all rounds, so the earlier the groups are found, the better; a method that
-finds them in round t of R has (R - t + 1) / R at most, and FedAvg 0. The paper runs 50 rounds of
-its own convolutional network, of clients that share samples; here there are fewer rounds of a
-network with one hidden layer, and clients share nothing. Its RAND is the adjusted Rand index, its
-COM is homogeneity; its rows of affinity propagation were given distances for similarities, those of
-BCL similarities for distances.
+Four splits: separate or overlapping classes, balanced or imbalanced, 15 clients (or 30). Clustering
+scores are means over all rounds, so early recovery is rewarded; a method that recovers the groups
+in round t of R has at most (R - t + 1) / R, and FedAvg 0. The paper runs 50 rounds of a
+convolutional network with overlapping clients; here there are fewer rounds of a network with one
+hidden layer, and clients are disjoint. Its RAND is the adjusted Rand index, its COM is homogeneity;
+its affinity propagation was given distances as similarities, its BCL similarities as distances.
 
 `python -m experiments.studies.one_shot --seeds 0,1 --rounds 10`, MNIST in the data directory.
 """
@@ -67,7 +66,13 @@ PUBLISHED: Mapping[str, tuple[Triple, Triple, Triple, Triple]] = {
 
 
 def row(run: RunFolder, method: str, published: str) -> list[str]:
-    """A method's scores: of clusters and F1 over all rounds, clusters in the last one."""
+    """Scores of a method: clustering scores and F1 over all rounds, clusters in the last round.
+
+    Args:
+        run: the runs of a scenario.
+        method: name of the method.
+        published: text of the published scores.
+    """
     agreement = [over_seeds(run.series(method, name).mean(axis=1)) for name in AGREEMENT]
     used = run.series(method, "clusters_used")
     personal, general = (
@@ -77,7 +82,7 @@ def row(run: RunFolder, method: str, published: str) -> list[str]:
         method,
         *agreement,
         f"[{', '.join(f'{k:.0f}' for k in used[:, -1])}]",
-        ", ".join(_first_of_several(one) for one in used),
+        ", ".join(_first_of_several(clusters) for clusters in used),
         over_seeds(personal, ".1f"),
         over_seeds(general, ".1f"),
         over_seeds(np.abs(personal - general), ".1f"),
@@ -86,20 +91,32 @@ def row(run: RunFolder, method: str, published: str) -> list[str]:
 
 
 def _first_of_several(clusters: NDArray[np.float64]) -> str:
-    """The round, from 1, in which there is more than one cluster for the first time."""
+    """First round, from 1, with more than one cluster."""
     several = np.flatnonzero(clusters > 1)
     return str(several[0] + 1) if len(several) else UNKNOWN
 
 
 def published(method: str, split: str, clients: int) -> str:
-    """The paper's three scores; a dash where it has none or where they are of other clients."""
+    """Text of the published scores; a dash where there are none for this setting.
+
+    Args:
+        method: name of the method.
+        split: name of the split.
+        clients: number of clients.
+    """
     if method not in PUBLISHED or clients != 15:
         return UNKNOWN
     return " / ".join(f"{score:g}" for score in PUBLISHED[method][SPLITS.index(split)])
 
 
 def main(sizes: Sizes = DEFAULTS, clients: int = 15, splits: tuple[str, ...] = SPLITS) -> None:
-    """Run what was not run yet, and print one table for each split."""
+    """Run or resume all runs, and print a table for each split.
+
+    Args:
+        sizes: methods, seeds, rounds and output folder.
+        clients: number of clients, 15 or 30.
+        splits: names of splits; see `SPLITS`.
+    """
     screen, out = Console(stderr=True), Console(width=200)
     for split in splits:
         run = finished(f"ocfl-mnist-{split}-{clients}", sizes, screen)

@@ -1,7 +1,7 @@
-"""What examples share that put runs of several scenarios into tables beside published ones.
+"""Tables of runs of several scenarios next to published numbers.
 
-Each scenario is a run folder as `bcfl run` leaves it, with its report; a run that was stopped goes
-on when the example is started again, and a finished one is only read.
+Each scenario is a run folder of `bcfl run` with its report; an interrupted run is resumed when the
+study is started again, and a finished one is only read.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run.
+    """Size of a study.
 
     Attributes:
-        methods: names.
-        seeds: each method runs once per seed.
-        rounds: of each run.
-        out: folder of the run folders.
+        methods: names of methods.
+        seeds: seeds; each method runs once per seed.
+        rounds: number of rounds of each run.
+        out: parent folder of the run folders.
     """
 
     methods: tuple[str, ...]
@@ -48,7 +48,12 @@ class Sizes:
 
     @classmethod
     def add_to(cls, parser: argparse.ArgumentParser, defaults: Sizes) -> None:
-        """Add the options to a command line."""
+        """Add the options to a command line parser.
+
+        Args:
+            parser: the parser.
+            defaults: default values.
+        """
         parser.add_argument("--methods", default=",".join(defaults.methods), help="%(default)s")
         parser.add_argument("--seeds", default=",".join(map(str, defaults.seeds)))
         parser.add_argument("--rounds", type=int, default=defaults.rounds)
@@ -56,18 +61,18 @@ class Sizes:
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> Sizes:
-        """What was given on the command line."""
+        """From a parsed command line."""
         seeds = tuple(int(seed) for seed in given.seeds.split(","))
         return cls(tuple(given.methods.split(",")), seeds, given.rounds, given.out)
 
 
 def finished(name: str, sizes: Sizes, screen: Console) -> RunFolder:
-    """The run of a scenario: done, gone on with, or read if it is there.
+    """Run a scenario, resume it, or read it if it is finished.
 
     Args:
-        name: of the scenario, or its file.
-        sizes: how much is run; a folder that is there is taken as it is.
-        screen: shows the progress.
+        name: name or file of the scenario.
+        sizes: size of the study; an existing run keeps its own.
+        screen: console of the progress bars.
     """
     chosen = load(name)
     folder = sizes.out / chosen.name
@@ -89,12 +94,12 @@ def finished(name: str, sizes: Sizes, screen: Console) -> RunFolder:
 
 
 def over_seeds(values: Iterable[float], form: str = ".2f", spread: bool = False) -> str:
-    """Mean and, if wanted, standard error over seeds; unknown values make a dash.
+    """Text of the mean over seeds, optionally with standard error; a dash where unknown.
 
     Args:
-        values: one per seed.
-        form: of both numbers.
-        spread: whether the standard error is shown where there are several seeds.
+        values: one value per seed.
+        form: format of mean and standard error.
+        spread: whether to show the standard error where there are several seeds.
     """
     known = [value for value in values if isfinite(value)]
     if not known:
@@ -106,7 +111,14 @@ def over_seeds(values: Iterable[float], form: str = ".2f", spread: bool = False)
 
 
 def markdown(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], out: Console) -> None:
-    """Print a table as Markdown."""
+    """Print a table as Markdown.
+
+    Args:
+        title: title above the table.
+        head: column headings.
+        rows: cells by row.
+        out: console to print to.
+    """
     table = Table(*head, box=box.MARKDOWN)
     for row in rows:
         table.add_row(*row)

@@ -1,12 +1,12 @@
-"""Support between clusters on the scenarios of FAACL, beside the tables of its thesis.
+"""Support between clusters on the scenarios of FAACL, next to the tables of its thesis.
 
-S0: devices are alike; S1: half of them have the first half of the classes, the others the second;
-S2: half of them see every label shifted by one; A1: half of them see noise; A2: half of them have
-few samples, of slightly other classes. MNIST, 20 devices. The thesis runs 300 rounds of ten local
-epochs; here there are fewer and shorter ones, margins (epsilon) are those of its table B.1, but for
-A1, and the level is 0.1, as in its program. Its rows of IFCA and FeSEM come from a program that
-averages one device alone and compares models that were never trained; in A1 it gives a test sample
-the noise of a training sample.
+S0: IID; S1: half of the devices have the first half of the classes, the others the second; S2: half
+of them have labels shifted by one; A1: half of them have noisy inputs; A2: half of them have few
+samples with merged classes. MNIST, 20 devices. The thesis runs 300 rounds of ten local epochs; here
+there are fewer and shorter rounds. Margins (epsilon) are those of its table B.1, except for A1, and
+the level is 0.1, as in its program. Its rows of IFCA and FeSEM come from a program that averages a
+single device and compares untrained models; in A1 its test samples share the noise of training
+samples.
 
 `python -m experiments.studies.support --seeds 0,1 --rounds 30`, MNIST in the data directory.
 """
@@ -22,9 +22,8 @@ import numpy as np
 from rich.console import Console
 
 from bcfl.methods import RECIPES
-from experiments.config.variants import Pair
-from experiments.report.pictures.support import SupportPicture
-from experiments.runs.files import SUPPORT, RunFiles
+from experiments.reports.pictures.support import SupportPicture
+from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import RunFolder
 from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
 
@@ -98,7 +97,13 @@ PUBLISHED: Mapping[str, Row] = {
 
 
 def row(run: RunFolder, method: str, published: Row) -> list[str]:
-    """A method's accuracy over the last three rounds, its clusters, and what it sent."""
+    """Accuracy of a method over the last three rounds, its clusters and its communication.
+
+    Args:
+        run: the runs of a scenario.
+        method: name of the method.
+        published: published accuracy, clusters and MB per round by method.
+    """
     accuracy = 100 * run.series(method, "accuracy")[:, -3:].mean(axis=1)
     clusters = [f"{k:.0f}" for k in run.series(method, "clusters_used")[:, -1]]
     sent = (run.series(method, "bytes_down") + run.series(method, "bytes_up")) / 1e6
@@ -119,24 +124,35 @@ def row(run: RunFolder, method: str, published: Row) -> list[str]:
 
 
 def supports(run: RunFolder, method: str) -> str:
-    """Edges of support between clusters of mostly group 0 and mostly group 1, both ways, by seed.
+    """Number of support edges between clusters with majority group 0 and 1, both ways, by seed.
 
     Clusters are those of the last round.
+
+    Args:
+        run: the runs of a scenario.
+        method: name of the method.
     """
-    found = []
+    counts = []
     for seed in run.seeds(method):
         path = RunFiles(run.path).of(Pair(method, seed)).graph(SUPPORT)
         if not path.is_file():
             return UNKNOWN
         picture = SupportPicture.of(nx.DiGraph(nx.read_graphml(path)))
-        most = {name: max(one, key=one.__getitem__) for name, one in picture.members.items()}
-        ways = [(most[supporter], most[own]) for supporter, own in picture.supports]
-        found.append(f"{ways.count((0, 1))} / {ways.count((1, 0))}")
-    return ", ".join(found)
+        majority = {
+            name: max(groups, key=groups.__getitem__) for name, groups in picture.members.items()
+        }
+        edges = [(majority[supporter], majority[own]) for supporter, own in picture.supports]
+        counts.append(f"{edges.count((0, 1))} / {edges.count((1, 0))}")
+    return ", ".join(counts)
 
 
 def main(sizes: Sizes = DEFAULTS, scenarios: tuple[str, ...] = SCENARIOS) -> None:
-    """Run what was not run yet, and print one table for each scenario."""
+    """Run or resume all runs, and print a table for each scenario.
+
+    Args:
+        sizes: methods, seeds, rounds and output folder.
+        scenarios: names of scenarios; see `SCENARIOS`.
+    """
     screen, out = Console(stderr=True), Console(width=220)
     for name in scenarios:
         run = finished(f"faacl-mnist-{name}", sizes, screen)

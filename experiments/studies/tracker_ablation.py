@@ -1,12 +1,11 @@
-"""Which pieces of the multi-hypothesis tracker pay: each switched off, or on, in turn.
+"""Ablation of the multi-hypothesis tracker: each component switched off, or on, in turn.
 
-Runs `bcfl-mht-8` and its variants on digits whose groups are turned, and on digits whose groups
-differ in their classes, and prints accuracy, the number of clusters with clients and the adjusted
-Rand index per seed, and the trainings done (1,000 are the greedy tracker's). All clients take part
-in every round, so none is absent whose last words would count.
-`python -m experiments.studies.tracker_ablation SEEDS CLUSTERS`, 10 seeds and 4 clusters, as many
-as there are groups, by default. With `auto` for CLUSTERS it switches the moves by which the number
-of clusters is found, from one cluster and from eight.
+Runs `bcfl-mht-8` and its variants on rotated digits and on digits with label skew, and prints
+accuracy, the number of non-empty clusters and the adjusted Rand index per seed, and the local
+trainings run (1,000 for the greedy tracker). All clients participate in every round.
+`python -m experiments.studies.tracker_ablation SEEDS CLUSTERS`, 10 seeds and 4 clusters, the number
+of groups, by default. With `auto` for CLUSTERS it ablates the moves that estimate the number of
+clusters, initialised with one cluster and with eight.
 """
 
 from __future__ import annotations
@@ -24,16 +23,19 @@ from rich.progress import track
 from rich.table import Table
 
 from bcfl import Federation, Method, methods
-from bcfl.methods.choices import Move
-from bcfl.policies import LikelihoodAssociation
-from bcfl.policies.bayes.association_prior import AssociationPrior
-from bcfl.runtime.devices import limited_threads
-from bcfl.trackers import AdaptiveMultiHypothesis, MultiHypothesis, Tracker
-from bcfl.trackers.proposals import SplitAndFree, Swap
-from bcfl.trackers.survival import AncestorQuota, NScan
+from bcfl.methods import Move
+from bcfl.policies import AssociationPrior, LikelihoodAssociation
+from bcfl.runtime import limited_threads
+from bcfl.trackers import (
+    AdaptiveMultiHypothesis,
+    AncestorQuota,
+    MultiHypothesis,
+    NScan,
+    SplitAndFree,
+    Tracker,
+)
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
-from experiments.scores import metrics
 
 ROUNDS = 25
 FULL = AdaptiveMultiHypothesis(8)
@@ -45,12 +47,11 @@ MOVES: Mapping[str, tuple[Move, ...]] = {
     "no death": ("split", "birth"),
     "merge for death": ("split", "birth", "merge"),
     "merge beside death": ("split", "birth", "death", "merge"),
-    "swap beside split": ("split", "swap", "birth", "death"),
 }
 
 
 def variants_of_auto() -> Mapping[str, Method]:
-    """Without each of the moves that find the number of clusters, from either start."""
+    """Variants without each of the moves that estimate the number of clusters."""
     return {
         f"from {first}: {name}": methods.bcfl_mht(
             num_clusters="auto", first_clusters=first, moves=moves
@@ -61,7 +62,7 @@ def variants_of_auto() -> Mapping[str, Method]:
 
 
 def variants(num_clusters: int = 4) -> Mapping[str, Method]:
-    """The tracker, without each of its pieces, and with each that it does not have."""
+    """Variants without each component, and with each optional component."""
     tracked = partial(methods.bcfl_mht, num_clusters=num_clusters)
     method = tracked()
     by_size = AssociationPrior(concentration=1.0)
@@ -83,11 +84,9 @@ def variants(num_clusters: int = 4) -> Mapping[str, Method]:
 
 
 def trackers() -> Mapping[str, Tracker]:
-    """Those that need one start and nothing else of the method to differ."""
+    """Variants of the tracker alone, with one initial hypothesis."""
     return {
         "without proposals": replace(FULL, proposals=()),
-        "with swaps": replace(FULL, proposals=(SplitAndFree(), Swap())),
-        "swaps alone": replace(FULL, proposals=(Swap(),)),
         "any split into empty slots": replace(FULL, proposals=(SplitAndFree(min_gain=-inf),)),
         "without merging near copies": replace(FULL, near_copies=None),
         "without adapting M": replace(FULL, adapt=False),
@@ -98,8 +97,15 @@ def trackers() -> Mapping[str, Tracker]:
 
 
 @dataclass(frozen=True)
-class ClientPredictions:
-    """What one run ended with; K counts the clusters that have clients."""
+class RunScores:
+    """Final scores of a run.
+
+    Attributes:
+        num_clusters: number of non-empty clusters.
+        ari: adjusted Rand index to the true groups.
+        accuracy: accuracy over all test samples, a fraction.
+        trainings: local trainings run after deduplication.
+    """
 
     num_clusters: int
     ari: float
@@ -107,41 +113,51 @@ class ClientPredictions:
     trainings: int
 
 
-def outcome(method: Method, clients: Partition, seed: int) -> ClientPredictions:
-    """Run a method; the score is that of the last round."""
+def scored(method: Method, clients: Partition, seed: int) -> RunScores:
+    """Run a method and score its last round.
+
+    Args:
+        method: the method.
+        clients: partition of the data.
+        seed: seed of the run.
+    """
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(ROUNDS)
-    leading = run.hypotheses.best.association
-    groups = [run.groups[client] or 0 for client in leading.clients]
-    return ClientPredictions(
+    leading, scores = run.hypotheses.best.association, run.metrics()
+    return RunScores(
         int((leading.sizes > 0).sum()),
-        metrics.ari(groups, leading.labels.tolist()),
-        metrics.micro_accuracy(run.records[-1].evaluations),
-        sum(record.ledger.trainings_done for record in run.records),
+        scores["ari"],
+        scores["accuracy"],
+        sum(record.ledger.trainings_run for record in run.records),
     )
 
 
 def main(seeds: Sequence[int], chosen: Mapping[str, Method]) -> None:
-    """Print one table for each kind of digits."""
+    """Print a table for each partition.
+
+    Args:
+        seeds: seeds of draws and runs.
+        chosen: variants by name.
+    """
     digits, console = datasets.load("optdigits"), Console()
     drawn = {
         "rotated": [partitions.rotated(digits, clients=40, seed=s) for s in seeds],
         "label skew": [partitions.two_stage_dirichlet(digits, clients=40, seed=s) for s in seeds],
     }
     with limited_threads(1):
-        for kind, every in drawn.items():
+        for kind, splits in drawn.items():
             table = Table(
                 "variant", "accuracy", "K", "ARI per seed", "ARI", "trainings", title=kind
             )
             for name, method in track(chosen.items(), description=kind):
-                found = [outcome(method, c, s) for c, s in zip(every, seeds, strict=True)]
+                runs = [scored(method, c, s) for c, s in zip(splits, seeds, strict=True)]
                 table.add_row(
                     name,
-                    f"{100 * mean(one.accuracy for one in found):.1f}",
-                    " ".join(str(one.num_clusters) for one in found),
-                    " ".join(f"{one.ari:.2f}".lstrip("0") for one in found),
-                    f"{mean(one.ari for one in found):.2f}",
-                    f"{mean(one.trainings for one in found):.0f}",
+                    f"{100 * mean(run.accuracy for run in runs):.1f}",
+                    " ".join(str(run.num_clusters) for run in runs),
+                    " ".join(f"{run.ari:.2f}".lstrip("0") for run in runs),
+                    f"{mean(run.ari for run in runs):.2f}",
+                    f"{mean(run.trainings for run in runs):.0f}",
                 )
             console.print(table)
 

@@ -9,9 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-from posteriors.curvature.layers import rule_for
-from posteriors.curvature.layers.support import UnsupportedLayerError, layers_with_parameters
-from posteriors.curvature.output_factors import (
+from posteriors.curvature.layers.rules import (
+    UnsupportedLayerError,
+    layers_with_parameters,
+    rule_for,
+)
+from posteriors.curvature.likelihood import (
     CurvatureKind,
     Likelihood,
     check_targets,
@@ -178,10 +181,10 @@ def _add_squares(
             raise UnsupportedLayerError("the input of a layer is changed in place after its use")
         rule = rule_for(call.layer)
         assert rule is not None
-        for name, squares in rule(call.layer, call.inputs, gradients).items():
-            parameter = getattr(call.layer, name)
-            if parameter.requires_grad:
-                total[id(parameter)] += squares
+        squares = rule.squares(rule.prepare(call.layer, call.inputs), gradients)
+        for parameter, square in zip((call.layer.weight, call.layer.bias), squares, strict=True):
+            if isinstance(parameter, nn.Parameter) and parameter.requires_grad:
+                total[id(parameter)] += square.view_as(parameter)
 
 
 def _check_names(kind: str, likelihood: str) -> None:

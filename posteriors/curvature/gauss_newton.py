@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature.output_factors import Likelihood, check_targets, output_factors
+from posteriors.curvature.likelihood import Likelihood, check_targets, output_factors
 from posteriors.networks.functional import flat_parameters, jacobians
 
 

@@ -1,19 +1,49 @@
-"""Log likelihood of targets under a network's outputs, in float64 nats."""
+"""Likelihoods of a network's outputs: value, gradient and curvature, each formula once.
+
+`categorical` has logits as outputs, `gaussian` has means and unit variance.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posteriors.curvature.output_factors import Likelihood, check_targets
 from posteriors.networks.functional import outputs_at
 
+CurvatureKind = Literal["ggn", "mc_ggn", "empirical_fisher"]
+Likelihood = Literal["categorical", "gaussian"]
+Reduction = Literal["none", "mean", "sum"]
 LogLikelihood = Callable[[Tensor], Tensor]
 """Summed log likelihood, one float64 number in nats, of a flat parameter vector (parameters,)."""
+
+
+def negative_log_likelihood(
+    outputs: Tensor, targets: Tensor, likelihood: Likelihood, reduction: Reduction = "none"
+) -> Tensor:
+    """Negative log likelihood in nats, with its normaliser, in the dtype of the outputs.
+
+    Args:
+        outputs: Logits or means, (samples, outputs).
+        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+        likelihood: What the outputs are parameters of.
+        reduction: `none` gives one value per sample, (samples,); `mean` and `sum` a scalar.
+    """
+    if likelihood == "categorical":
+        return functional.cross_entropy(outputs, targets, reduction=reduction)
+    error = outputs - targets.reshape(outputs.shape)
+    losses = 0.5 * (error.square() + math.log(2 * math.pi)).flatten(1).sum(1)
+    match reduction:
+        case "none":
+            return losses
+        case "mean":
+            return losses.mean()
+        case "sum":
+            return losses.sum()
 
 
 def log_likelihood(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> Tensor:
@@ -24,11 +54,123 @@ def log_likelihood(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> 
         targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
         likelihood: `categorical`, or `gaussian` of unit variance with its normaliser.
     """
-    outputs = outputs.double()
-    if likelihood == "categorical":
-        return -functional.cross_entropy(outputs, targets, reduction="sum")
-    squares = (outputs - targets.double()).square().sum()
-    return -0.5 * squares - 0.5 * outputs.numel() * math.log(2 * math.pi)
+    return -negative_log_likelihood(outputs.double(), targets, likelihood, "sum")
+
+
+def loss_gradient(
+    outputs: Tensor, targets: Tensor, likelihood: Likelihood, weights: Tensor | None = None
+) -> Tensor:
+    """Gradient in the outputs of each sample's negative log likelihood, (..., samples, outputs).
+
+    Args:
+        outputs: Logits or means, (..., samples, outputs).
+        targets: Class indices (..., samples), or values of as many numbers as the outputs.
+        likelihood: What the outputs are parameters of.
+        weights: Factor of each sample's loss, (..., samples); 1 by default.
+    """
+    if weights is None:
+        weights = outputs.new_ones(outputs.shape[:-1])
+    weights = weights.unsqueeze(-1)
+    if likelihood == "gaussian":
+        return (outputs - targets.reshape(outputs.shape)) * weights
+    gradient = outputs.softmax(-1) * weights
+    return gradient.scatter_add_(-1, targets.long().unsqueeze(-1), -weights)
+
+
+def output_factors(
+    outputs: Tensor, targets: Tensor, kind: CurvatureKind, likelihood: Likelihood
+) -> Tensor:
+    """Columns S with Σ S Sᵀ = the curvature of each sample's loss in its outputs.
+
+    For `ggn` that is the Hessian in the outputs: diag(p) - p pᵀ with p the softmax for a
+    categorical likelihood, the identity for a Gaussian one of unit variance. For
+    `empirical_fisher` it is the outer product of the loss gradient, a single column, and so it is
+    for `mc_ggn` once the targets were drawn from the model (`draw_targets`).
+
+    Args:
+        outputs: Logits or means, (samples, outputs).
+        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+        kind: Which curvature.
+        likelihood: What the outputs are parameters of.
+
+    Returns:
+        Columns, (columns, samples, outputs), without gradient: one less than there are classes
+        for a categorical `ggn`, one per output for a Gaussian one.
+    """
+    outputs = outputs.detach()
+    size = outputs.shape[1]
+    if kind != "ggn":
+        return loss_gradient(outputs, targets, likelihood).unsqueeze(0)
+    if likelihood == "gaussian":
+        identity = torch.eye(size, dtype=outputs.dtype, device=outputs.device)
+        return identity.unsqueeze(1).expand(size, *outputs.shape)
+    return _softmax_factors(outputs.softmax(1))
+
+
+def draw_noise(
+    kind: CurvatureKind, outputs: Tensor, likelihood: Likelihood, generator: torch.Generator | None
+) -> Tensor | None:
+    """Random numbers that `draw_targets` turns into one target per sample; None without `mc_ggn`.
+
+    Args:
+        kind: Which curvature.
+        outputs: Anything of the shape (samples, outputs), dtype and device of the outputs.
+        likelihood: What the outputs are parameters of.
+        generator: Source of the numbers, needed for `mc_ggn`.
+
+    Returns:
+        Uniform numbers in [0, 1), (samples,), float64, for `categorical`; standard normal numbers
+        (samples, outputs) for `gaussian`.
+
+    Raises:
+        ValueError: If `kind` is `mc_ggn` and no generator is given.
+    """
+    if kind != "mc_ggn":
+        return None
+    if generator is None:
+        raise ValueError("generator must be given for kind 'mc_ggn', got None")
+    if likelihood == "gaussian":
+        noise = torch.randn(
+            outputs.shape, generator=generator, dtype=outputs.dtype, device=generator.device
+        )
+        return noise.to(outputs.device)
+    uniform = torch.rand(
+        len(outputs), generator=generator, dtype=torch.float64, device=generator.device
+    )
+    return uniform.to(outputs.device)
+
+
+def draw_targets(outputs: Tensor, noise: Tensor, likelihood: Likelihood) -> Tensor:
+    """Targets that follow the model's own prediction, one per sample, from `draw_noise`."""
+    outputs = outputs.detach()
+    if likelihood == "gaussian":
+        return outputs + noise
+    rising = outputs.double().softmax(1).cumsum(1)
+    drawn = torch.searchsorted(rising, noise[:, None] * rising[:, -1:], right=True)
+    return drawn.squeeze(1).clamp(max=outputs.shape[1] - 1)
+
+
+def check_targets(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> None:
+    """Raise ValueError unless the targets suit the outputs (samples, outputs) and likelihood."""
+    if outputs.ndim != 2:
+        raise ValueError(
+            f"module must give outputs of shape (samples, outputs), got {tuple(outputs.shape)}"
+        )
+    if likelihood == "gaussian":
+        if targets.shape[1:] != outputs.shape[1:]:
+            raise ValueError(
+                f"targets must have the outputs' shape (samples, {outputs.shape[1]}), "
+                f"got {tuple(targets.shape)}"
+            )
+        return
+    if targets.ndim != 1 or targets.is_floating_point():
+        raise ValueError(
+            f"targets must be class indices of shape (samples,), "
+            f"got {tuple(targets.shape)} of {targets.dtype}"
+        )
+    low, high = int(targets.min()), int(targets.max())
+    if low < 0 or high >= outputs.shape[1]:
+        raise ValueError(f"targets must lie in 0 to {outputs.shape[1] - 1}, found {low} to {high}")
 
 
 def network_log_likelihood(
@@ -62,3 +204,20 @@ def network_log_likelihood(
         return log_likelihood(outputs_at(module, vector.to(dtype), inputs), targets, likelihood)
 
     return of_vector
+
+
+def _softmax_factors(probabilities: Tensor) -> Tensor:
+    """Cholesky columns of diag(p) - p pᵀ, (classes - 1, samples, classes).
+
+    Column j has the entry d_j = sqrt(p_j q_j / (p_j + q_j)) at j and -d_j p_i / q_j at i > j, with
+    q_j the sum of p_i over i > j. Nothing is subtracted, so small numbers keep all their digits
+    where the network is confident.
+    """
+    smallest = torch.finfo(probabilities.dtype).tiny
+    from_here = probabilities.flip(1).cumsum(1).flip(1)
+    after = from_here[:, 1:]
+    diagonal = (probabilities[:, :-1] * after / from_here[:, :-1].clamp(min=smallest)).sqrt()
+    below = -probabilities.unsqueeze(1) * (diagonal / after.clamp(min=smallest)).unsqueeze(2)
+    columns = below.triu(1)
+    columns.diagonal(dim1=1, dim2=2).copy_(diagonal)
+    return columns.transpose(0, 1)

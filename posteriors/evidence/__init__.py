@@ -1,4 +1,4 @@
-"""Evidence of data under a posterior: closed forms, sampling, sigma points, temperatures.
+"""Log evidence of data under a Gaussian: closed form, sampling, sigma points; temperatures.
 
 Predictions are in `posteriors.predictive`.
 """

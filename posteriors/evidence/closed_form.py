@@ -1,4 +1,4 @@
-"""How well a model explains data: log association weights and log evidence, in float64 nats."""
+"""Log association weights and quadratic log evidence, in float64 nats."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Temperature = float | Literal["mean"]
 def log_association_weight(
     losses_sum: ArrayLike | Tensor, num_samples: ArrayLike | Tensor, temperature: Temperature
 ) -> NDArray[np.float64]:
-    """Log weight of each data set under each model, from the loss at the model's mean.
+    """Log association weight of each data set with each model, from the loss at the mean.
 
-    The evidence is approximated by the likelihood at one point, the mean ("A Bayesian framework
-    for clustered federated learning", equation 9 with N = 1). It is raised to a power: `"mean"`
-    divides the summed loss by the number of samples (the average training loss of that paper,
-    weights near uniform); a number T divides by T, and T = 1 is Bayes' rule.
+    The evidence is approximated by the likelihood at the mean ("A Bayesian framework for clustered
+    federated learning", equation 9 with N = 1) and tempered: `"mean"` divides the summed loss by
+    the number of samples (the average training loss of that paper, nearly uniform weights); a
+    number T divides by T, and T = 1 is Bayes' rule.
 
     Args:
         losses_sum: Negative log likelihoods summed over samples, in nats, (..., models).
-            +inf rules a model out.
+            +inf excludes a model.
         num_samples: Number of samples per data set, positive: one number, one per leading index
             (...), or an array broadcastable to `losses_sum` with as many axes.
         temperature: `"mean"` or a positive number.
@@ -32,8 +32,8 @@ def log_association_weight(
         Unnormalised log weights in nats, float64, in the shape of `losses_sum`.
 
     Raises:
-        ValueError: If the temperature isn't `"mean"` or positive and finite, a loss is NaN or
-            -inf, a number of samples isn't positive, or shapes don't fit.
+        ValueError: If the temperature is not `"mean"` or positive and finite, a loss is NaN or
+            -inf, a number of samples is not positive, or shapes do not match.
     """
     losses = _float64(losses_sum)
     if np.isnan(losses).any() or np.isneginf(losses).any():
@@ -54,41 +54,40 @@ def quadratic_log_evidence(
     curvature: ArrayLike | Tensor,
     prior_precision: ArrayLike | Tensor,
 ) -> np.float64 | NDArray[np.float64]:
-    """Log evidence of data under a Gaussian prior from a quadratic log likelihood, without a fit.
+    """Log evidence under a Gaussian prior from a quadratic expansion of the log likelihood.
 
-    With G and H the gradient and negative second derivative of the log likelihood at the prior's
-    mean and Λ the prior precision: ll + Σ G² / (Λ + H) / 2 - Σ log(1 + H/Λ) / 2. It is exact for
-    linear-Gaussian models. For data sets that share the model, add up their log likelihoods,
-    gradients and curvatures first: the result is then their joint evidence, which is not the sum
-    of their single ones.
+    With log likelihood ll, gradient G and negative second derivative H at the prior's mean, and
+    prior precision Λ: ll + Σ G² / (Λ + H) / 2 - Σ log(1 + H/Λ) / 2. It is exact for linear-Gaussian
+    models. For data sets that share a model, sum their log likelihoods, gradients and curvatures
+    first: the result is their joint evidence, which is not the sum of the individual ones.
 
     Args:
         log_likelihood: Summed log likelihood at the prior's mean, nats, (...).
-        gradient: Its gradient there (not that of the loss), (..., parameters).
+        gradient: Gradient of the log likelihood (not of the loss) there, (..., parameters).
         curvature: Diagonal of its negative Hessian or of the generalised Gauss-Newton matrix, at
             least 0, broadcastable to (..., parameters).
         prior_precision: Prior precision, positive, broadcastable to (..., parameters).
 
     Returns:
-        Log evidence in nats, float64: one number, or (...) with leading axes.
+        Log evidence in nats, (...), float64.
 
     Raises:
-        ValueError: If a value is out of range or not finite, or shapes don't fit.
+        ValueError: If a value is out of range or not finite, or shapes do not match.
     """
-    value, slope = _float64(log_likelihood), _float64(gradient)
-    bend, prior = _float64(curvature), _float64(prior_precision)
-    named = (("log_likelihood", value), ("gradient", slope), ("curvature", bend))
+    value, first = _float64(log_likelihood), _float64(gradient)
+    second, prior = _float64(curvature), _float64(prior_precision)
+    named = (("log_likelihood", value), ("gradient", first), ("curvature", second))
     for name, array in (*named, ("prior_precision", prior)):
         if not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite")
-    if slope.ndim == 0:
+    if first.ndim == 0:
         raise ValueError("gradient must have shape (..., parameters), got a single number")
-    if (bend < 0).any():
-        raise ValueError(f"curvature must be at least 0, smallest is {bend.min()}")
+    if (second < 0).any():
+        raise ValueError(f"curvature must be at least 0, smallest is {second.min()}")
     if (prior <= 0).any():
         raise ValueError(f"prior_precision must be positive, smallest is {prior.min()}")
-    slope, bend, prior = np.broadcast_arrays(slope, bend, prior)
-    gain = slope**2 / (prior + bend) - np.log1p(bend / prior)
+    first, second, prior = np.broadcast_arrays(first, second, prior)
+    gain = first**2 / (prior + second) - np.log1p(second / prior)
     result: np.float64 | NDArray[np.float64] = value + 0.5 * gain.sum(axis=-1)
     return result
 

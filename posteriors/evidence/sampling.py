@@ -1,4 +1,4 @@
-"""Log evidence by sampling: from the prior, or from an approximate posterior."""
+"""Log evidence by simple Monte Carlo and by importance sampling."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from posteriors.gaussians.gaussian import DiagonalGaussian
 
 @dataclass(frozen=True)
 class EvidenceEstimate:
-    """A log evidence with what says whether to trust it.
+    """Estimate of a log evidence with diagnostics.
 
     Attributes:
-        log_evidence: Estimate, nats. It is low on average (Jensen's inequality).
-        standard_error: Of the estimate, nats, from the spread of the weights; it means little
-            where few draws count.
-        effective_draws: (Σ w)² / Σ w² of the draws' weights w: near 1, a single draw decides.
+        log_evidence: Estimate, nats; biased downwards (Jensen's inequality).
+        standard_error: Standard error of the estimate, nats, by the delta method; unreliable for
+            few effective draws.
+        effective_draws: Effective sample size (Σ w)² / Σ w² of the weights w.
     """
 
     log_evidence: float
@@ -36,17 +36,16 @@ def monte_carlo_log_evidence(
     generator: torch.Generator,
     temperature: float = 1.0,
 ) -> EvidenceEstimate:
-    """Average likelihood over draws from the prior.
+    """Log evidence as the average likelihood over draws from the prior.
 
-    "A Bayesian framework for clustered federated learning", equation 9, with N = `num_draws`. It
-    collapses as parameters grow in number: then no draw comes near the posterior, and the estimate
-    is far too low.
+    "A Bayesian framework for clustered federated learning", equation 9, with N = `num_draws`. In
+    high dimensions no draw comes near the posterior, and the estimate is far too low.
 
     Args:
         log_likelihood: Summed log likelihood of a parameter vector, nats.
         prior: Proper prior, (parameters,).
         num_draws: Number of draws, at least 1.
-        generator: Source of the draws.
+        generator: Source of randomness.
         temperature: Positive number by which the log likelihood is divided; 1 is Bayes' rule.
 
     Raises:
@@ -66,17 +65,18 @@ def importance_log_evidence(
     generator: torch.Generator,
     temperature: float = 1.0,
 ) -> EvidenceEstimate:
-    """Average of likelihood x prior / proposal over draws from an approximate posterior.
+    """Log evidence by importance sampling from an approximate posterior.
 
-    Unbiased in the evidence for any proposal that covers the posterior; exact, with one draw, where
-    the proposal is the posterior. Parameters that the proposal holds as known stay so.
+    The evidence estimate is unbiased for any proposal that covers the posterior, and exact with one
+    draw where the proposal is the posterior. Parameters known under the proposal are not
+    integrated.
 
     Args:
         log_likelihood: Summed log likelihood of a parameter vector, nats.
         prior: Proper prior, (parameters,).
-        proposal: Approximate posterior, for example a Laplace one.
+        proposal: Approximate posterior, for example a Laplace approximation.
         num_draws: Number of draws, at least 1.
-        generator: Source of the draws.
+        generator: Source of randomness.
         temperature: Positive number by which the log likelihood is divided; 1 is Bayes' rule.
 
     Raises:
@@ -106,7 +106,7 @@ def _values(log_likelihood: LogLikelihood, draws: Tensor) -> Tensor:
 
 
 def _average(logs: Tensor) -> EvidenceEstimate:
-    """Log of the mean of exp(logs), with its error by the delta method."""
+    """Log of the mean of exp(logs), with its standard error by the delta method."""
     count = len(logs)
     total = float(logs.logsumexp(0))
     if total == -math.inf:

@@ -1,4 +1,4 @@
-"""Log evidence by a handful of points in a low-dimensional subspace of the parameters."""
+"""Log evidence by sigma points in a low-dimensional subspace of the parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posteriors.curvature.likelihood import LogLikelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
 
 NEWTON_STEPS = 30
-"""Largest number of steps towards the mode in the subspace."""
+"""Maximum number of Newton steps towards the mode in the subspace."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class SigmaPointEvidence:
     """A log evidence in a subspace.
 
     Attributes:
-        log_evidence: Nats.
-        num_points: Points at which the likelihood counted, 2 x directions + 1.
-        num_floored: Directions in which the log likelihood curved upwards, so that the points were
-            spread as the prior alone would.
+        log_evidence: Log evidence, nats.
+        num_points: Number of sigma points, 2 x directions + 1.
+        num_floored: Number of directions of positive curvature of the log likelihood, along which
+            the points are spread as under the prior alone.
     """
 
     log_evidence: float
@@ -33,7 +33,7 @@ class SigmaPointEvidence:
 
 
 def sharpest_directions(curvature: Tensor, prior: DiagonalGaussian, count: int) -> Tensor:
-    """The axes along which data say most: where curvature / prior precision is largest.
+    """Parameter axes most constrained by the data: largest curvature / prior precision.
 
     Args:
         curvature: Diagonal curvature of the log likelihood, (parameters,).
@@ -44,7 +44,7 @@ def sharpest_directions(curvature: Tensor, prior: DiagonalGaussian, count: int) 
         Unit vectors, (count, parameters), in the dtype of the prior.
 
     Raises:
-        ValueError: If shapes don't fit or the count is out of range.
+        ValueError: If shapes do not match or the count is out of range.
     """
     if curvature.shape != prior.mean.shape or curvature.ndim != 1:
         raise ValueError(
@@ -66,13 +66,13 @@ def sigma_point_log_evidence(
     directions: Tensor,
     temperature: float = 1.0,
 ) -> SigmaPointEvidence:
-    """Integrate the likelihood over a few directions around the prior mean, the rest held there.
+    """Log evidence in a subspace through the prior mean, by sigma points.
 
-    In coordinates in which the prior is standard the parameters are mean + deviation x (z D), z
-    standard normal in k dimensions. Newton steps find the mode of the integrand in z; 2 k + 1 sigma
-    points of the Laplace approximation there (Julier and Uhlmann, 1997, with 3 - k, at least 0, as
-    the weight of the centre) average likelihood x prior / approximation. It is exact where the
-    likelihood is Gaussian in z, and by far cheaper than the 2 P + 1 points of the whole space.
+    With whitened coordinates z, standard normal in k dimensions, the parameters are mean +
+    deviation x (z D). Newton's method finds the mode of the integrand in z; 2 k + 1 sigma points of
+    the Laplace approximation there (Julier and Uhlmann, 1997, with centre weight max(3 - k, 0))
+    average likelihood x prior / approximation. It is exact where the likelihood is Gaussian in z,
+    and far cheaper than the 2 P + 1 points of the full parameter space.
 
     Args:
         log_likelihood: Summed log likelihood of a parameter vector, nats, twice differentiable.
@@ -81,7 +81,7 @@ def sigma_point_log_evidence(
         temperature: Positive number by which the log likelihood is divided; 1 is Bayes' rule.
 
     Raises:
-        ValueError: If directions aren't orthonormal or the temperature is out of range.
+        ValueError: If directions are not orthonormal or the temperature is out of range.
     """
     _check(prior, directions, temperature)
     size = len(directions)
@@ -93,9 +93,9 @@ def sigma_point_log_evidence(
         return value - 0.5 * point.square().sum() - 0.5 * size * math.log(2 * math.pi)
 
     with torch.inference_mode(False), torch.enable_grad():
-        mode = _climb(log_joint, torch.zeros(size, dtype=torch.float64, device=mean.device))
-        bend = hessian(log_joint)(mode).detach()
-    values, vectors = torch.linalg.eigh(-bend)
+        mode = _maximise(log_joint, torch.zeros(size, dtype=torch.float64, device=mean.device))
+        curvature = -hessian(log_joint)(mode).detach()
+    values, vectors = torch.linalg.eigh(curvature)
     floored = values < 1 - 1e-9
     values = values.clamp(min=1.0)
     points, log_weights = _sigma_points(mode, vectors * values.rsqrt())
@@ -109,7 +109,7 @@ def sigma_point_log_evidence(
 
 
 def _sigma_points(mode: Tensor, root: Tensor) -> tuple[Tensor, Tensor]:
-    """Points (2 k + 1, k) around the mode along the columns of a root, and their log weights."""
+    """Sigma points (2 k + 1, k) around the mode along the columns of `root`, and log weights."""
     size = len(mode)
     centre = max(3.0 - size, 0.0)
     steps = math.sqrt(size + centre) * root.T
@@ -119,14 +119,14 @@ def _sigma_points(mode: Tensor, root: Tensor) -> tuple[Tensor, Tensor]:
     return points, (weights / (size + centre)).log()
 
 
-def _climb(log_joint: LogLikelihood, point: Tensor) -> Tensor:
-    """Newton's method with eigenvalues kept at 1 or above, halving steps that don't climb."""
+def _maximise(log_joint: LogLikelihood, point: Tensor) -> Tensor:
+    """Newton's method with eigenvalues clamped to at least 1 and step halving."""
     value = log_joint(point).detach()
     for _ in range(NEWTON_STEPS):
-        slope = grad(log_joint)(point).detach()
+        gradient = grad(log_joint)(point).detach()
         values, vectors = torch.linalg.eigh(-hessian(log_joint)(point).detach())
-        step = vectors @ ((vectors.T @ slope) / values.clamp(min=1.0))
-        if float(slope @ step) < 1e-16 * (1 + abs(float(value))):
+        step = vectors @ ((vectors.T @ gradient) / values.clamp(min=1.0))
+        if float(gradient @ step) < 1e-16 * (1 + abs(float(value))):
             break
         while float(step.abs().max()) > 1e-14:
             candidate = log_joint(point + step).detach()

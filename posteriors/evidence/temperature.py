@@ -1,4 +1,4 @@
-"""The temperature of model weights from held-out samples, of which only sums are shared."""
+"""Temperature of model weights, tuned on sums over held-out samples."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from scipy.special import logsumexp
 
 @dataclass(frozen=True)
 class TunedTemperature:
-    """The best temperature of a list.
+    """The temperature with the lowest held-out loss.
 
     Attributes:
-        temperature: Number by which summed losses are divided before they become weights.
-        log_loss: Held-out log loss of the weighted mixture there, summed, nats.
-        on_edge: Whether it is the first or last of several, so that others might do better.
+        temperature: Divisor of summed losses before the softmax over models.
+        log_loss: Held-out log loss of the weighted mixture, summed over samples, nats.
+        on_edge: Whether it is the first or last of several candidates, so that a wider range may
+            be better.
     """
 
     temperature: float
@@ -29,22 +30,21 @@ class TunedTemperature:
 def mixture_log_loss(
     losses_sum: ArrayLike, held_out_log_likelihoods: ArrayLike, temperatures: Sequence[float]
 ) -> NDArray[np.float64]:
-    """Held-out log loss of a mixture of models at every temperature, for one data holder.
+    """Held-out log loss of a mixture of models at each temperature, for one data holder.
 
-    A model's weight is proportional to exp(-summed training loss / temperature). Sums of several
-    data holders add up.
+    The weight of a model is proportional to exp(-summed training loss / temperature). Results of
+    several data holders are additive.
 
     Args:
-        losses_sum: Training losses of each model, summed over samples, nats, (models,).
-        held_out_log_likelihoods: Log likelihoods of single held-out samples, nats,
-            (samples, models).
-        temperatures: Positive numbers.
+        losses_sum: Training loss of each model, summed over samples, nats, (models,).
+        held_out_log_likelihoods: Log likelihood of each held-out sample, nats, (samples, models).
+        temperatures: Candidate temperatures, positive.
 
     Returns:
         Log losses summed over held-out samples, nats, (temperatures,), float64.
 
     Raises:
-        ValueError: If shapes don't fit, a loss is NaN or -inf, or a temperature isn't positive.
+        ValueError: If shapes do not match, a loss is NaN or -inf, or a temperature is not positive.
     """
     losses = np.asarray(losses_sum, dtype=np.float64)
     held_out = np.asarray(held_out_log_likelihoods, dtype=np.float64)
@@ -66,11 +66,11 @@ def mixture_log_loss(
 
 
 def choose_temperature(log_losses: ArrayLike, temperatures: Sequence[float]) -> TunedTemperature:
-    """The temperature with the lowest summed log loss; of equals, the first.
+    """Choose the temperature with the lowest summed log loss, the first among equals.
 
     Args:
         log_losses: Summed log losses, (temperatures,), nats.
-        temperatures: The temperatures they belong to.
+        temperatures: Candidate temperatures.
 
     Raises:
         ValueError: If numbers differ or no log loss is finite.

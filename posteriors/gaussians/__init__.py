@@ -1,4 +1,4 @@
-"""Gaussians over flat parameter vectors: fused, merged, remembered between rounds, compared.
+"""Gaussians over flat parameter vectors: fusion, merging, memory over rounds, divergences.
 
 Fitting them to networks is in `posteriors.local`.
 """

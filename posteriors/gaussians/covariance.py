@@ -1,4 +1,4 @@
-"""Gaussians over a flat parameter vector in the structures that Laplace approximations use."""
+"""Gaussians over a flat parameter vector with diagonal or dense covariance of a subset."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from posteriors.gaussians.gaussian import DiagonalGaussian
 
 
 class Covariance(Protocol):
-    """A covariance of network parameters that can be pushed through a linear map and sampled."""
+    """Covariance of the uncertain parameters of a network."""
 
     @property
     def indices(self) -> Tensor | None:
-        """Places of the uncertain parameters in the flat vector; None for all of them."""
+        """Indices of the uncertain parameters in the flat vector, int64; None for all."""
         ...
 
     def of_outputs(self, jacobians: Tensor) -> Tensor:
-        """Covariance of linear maps of the uncertain parameters.
+        """Covariance of linear functions of the uncertain parameters.
 
         Args:
-            jacobians: The maps, (samples, outputs, uncertain).
+            jacobians: Jacobians of the functions, (samples, outputs, uncertain).
 
         Returns:
             Covariances, (samples, outputs, outputs), float64.
@@ -32,24 +32,40 @@ class Covariance(Protocol):
         ...
 
     def deviations(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw deviations from the mean, (count, uncertain), float64."""
+        """Draw deviations from the mean.
+
+        Args:
+            count: Number of draws.
+            generator: Source of randomness.
+
+        Returns:
+            Deviations, (count, uncertain), float64.
+        """
         ...
 
     def log_density(self, deviations: Tensor) -> Tensor:
-        """Log density of deviations (count, uncertain): float64 nats, (count,)."""
+        """Log density of deviations from the mean.
+
+        Args:
+            deviations: Deviations, (count, uncertain).
+
+        Returns:
+            Log densities in nats, (count,), float64.
+        """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class DiagonalCovariance:
-    """Independent parameters.
+    """Diagonal covariance.
 
     Attributes:
         precision: Inverse variances, positive, (uncertain,).
-        indices: Places of the uncertain parameters in the flat vector; None for all of them.
+        indices: Indices of the uncertain parameters in the flat vector, (uncertain,), int64; None
+            for all parameters.
 
     Raises:
-        ValueError: If a precision isn't positive or the shape isn't (uncertain,).
+        ValueError: If a precision is not positive or the shape is not (uncertain,).
     """
 
     precision: Tensor
@@ -64,28 +80,28 @@ class DiagonalCovariance:
             )
 
     def of_outputs(self, jacobians: Tensor) -> Tensor:
-        """Covariances (samples, outputs, outputs) of the maps (samples, outputs, uncertain)."""
+        """See `Covariance.of_outputs`."""
         scaled = jacobians.double() * self.precision.double().rsqrt()
         return scaled @ scaled.transpose(1, 2)
 
     def deviations(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw deviations from the mean, (count, uncertain), float64."""
+        """See `Covariance.deviations`."""
         noise = standard_normal((count, len(self.precision)), generator, self.precision)
         return noise * self.precision.double().rsqrt()
 
     def log_density(self, deviations: Tensor) -> Tensor:
-        """Log density of deviations (count, uncertain): float64 nats, (count,)."""
+        """See `Covariance.log_density`."""
         centred = DiagonalGaussian(torch.zeros_like(self.precision), self.precision)
         return centred.log_density(deviations)
 
 
 @dataclass(frozen=True, eq=False)
 class DenseCovariance:
-    """Jointly uncertain parameters, all or some; the others are known.
+    """Dense covariance of all or some parameters; the others are known exactly.
 
     Attributes:
         factor: Lower Cholesky factor of the inverse covariance, (uncertain, uncertain), float64.
-        indices: Places of the uncertain parameters in the flat vector, (uncertain,).
+        indices: Indices of the uncertain parameters in the flat vector, (uncertain,), int64.
     """
 
     factor: Tensor
@@ -93,10 +109,14 @@ class DenseCovariance:
 
     @classmethod
     def from_precision(cls, precision: Tensor, indices: Tensor) -> DenseCovariance:
-        """Factor an inverse covariance, symmetric and positive definite, (uncertain, uncertain).
+        """Build from an inverse covariance by Cholesky factorisation.
+
+        Args:
+            precision: Symmetric positive definite matrix, (uncertain, uncertain).
+            indices: Indices of the uncertain parameters in the flat vector, (uncertain,), int64.
 
         Raises:
-            ValueError: If the shapes don't fit or the matrix isn't positive definite.
+            ValueError: If shapes do not match or the matrix is not positive definite.
         """
         size = len(indices)
         if precision.shape != (size, size):
@@ -105,24 +125,26 @@ class DenseCovariance:
             )
         factor, failed = torch.linalg.cholesky_ex(precision.double())
         if int(failed) != 0:
-            raise ValueError("precision must be positive definite, its Cholesky factor fails")
+            raise ValueError(
+                "precision must be positive definite, its Cholesky factorisation failed"
+            )
         return cls(factor, indices)
 
     def of_outputs(self, jacobians: Tensor) -> Tensor:
-        """Covariances (samples, outputs, outputs) of the maps (samples, outputs, uncertain)."""
+        """See `Covariance.of_outputs`."""
         flat = jacobians.double().flatten(0, 1)
         solved: Tensor = torch.linalg.solve_triangular(self.factor, flat.T, upper=False)
         scaled = solved.T.reshape(jacobians.shape)
         return scaled @ scaled.transpose(1, 2)
 
     def deviations(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw deviations from the mean, (count, uncertain), float64."""
+        """See `Covariance.deviations`."""
         noise = standard_normal((count, len(self.indices)), generator, self.factor)
         solved: Tensor = torch.linalg.solve_triangular(self.factor.T, noise.T, upper=True)
         return solved.T
 
     def log_density(self, deviations: Tensor) -> Tensor:
-        """Log density of deviations (count, uncertain): float64 nats, (count,)."""
+        """See `Covariance.log_density`."""
         whitened = deviations.double() @ self.factor
         log_scale = self.factor.diagonal().log().sum()
         normaliser = log_scale - 0.5 * len(self.indices) * math.log(2 * math.pi)
@@ -131,10 +153,10 @@ class DenseCovariance:
 
 @dataclass(frozen=True, eq=False)
 class StructuredGaussian:
-    """A Gaussian over network parameters, some of which may be known.
+    """A Gaussian over network parameters, some of which may be known exactly.
 
     Attributes:
-        mean: Means, (parameters,).
+        mean: Mean, (parameters,).
         covariance: Covariance of the uncertain parameters.
     """
 
@@ -143,7 +165,10 @@ class StructuredGaussian:
 
     @classmethod
     def from_diagonal(cls, gaussian: DiagonalGaussian) -> StructuredGaussian:
-        """The same Gaussian, for one vector (parameters,) of positive precision.
+        """Convert a diagonal Gaussian over one parameter vector.
+
+        Args:
+            gaussian: Gaussian with mean (parameters,) and positive precision.
 
         Raises:
             ValueError: If a precision is zero or the mean has leading axes.
@@ -152,7 +177,15 @@ class StructuredGaussian:
         return cls(gaussian.mean, DiagonalCovariance(precision))
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw parameter vectors, (count, parameters), in the dtype of the mean."""
+        """Draw parameter vectors.
+
+        Args:
+            count: Number of draws.
+            generator: Source of randomness.
+
+        Returns:
+            Vectors, (count, parameters), in the dtype of the mean.
+        """
         deviations = self.covariance.deviations(count, generator)
         indices = self.covariance.indices
         if indices is None:
@@ -162,7 +195,14 @@ class StructuredGaussian:
         return vectors
 
     def log_density(self, vectors: Tensor) -> Tensor:
-        """Log density in the uncertain parameters of (count, parameters): nats, (count,)."""
+        """Log density over the uncertain parameters.
+
+        Args:
+            vectors: Parameter vectors, (count, parameters).
+
+        Returns:
+            Log densities in nats, (count,), float64.
+        """
         deviations = vectors.double() - self.mean.double()
         indices = self.covariance.indices
         return self.covariance.log_density(
@@ -171,6 +211,15 @@ class StructuredGaussian:
 
 
 def standard_normal(shape: tuple[int, ...], generator: torch.Generator, like: Tensor) -> Tensor:
-    """Standard normal numbers drawn where the generator lives, float64, on the device of `like`."""
+    """Draw standard normal numbers on the device of the generator and move them.
+
+    Args:
+        shape: Shape of the result.
+        generator: Source of randomness.
+        like: Tensor on the target device.
+
+    Returns:
+        float64 numbers on the device of `like`.
+    """
     noise = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
     return noise.to(like.device)

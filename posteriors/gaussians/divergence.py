@@ -1,4 +1,4 @@
-"""Divergences between diagonal Gaussians, in float64 nats."""
+"""Divergence between diagonal Gaussians, in float64 nats."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from posteriors.gaussians.gaussian import DiagonalGaussian
 
 
 def kl(p: DiagonalGaussian, q: DiagonalGaussian) -> Tensor:
-    """Kullback-Leibler divergence of `q` from `p`: the expectation under `p` of log p - log q.
+    """Kullback-Leibler divergence KL(p || q), the expectation of log p - log q under `p`.
 
     Args:
-        p: The Gaussian that the expectation is taken under, (..., parameters).
-        q: The other one; leading axes broadcast.
+        p: First Gaussian, (..., parameters).
+        q: Second Gaussian; leading axes broadcast.
 
     Returns:
-        Nats, at least 0 up to rounding, float64, one number per leading index.
+        Divergence in nats, (...), float64, at least 0 up to rounding.
 
     Raises:
         ValueError: If a precision is zero or the numbers of parameters differ.
@@ -24,27 +24,6 @@ def kl(p: DiagonalGaussian, q: DiagonalGaussian) -> Tensor:
     ratio = q.precision.double() / p.precision.double()
     distance = q.precision.double() * (p.mean.double() - q.mean.double()).square()
     return 0.5 * (ratio - 1 - ratio.log() + distance).sum(-1)
-
-
-def bhattacharyya(p: DiagonalGaussian, q: DiagonalGaussian) -> Tensor:
-    """Bhattacharyya distance: minus the log of the integral of sqrt(p q).
-
-    Args:
-        p: One Gaussian, (..., parameters).
-        q: The other one; leading axes broadcast.
-
-    Returns:
-        Nats, at least 0 up to rounding, float64, one number per leading index.
-
-    Raises:
-        ValueError: If a precision is zero or the numbers of parameters differ.
-    """
-    _check_pair(p, q)
-    first, second = p.precision.double(), q.precision.double()
-    harmonic = 1 / (1 / first + 1 / second)
-    distance = harmonic * (p.mean.double() - q.mean.double()).square()
-    spread = 2 * ((first + second) / 2).log() - first.log() - second.log()
-    return 0.25 * (distance + spread).sum(-1)
 
 
 def _check_pair(p: DiagonalGaussian, q: DiagonalGaussian) -> None:

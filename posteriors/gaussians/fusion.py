@@ -1,11 +1,11 @@
-"""Fusing the local posteriors of one model into its server posterior, by four named rules.
+"""Fusion of local posteriors into a server posterior, by four named rules.
 
-`precision_weighted` is the rule for networks trained a few steps, `exact` counts the shared prior
-once and is right when every local mean is the mode under the prior that its owner was sent,
-`literal` is the plain product of Gaussians in "A Bayesian framework for clustered federated
-learning", equation 8, which counts the prior once per local posterior. `normalised` is the
-logarithmic opinion pool (Genest, 1984): the product of posteriors to powers that sum to 1, as in
-online Laplace averaging (Liu et al., 2021), no sharper than the sharpest of them.
+`precision_weighted` suits networks trained for a few steps. `exact` counts the shared prior once
+and holds if every local mean is the posterior mode under the prior that was sent. `literal` is the
+product of Gaussians of "A Bayesian framework for clustered federated learning", equation 8, which
+counts the prior once per local posterior. `normalised` is the logarithmic opinion pool (Genest,
+1984): the product of posteriors with exponents that sum to 1, as in online Laplace averaging (Liu
+et al., 2021); it is no sharper than the sharpest local posterior.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ DEFAULT_FLOOR = 1e-3
 """Smallest curvature per sample that `precision_weighted` uses."""
 
 ROUNDING_STEPS = 8
-"""Spacings of the dtype by which a fused mean may leave the hull unnoticed."""
+"""Tolerance, in units of machine epsilon, for fused means outside the hull."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalPosterior:
-    """What one data holder reports after training: where it ended and how sharp its data are.
+    """Local posterior of one data holder: trained parameters and curvature of its likelihood.
 
     Attributes:
-        mean: Trained parameters, (..., parameters).
+        mean: Trained parameters, (..., parameters), float32 or float64.
         curvature: Precision of the likelihood alone (summed over the local samples, without the
             prior), at least 0, broadcastable to `mean`.
-        used: The prior it was trained under; None for the prior given to `fuse`.
+        used: Prior of the local training; None for the prior given to `fuse`.
         num_samples: Number of local samples, at least 1.
-        weight: Power to which the local factor is raised, at least 0 (soft membership).
+        weight: Exponent of the local factor, at least 0 (soft membership).
 
     Raises:
-        TypeError: If a tensor isn't float32 or float64.
-        ValueError: If a shape doesn't fit or a value is out of range.
+        TypeError: If a tensor is not float32 or float64.
+        ValueError: If a shape does not match or a value is out of range.
     """
 
     mean: Tensor
@@ -78,15 +78,16 @@ class LocalPosterior:
 
 @dataclass(frozen=True, eq=False)
 class Fused:
-    """A server posterior and what had to be done or noticed to get it.
+    """A server posterior with diagnostics of the fusion.
 
     Attributes:
         posterior: The fused Gaussian, in the dtype of the prior.
-        num_floored: Curvature entries raised to the floor, over all local posteriors.
+        num_floored: Number of curvature entries raised to the floor, over all local posteriors.
         outside_hull: Fraction of parameters whose fused mean lies outside the range of the local
-            means (for `exact` of local means and prior mean) by more than rounding. A large value
-            under `exact` says that the local means are no modes: use `precision_weighted`.
-        num_capped: Curvature entries lowered to the cap, over all local posteriors.
+            means (for `exact`, of local means and prior mean) by more than rounding. A large value
+            under `exact` indicates that the local means are not posterior modes; use
+            `precision_weighted` then.
+        num_capped: Number of curvature entries lowered to the cap, over all local posteriors.
     """
 
     posterior: DiagonalGaussian
@@ -104,7 +105,7 @@ def fuse(
     floor: float = DEFAULT_FLOOR,
     cap: float = math.inf,
 ) -> Fused:
-    """Combine local posteriors into one, in a single pass with float64 accumulators.
+    """Fuse local posteriors into one Gaussian, in a single pass with float64 accumulators.
 
     With F_j the curvature, m_j the mean and Λ_j = Λ_used + F_j the precision of local posterior j,
     and Λ0, m0 those of the prior:
@@ -115,50 +116,63 @@ def fuse(
     - `exact`: precision Λ0 + Σ F_j, mean (Λ0 m0 + Σ (Λ_j m_j - Λ_used m_used)) / precision.
     - `literal`: precision Σ Λ_j, mean Σ Λ_j m_j / Σ Λ_j.
     - `normalised`: precision Σ a_j Λ_j, mean Σ a_j Λ_j m_j / Σ a_j Λ_j, with a_j the share of
-      j in the (weighted) samples.
+      local posterior j in the (weighted) samples.
 
     Where the total precision is zero (flat prior, no curvature) the prior's mean is kept. Without
-    any local posterior of positive weight the result is the prior itself. A curvature of one
-    number stays one number in the result.
+    a local posterior of positive weight the prior is returned. A scalar curvature gives a scalar
+    precision.
 
     Args:
         rule: Name of the rule.
-        prior: Prior of this round at the server, means (..., parameters).
-        local: Local posteriors with means of the prior's shape; consumed once.
-        used: Prior that local posteriors with `used=None` were trained under; by default `prior`.
-        floor: Smallest curvature per sample, positive; only `precision_weighted` applies it.
-        cap: Largest curvature per sample, above the floor; only `precision_weighted` applies it.
+        prior: Prior of this round at the server, (..., parameters).
+        local: Local posteriors with means of the prior's shape; iterated once.
+        used: Prior of local posteriors with `used=None`; by default `prior`.
+        floor: Lower bound of the curvature per sample, positive; `precision_weighted` only.
+        cap: Upper bound of the curvature per sample, above `floor`; `precision_weighted` only.
+
+    Returns:
+        The fused Gaussian with diagnostics.
 
     Raises:
-        ValueError: If the rule is unknown, the floor isn't positive, the cap isn't above it or
+        ValueError: If the rule is unknown, `floor` is not positive, `cap` is not above `floor` or
             shapes differ.
+
+    References:
+        "A Bayesian framework for clustered federated learning", equation 8.
     """
     _check_options(rule, floor, cap)
     sums = _Sums(prior, with_prior=rule == "exact")
-    for one in local:
-        if one.mean.shape != prior.mean.shape:
+    for posterior in local:
+        if posterior.mean.shape != prior.mean.shape:
             raise ValueError(
                 f"local means must have the prior's shape {tuple(prior.mean.shape)}, "
-                f"got {tuple(one.mean.shape)}"
+                f"got {tuple(posterior.mean.shape)}"
             )
-        if one.weight == 0:
+        if posterior.weight == 0:
             continue
         if rule == "precision_weighted":
-            precision, shift = sums.bounded(one, floor, cap)
+            precision, shift = sums.bounded(posterior, floor, cap)
         elif rule == "exact":
-            precision, shift = likelihood_factor(one, _sent(one, used, prior))
+            precision, shift = likelihood_factor(posterior, _sent(posterior, used, prior))
         else:
-            precision = _sent(one, used, prior).precision.double() + one.curvature.double()
-            shift = precision * one.mean.double()
-        power = one.weight * one.num_samples if rule == "normalised" else one.weight
-        sums.add(precision, shift, one, power)
+            sent = _sent(posterior, used, prior)
+            precision = sent.precision.double() + posterior.curvature.double()
+            shift = precision * posterior.mean.double()
+        normalised = rule == "normalised"
+        power = posterior.weight * (posterior.num_samples if normalised else 1)
+        sums.add(precision, shift, posterior, power)
     return sums.result(rule)
 
 
 def likelihood_factor(local: LocalPosterior, used: DiagonalGaussian) -> tuple[Tensor, Tensor]:
-    """Natural parameters of a local posterior divided by the prior it was trained under.
+    """Natural parameters of a local posterior divided by the prior of its training.
 
-    Precision F and shift (Λ_used + F) m - Λ_used m_used, float64, without the weight.
+    Args:
+        local: Local posterior with mean m and curvature F, (..., parameters).
+        used: Prior with mean m_used and precision Λ_used.
+
+    Returns:
+        Precision F and shift (Λ_used + F) m - Λ_used m_used, float64, without the weight.
     """
     curvature, sent = local.curvature.double(), used.precision.double()
     mean = local.mean.double()

@@ -18,21 +18,21 @@ from posteriors.checks import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiagonalGaussian:
-    """A Gaussian with independent parameters, held as mean and precision.
+    """A Gaussian with diagonal covariance, stored as mean and precision.
 
-    A zero precision stands for "nothing known" (an improper, flat factor): such a Gaussian can be
-    fused and carried, but has no density, sample, entropy or divergence. Values are immutable and
-    compared by identity, so that equal posteriors of several hypotheses can be one shared object.
+    A zero precision is an improper flat factor: such a Gaussian can be fused and carried to the
+    next round, but has no density, sample, entropy or divergence. Values are immutable and compared
+    by identity, so that hypotheses can share one object.
 
     Attributes:
-        mean: Means, (..., parameters), float32 or float64.
+        mean: Mean, (..., parameters), float32 or float64.
         precision: Inverse variances, at least 0, of the same dtype and device, broadcastable to
-            `mean`. One number, shape () or (1,), is an isotropic Gaussian and is kept that small.
+            `mean`. A scalar, shape () or (1,), is an isotropic Gaussian and is stored as such.
 
     Raises:
         TypeError: If a tensor is not floating-point, or the two differ in dtype or device.
-        ValueError: If the shapes don't fit, the mean isn't finite, or the precision is negative
-            or not finite.
+        ValueError: If shapes do not match, the mean is not finite, or the precision is negative or
+            not finite.
     """
 
     mean: Tensor
@@ -59,22 +59,18 @@ class DiagonalGaussian:
 
     @classmethod
     def isotropic(cls, mean: Tensor, precision: float) -> DiagonalGaussian:
-        """Give every parameter the same precision, stored as a single number."""
-        require_float("mean", mean)
-        return cls(mean, torch.tensor(precision, dtype=mean.dtype, device=mean.device))
+        """Build a Gaussian with the same precision for all parameters, stored as a scalar.
 
-    @classmethod
-    def from_natural(cls, precision: Tensor, shift: Tensor) -> DiagonalGaussian:
-        """Build from natural parameters: precision and precision times mean.
+        Args:
+            mean: Mean, (..., parameters), float32 or float64.
+            precision: Inverse variance, at least 0.
 
         Raises:
-            ValueError: If a precision is not positive, since it then leaves no mean.
+            TypeError: If the mean is not float32 or float64.
+            ValueError: If the mean is not finite, or the precision is negative or not finite.
         """
-        if not bool((precision > 0).all()):
-            raise ValueError(
-                f"precision must be positive to give a mean, smallest is {float(precision.min())}"
-            )
-        return cls(shift / precision, precision)
+        require_float("mean", mean)
+        return cls(mean, torch.tensor(precision, dtype=mean.dtype, device=mean.device))
 
     @property
     def num_parameters(self) -> int:
@@ -83,7 +79,7 @@ class DiagonalGaussian:
 
     @property
     def variance(self) -> Tensor:
-        """Variances in the shape of `precision`; infinite where the precision is zero."""
+        """Variances of the shape of `precision`; infinite where the precision is zero."""
         return self.precision.reciprocal()
 
     @property
@@ -96,12 +92,14 @@ class DiagonalGaussian:
         """Whether every precision is positive."""
         return bool((self.precision > 0).all())
 
-    def with_mean(self, mean: Tensor) -> DiagonalGaussian:
-        """Keep the precision and take another mean, (..., parameters)."""
-        return DiagonalGaussian(mean, self.precision)
-
     def log_density(self, x: Tensor) -> Tensor:
-        """Log density at `x`, (..., parameters): float64 nats, one number per vector.
+        """Log density.
+
+        Args:
+            x: Parameter vectors, (..., parameters).
+
+        Returns:
+            Log densities in nats, (...), float64.
 
         Raises:
             ValueError: If a precision is zero.
@@ -112,7 +110,7 @@ class DiagonalGaussian:
         return 0.5 * nats.sum(-1)
 
     def entropy(self) -> Tensor:
-        """Differential entropy, float64 nats, one number per leading index.
+        """Differential entropy in nats, (...), float64.
 
         Raises:
             ValueError: If a precision is zero.
@@ -122,7 +120,14 @@ class DiagonalGaussian:
         return 0.5 * nats.expand(self.mean.shape).sum(-1)
 
     def sample(self, generator: torch.Generator, shape: tuple[int, ...] = ()) -> Tensor:
-        """Draw vectors of shape (*shape, ..., parameters), in the dtype of the mean.
+        """Draw parameter vectors.
+
+        Args:
+            generator: Source of randomness, on the device of the mean.
+            shape: Leading axes of the result.
+
+        Returns:
+            Vectors, (*shape, ..., parameters), in the dtype of the mean.
 
         Raises:
             ValueError: If a precision is zero.
@@ -138,7 +143,11 @@ class DiagonalGaussian:
         return self.mean + noise * self.precision.rsqrt()
 
     def require_proper(self) -> None:
-        """Raise ValueError if some precision is zero, so that there is no density."""
+        """Check that the Gaussian has a density.
+
+        Raises:
+            ValueError: If a precision is zero.
+        """
         if not self.is_proper:
             count = int((self.precision == 0).expand(self.mean.shape).sum())
             raise ValueError(

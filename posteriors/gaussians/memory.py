@@ -1,8 +1,8 @@
-"""What a posterior remembers of earlier rounds that visited the same data.
+"""The prior of the next round, where rounds revisit the same data, and likelihood sites.
 
-The three memories say which prior the next round starts from. Sites keep one likelihood factor per
-data holder, so that a new factor can replace the old one (partitioned variational inference:
-Ashman et al., 2022).
+The three memories determine the prior of the next round. Sites keep one likelihood factor per data
+holder, so that a new factor can replace the old one (partitioned variational inference: Ashman et
+al., 2022).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def carry(
 ) -> DiagonalGaussian:
     """Turn the posterior of one round into the prior of the next.
 
-    `replace` gives `base` (the same object): the data will be seen again, so their old factors go.
-    `accumulate` gives `posterior` (the same object): right for new data in every round, counts
-    data twice that are visited twice. `forget` keeps the posterior's mean and lets its precision
-    decay towards that of `base`: decay x posterior + (1 - decay) x base.
+    `replace` returns `base` (the same object): the data are revisited, so old factors are dropped.
+    `accumulate` returns `posterior` (the same object): correct for new data in every round, but
+    revisited data are counted repeatedly. `forget` keeps the posterior's mean and lets its
+    precision decay towards that of `base`: decay x posterior + (1 - decay) x base.
 
     Args:
         memory: Name of the memory.
-        posterior: Posterior after this round.
-        base: Prior that the model was born with, of the posterior's shape.
+        posterior: Posterior after this round, (..., parameters).
+        base: Prior of the first round, of the same shape.
         decay: Share of the precision that `forget` keeps per round, in [0, 1].
 
     Raises:
@@ -83,30 +83,30 @@ class Site:
 
 
 def site_of(local: LocalPosterior) -> Site:
-    """Divide a local posterior by the prior it was trained under, in the dtype of its mean.
+    """Divide a local posterior by the prior of its training, in the dtype of its mean.
 
-    The precision is the stored curvature; nothing is subtracted, so it can't go negative.
+    The precision is the stored curvature; it is not a difference and cannot become negative.
 
     Raises:
         ValueError: If `local.used` is None.
     """
     if local.used is None:
-        raise ValueError("local.used must be the prior the local posterior was trained under")
+        raise ValueError("local.used must be the prior of the local training, got None")
     precision, shift = likelihood_factor(local, local.used)
     dtype = local.mean.dtype
     return Site((local.weight * precision).to(dtype), (local.weight * shift).to(dtype))
 
 
 def damp(old: Site, new: Site, share: float) -> Site:
-    """Move a factor only part of the way: (1 - share) x old + share x new, in natural parameters.
+    """Damped update of a site: (1 - share) x old + share x new, in natural parameters.
 
-    Damping keeps the fixed points of refreshed sites and calms refreshes that run side by side
-    (Vehtari et al., 2020, "Expectation propagation as a way of life", section 4).
+    Damping keeps the fixed points of site updates and stabilises parallel updates (Vehtari et al.,
+    2020, "Expectation propagation as a way of life", section 4).
 
     Args:
-        old: Factor before the refresh.
-        new: Refreshed factor, of the same shape.
-        share: Share of the new factor, above 0 and at most 1; 1 is no damping.
+        old: Factor before the update.
+        new: Updated factor, of the same shape.
+        share: Step size, above 0 and at most 1; 1 is no damping.
 
     Raises:
         ValueError: If the share is out of range or the shapes differ.
@@ -125,9 +125,13 @@ def damp(old: Site, new: Site, share: float) -> Site:
 
 
 def product(base: DiagonalGaussian, sites: Iterable[Site]) -> DiagonalGaussian:
-    """Multiply a prior by likelihood factors: precisions and shifts add up, in float64.
+    """Product of a prior and likelihood factors, accumulated in float64.
 
     Where the total precision is zero the mean of `base` is kept.
+
+    Args:
+        base: Prior, (..., parameters).
+        sites: Likelihood factors with shifts of the shape of the prior's mean.
 
     Raises:
         ValueError: If the shift of a site differs in shape from the mean of `base`.
@@ -142,14 +146,18 @@ def product(base: DiagonalGaussian, sites: Iterable[Site]) -> DiagonalGaussian:
 
 
 def cavity(posterior: DiagonalGaussian, site: Site) -> DiagonalGaussian:
-    """Take one factor out of a posterior: the prior for refreshing that factor.
+    """Cavity distribution: the posterior divided by one of its factors.
 
-    Digits are lost where the site makes up nearly all of the precision; `product` of the base with
-    the other sites gives the same Gaussian without that loss.
+    The difference cancels digits where the site makes up most of the precision; `product` of the
+    base with the other sites gives the same Gaussian without cancellation.
+
+    Args:
+        posterior: Posterior, (..., parameters).
+        site: Factor with a shift of the same shape.
 
     Raises:
-        ValueError: If shapes differ, or the site is not smaller in precision than the posterior
-            everywhere, so that it can't be one of its factors. Nothing is clamped.
+        ValueError: If shapes differ, or the precision of the site is not below that of the
+            posterior everywhere, so that it cannot be one of its factors. Nothing is clamped.
     """
     _require_same_shape(posterior, site)
     precision = posterior.precision.double() - site.precision.double()

@@ -1,4 +1,4 @@
-"""Collapsing a mixture of Gaussians into one Gaussian, by three named rules."""
+"""Collapse of a Gaussian mixture to one Gaussian, by three named rules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MergeRule = Literal["moment_matched", "reverse_kl", "wasserstein"]
 
 
 def merge(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLike) -> DiagonalGaussian:
-    """Match mean and variance of a mixture by one Gaussian, squaring around the mixture's mean.
+    """Collapse a mixture to the Gaussian with its mean and variances (moment matching).
 
-    A component given several times counts with its summed weight, and a mixture of a single
-    component is that very object. Accumulates in float64, returns the dtype of the components.
+    A component given several times has its summed weight; a mixture of a single component is
+    returned as that object. Accumulates in float64, returns the dtype of the components.
 
     Args:
         gaussians: Components of equal shape, (..., parameters).
@@ -29,7 +29,8 @@ def merge(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLike) -> Diag
         ValueError: If there is no component of positive weight, numbers or shapes differ, a log
             weight is NaN or +inf, or one of several components has a zero precision.
 
-    Source: "A Bayesian framework for clustered federated learning", equations 19 and 20.
+    References:
+        "A Bayesian framework for clustered federated learning", equations 19 and 20.
     """
     return merge_by("moment_matched", gaussians, log_weights)
 
@@ -37,19 +38,19 @@ def merge(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLike) -> Diag
 def merge_by(
     rule: MergeRule, gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLike
 ) -> DiagonalGaussian:
-    """Replace a mixture by the one Gaussian that is nearest in a named sense.
+    """Collapse a mixture to one Gaussian by a named criterion.
 
     With w_i the weights, m_i the means, P_i the precisions and S_i = 1/P_i the variances:
 
     - `moment_matched`: mean Σ w_i m_i, variance Σ w_i (S_i + (m_i - mean)²), that of the mixture
-      (arithmetic pool); the least Σ w_i KL(i || q). Covers all components.
+      (arithmetic pool); minimises Σ w_i KL(i || q). Mass-covering.
     - `reverse_kl`: precision Σ w_i P_i, mean Σ w_i P_i m_i / Σ w_i P_i, the geometric mixture
-      (logarithmic pool); the least Σ w_i KL(q || i). Keeps to where all components agree.
+      (logarithmic pool); minimises Σ w_i KL(q || i). Mode-seeking.
     - `wasserstein`: mean Σ w_i m_i, deviation Σ w_i sqrt(S_i), the barycentre in the
-      2-Wasserstein distance (Agueh and Carlier, 2011, section 6.3). Ignores the spread of means.
+      2-Wasserstein distance (Agueh and Carlier, 2011, section 6.3). Ignores the variance of means.
 
-    A component given several times counts with its summed weight, and a mixture of a single
-    component is that very object. Accumulates in float64, returns the dtype of the components.
+    A component given several times has its summed weight; a mixture of a single component is
+    returned as that object. Accumulates in float64, returns the dtype of the components.
 
     Args:
         rule: Name of the rule.
@@ -77,7 +78,7 @@ def merge_by(
 def _distinct(
     gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLike
 ) -> tuple[list[DiagonalGaussian], list[float]]:
-    """Components of positive weight, each once, with their summed weights."""
+    """Distinct components of positive weight with their summed weights."""
     components: dict[int, DiagonalGaussian] = {}
     totals: dict[int, float] = {}
     weights = _normalise(len(gaussians), log_weights)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from posteriors.curvature.output_factors import Likelihood
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.local.dense_laplace import FullLaplace, LastLayerLaplace, SubnetworkLaplace
 from posteriors.local.diagonal_laplace import DiagonalLaplace
 from posteriors.local.fit import LocalFit, LocalPosteriorFit, UnsupportedFitError

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.gauss_newton import gauss_newton_matrix
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import DenseCurvature
-from posteriors.curvature.output_factors import Likelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, some_targets
 from posteriors.local.laplace_fit import LaplaceOptions, laplace_fit
@@ -180,9 +180,9 @@ def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
         for hook in hooks:
             hook.remove()
     if not called or not isinstance(called[-1], nn.Linear):
-        found = type(called[-1]).__name__ if called else "none"
+        last = type(called[-1]).__name__ if called else "none"
         raise UnsupportedFitError(
-            f"laplace-last-layer needs a Linear layer as the last with parameters, found {found}"
+            f"laplace-last-layer needs a Linear layer as the last with parameters, found {last}"
         )
     return names[called[-1]], called[-1]
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from posteriors.curvature.diagonal import diagonal_curvature
+from posteriors.curvature.likelihood import CurvatureKind, Likelihood
 from posteriors.curvature.likelihood_curvature import DiagonalCurvature
-from posteriors.curvature.output_factors import CurvatureKind, Likelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, check_prior, some_targets
 from posteriors.local.laplace_fit import laplace_fit

@@ -9,8 +9,8 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
-from posteriors.curvature.output_factors import Likelihood
 from posteriors.gaussians.fusion import LocalPosterior
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.networks.functional import eval_mode, flat_parameters

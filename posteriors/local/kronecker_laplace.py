@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from posteriors.curvature.output_factors import Likelihood, check_targets
+from posteriors.curvature.likelihood import Likelihood, check_targets
 from posteriors.gaussians.covariance import standard_normal
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior

@@ -7,9 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature.likelihood import log_likelihood
+from posteriors.curvature.likelihood import Likelihood, log_likelihood
 from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
-from posteriors.curvature.output_factors import Likelihood
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import (
@@ -49,7 +48,7 @@ def laplace_fit(
 
     Args:
         method: Name of the method.
-        module: A copy of the network that nobody else changes.
+        module: A copy of the network, owned by the fit.
         data: Inputs and targets, in the dtype of the module.
         prior: Proper prior over the flat parameter vector.
         structure: Curvature of the log likelihood at the module's parameters.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature.likelihood import LogLikelihood, network_log_likelihood
-from posteriors.curvature.output_factors import Likelihood
+from posteriors.curvature.likelihood import Likelihood, LogLikelihood, network_log_likelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.networks.functional import flat_parameters, free_indices
 
@@ -85,5 +84,5 @@ def _climb(
     optimiser.step(descend)  # type: ignore[no-untyped-call]
     descend()
     assert moving.grad is not None
-    found = start.index_put((free,), moving.detach())
-    return Mode(found, float(moving.grad.abs().max()), evaluations)
+    mode = start.index_put((free,), moving.detach())
+    return Mode(mode, float(moving.grad.abs().max()), evaluations)

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature.likelihood import LogLikelihood, network_log_likelihood
-from posteriors.curvature.output_factors import Likelihood
+from posteriors.curvature.likelihood import Likelihood, LogLikelihood, network_log_likelihood
 from posteriors.evidence.sampling import importance_log_evidence
 from posteriors.gaussians.covariance import DenseCovariance, StructuredGaussian
 from posteriors.gaussians.gaussian import DiagonalGaussian

@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posteriors.curvature.likelihood import network_log_likelihood
+from posteriors.curvature.likelihood import Likelihood, network_log_likelihood
 from posteriors.curvature.likelihood_curvature import DiagonalCurvature
-from posteriors.curvature.output_factors import Likelihood
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.gaussian import DiagonalGaussian

@@ -1,4 +1,4 @@
-"""Images laid out by pixels, which convolutions on a CPU read sooner than by channels."""
+"""Channels-last memory format, in which convolutions on a CPU are faster."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from torch import Tensor, nn
 
 
 def read_channels_last(module: nn.Module) -> None:
-    """Let a convolutional network see its images as in `as_convolutions_like_it`, from now on.
+    """Register a hook by which a network gets its images as `as_convolutions_like_it` gives them.
 
     Args:
-        module: the network; what it computes stays the same but for rounding.
+        module: the network; its outputs stay the same up to rounding.
     """
     if _convolves(module):
         module.register_forward_pre_hook(_by_pixels)
 
 
 def as_convolutions_like_it(module: nn.Module, inputs: Tensor) -> Tensor:
-    """Inputs with the channels of a pixel side by side, where that pays.
+    """Inputs in channels-last format, where that is faster.
 
-    Layers keep the layout of what they read, so it holds for the whole network. On a CPU the
-    training of two convolutions with pooling then takes some seven tenths of the time in float32.
-    On a GPU, in other types, with convolutions of groups of channels, and where a layer is not
-    torch's own, which may count on the usual layout as `Tensor.view` does, nothing changes.
+    Layers keep the format of their inputs, so it holds for the whole network. On a CPU the training
+    of two convolutions with pooling then takes some seven tenths of the time in float32. Nothing
+    changes on a GPU, in other dtypes, with grouped convolutions, and with layers that are not
+    torch's own, which may rely on contiguous inputs as `Tensor.view` does.
 
     Args:
-        module: the network; a class of its own may say `any_layout = True` to be taken for torch's.
+        module: the network; layers of other packages may set `any_layout = True` to be treated like
+            torch's.
         inputs: (samples, ...), images as (samples, channels, height, width).
     """
     return _laid_out(inputs) if _convolves(module) else inputs
@@ -37,10 +38,10 @@ def _laid_out(inputs: Tensor) -> Tensor:
 
 
 def channels_last(images: Tensor) -> Tensor:
-    """(samples, channels, height, width) by pixels.
+    """(samples, channels, height, width) in channels-last format.
 
-    A single channel lies the same way in both layouts, and torch takes it for the usual one; only
-    its strides tell.
+    A single channel is laid out the same way in both formats, and torch takes it for contiguous
+    unless its strides say otherwise.
     """
     if images.shape[1] > 1:
         return images.contiguous(memory_format=torch.channels_last)
@@ -49,7 +50,7 @@ def channels_last(images: Tensor) -> Tensor:
 
 
 def _convolves(module: nn.Module) -> bool:
-    """Whether all layers take any layout, and some are convolutions, all of them dense."""
+    """Whether all layers take any format and some are convolutions, none of them grouped."""
     layers = list(module.modules())
     convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
     return (

@@ -1,10 +1,12 @@
 """Predictions from posteriors over network parameters.
 
-predictive   `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
-             `ClosedForm`
-links        `apply_link`: Gaussian logits -> class probabilities; `temper`
-mixture      `predict_mixture`: several posteriors, uncertainty split into three parts
-tuning       `held_out_sums`, `choose`: prior precision and softmax temperature
+predictive       `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
+                 `ClosedForm`
+links            `apply_link`: Gaussian logits -> class probabilities; `temper`
+mixture          `predict_mixture`: mixture of posteriors, entropy decomposed into three parts
+entropy          `split_entropy`, `split_by_group`: entropy decompositions
+feature_density  Gaussian densities of features, from additive sums
+tuning           `choose`: prior precision and softmax temperature
 """
 
 from posteriors.predictive.links import Link, apply_link, temper
@@ -23,7 +25,6 @@ from posteriors.predictive.tuning import (
     Tuned,
     TuningGrid,
     choose,
-    held_out_sums,
 )
 
 __all__ = [
@@ -41,7 +42,6 @@ __all__ = [
     "TuningGrid",
     "apply_link",
     "choose",
-    "held_out_sums",
     "predict_mixture",
     "temper",
 ]

@@ -1,7 +1,7 @@
-"""Splitting predictive uncertainty into noise in the data and disagreement between models.
+"""Decomposition of predictive entropy into aleatoric and epistemic parts.
 
-The disagreement can be split again where the models come in groups, such as draws from each of
-several posteriors: into not knowing the model inside a group, and not knowing the group.
+Where models come in groups, such as draws from each of several posteriors, the epistemic part is
+decomposed further into uncertainty of the model within its group and uncertainty of the group.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class EntropySplit:
-    """Entropy of a mixture of predictions; float64 nats, one number per leading index.
+    """Entropy of a mixture of predictions and its parts; (...), float64 nats.
 
     Attributes:
-        total: Entropy of the averaged prediction.
-        data: Average entropy of the members' predictions (aleatoric part).
-        mutual_information: total - data, between the label and the member (epistemic part).
+        total: Entropy of the mean prediction.
+        data: Mean entropy of the members' predictions (aleatoric).
+        mutual_information: total - data, mutual information of label and member (epistemic).
     """
 
     total: Tensor
@@ -29,20 +29,20 @@ class EntropySplit:
 
 
 def split_entropy(probabilities: Tensor, weights: Tensor | None = None) -> EntropySplit:
-    """Split the entropy of a mixture of class probabilities.
+    """Decompose the entropy of a mixture of class probabilities.
 
-    The mutual information is computed as the average divergence of the members from the mixture,
-    so it keeps its digits where members nearly agree, and is never below 0.
+    The mutual information is computed as the mean KL divergence of the members from the mixture,
+    which is accurate where members nearly agree and never negative.
 
     Args:
         probabilities: Class probabilities of each member, (members, ..., classes), rows sum to 1.
-        weights: Weight of each member, (members,), at least 0, normalised here; equal by default.
+        weights: Weight of each member, (members,), at least 0, any scale; equal by default.
 
     Returns:
-        Total, data and mutual information, each of shape (...).
+        Total entropy, aleatoric part and mutual information, each of shape (...).
 
     Raises:
-        ValueError: If rows don't sum to 1 (within 1e-4), entries are negative or shapes differ.
+        ValueError: If rows do not sum to 1 (within 1e-4), entries are negative or shapes differ.
     """
     members = probabilities.double()
     if members.ndim < 2 or members.numel() == 0:
@@ -66,13 +66,13 @@ def split_entropy(probabilities: Tensor, weights: Tensor | None = None) -> Entro
 
 @dataclass(frozen=True, eq=False)
 class GroupedSplit:
-    """Entropy of a mixture over groups of models; float64 nats, one number per leading index.
+    """Entropy of a mixture over groups of models and its parts; (...), float64 nats.
 
     Attributes:
-        total: Entropy of the averaged prediction; data + model + association.
-        data: Average entropy of the single models' predictions.
-        model: Mutual information between the label and the model inside its group.
-        association: Mutual information between the label and the group.
+        total: Entropy of the mean prediction; data + model + association.
+        data: Mean entropy of the individual predictions (aleatoric).
+        model: Mutual information of the label and the model within its group.
+        association: Mutual information of the label and the group.
     """
 
     total: Tensor
@@ -82,21 +82,21 @@ class GroupedSplit:
 
 
 def split_by_group(groups: Sequence[Tensor], weights: Tensor | None = None) -> GroupedSplit:
-    """Split the entropy of a mixture over groups whose members have equal weights in the group.
+    """Decompose the entropy of a mixture over groups with equally weighted members.
 
-    The chain rule of mutual information (Cover and Thomas, 2006, theorem 2.5.2): what the pair of
-    group and member says of the label is what the group says and what the member adds.
+    By the chain rule of mutual information (Cover and Thomas, 2006, theorem 2.5.2): I(label; group,
+    member) = I(label; group) + I(label; member | group).
 
     Args:
         groups: Class probabilities for each group, (members, ..., classes), rows sum to 1; groups
             may differ in their number of members.
-        weights: Weight of each group, (groups,), at least 0, normalised here; equal by default.
+        weights: Weight of each group, (groups,), at least 0, any scale; equal by default.
 
     Returns:
         Total, data, model and association part, each of shape (...).
 
     Raises:
-        ValueError: If there is no group, rows don't sum to 1 (within 1e-4), entries are negative
+        ValueError: If there is no group, rows do not sum to 1 (within 1e-4), entries are negative
             or shapes differ.
     """
     if len(groups) == 0 or len({tuple(group.shape[1:]) for group in groups}) > 1:
@@ -114,7 +114,7 @@ def split_by_group(groups: Sequence[Tensor], weights: Tensor | None = None) -> G
 
 
 def _normalised(weights: Tensor | None, members: Tensor) -> Tensor:
-    """Weights that sum to 1, with as many axes as `members`."""
+    """Normalised weights, broadcastable to `members`."""
     count = len(members)
     if weights is None:
         weights = members.new_ones(count)

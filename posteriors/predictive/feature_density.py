@@ -1,4 +1,4 @@
-"""Gaussian densities of a network's features, from sums that several data holders add up."""
+"""Gaussian densities of a network's features, from sums that are additive over data holders."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 RIDGE = 1e-3
-"""Share of the mean variance that is added to every variance, so that dead features do no harm."""
+"""Share of the mean variance added to each variance; regularises constant features."""
 ROUNDING = 1e-9
-"""Variances below this share of the mean square are what rounding leaves of none."""
+"""Variances below this share of the mean square are rounding errors of zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureSums:
-    """Sums over the features of some samples: all that has to leave a data holder.
+    """Sufficient statistics of a Gaussian density of features.
 
     Attributes:
-        count: number of samples, possibly a share of some.
+        count: number of samples, possibly fractional.
         first: (features,) sum, float64.
         second: (features, features) sum of outer products, float64.
     """
@@ -30,7 +30,11 @@ class FeatureSums:
 
     @classmethod
     def of(cls, features: Tensor) -> FeatureSums:
-        """Of samples (samples, features)."""
+        """Compute the sums.
+
+        Args:
+            features: (samples, features) floats.
+        """
         rows = features.double()
         return cls(float(len(rows)), rows.sum(0), rows.T @ rows)
 
@@ -44,17 +48,17 @@ class FeatureSums:
 
     @property
     def mean(self) -> Tensor:
-        """(features,)."""
+        """(features,) mean, float64."""
         return self.first / self.count
 
     @property
     def mean_square(self) -> float:
-        """Over samples and features."""
+        """Mean square over samples and features."""
         return float(self.second.diagonal().mean()) / self.count
 
     @property
     def scatter(self) -> Tensor:
-        """(features, features) sum of squared deviations from the mean."""
+        """(features, features) scatter matrix around the mean, float64."""
         return self.second - self.count * torch.outer(self.mean, self.mean)
 
 
@@ -63,7 +67,7 @@ class GaussianDensity:
     """A Gaussian with a full covariance.
 
     Attributes:
-        mean: (features,), float64.
+        mean: (features,) float64.
         factor: lower Cholesky factor of the covariance, (features, features), float64.
     """
 
@@ -72,22 +76,26 @@ class GaussianDensity:
 
     @classmethod
     def of(cls, sums: FeatureSums, towards: Tensor) -> GaussianDensity:
-        """Fit to sums, with a covariance that few samples leave near a given one.
+        """Fit to sums, with the covariance shrunk towards a given one.
 
-        It is the mean of the inverse Wishart posterior whose prior counts as many samples as there
-        are features (Gelman et al., 2013, "Bayesian data analysis", section 3.6), but for the
-        samples that the mean itself costs.
+        The covariance is the mean of an inverse Wishart posterior whose prior has the weight of as
+        many samples as there are features (Gelman et al., 2013, "Bayesian data analysis", section
+        3.6), up to the degrees of freedom of the mean.
 
         Args:
-            sums: of at least one sample.
-            towards: (features, features) covariance, positive definite.
+            sums: sums over at least one sample.
+            towards: (features, features) shrinkage target, positive definite.
         """
         strength = len(towards)
         covariance = (sums.scatter + strength * towards) / (sums.count + strength)
         return cls(sums.mean, torch.linalg.cholesky(covariance))
 
     def log_density(self, features: Tensor) -> Tensor:
-        """Log density, (samples,), of features (samples, features), float64 nats."""
+        """(samples,) log density in nats, float64.
+
+        Args:
+            features: (samples, features) floats.
+        """
         deviations = features.double() - self.mean
         whitened = torch.linalg.solve_triangular(self.factor, deviations.T, upper=False)
         normaliser = self.factor.diagonal().log().sum() + len(self.mean) / 2 * math.log(2 * math.pi)
@@ -96,13 +104,16 @@ class GaussianDensity:
 
 
 def ridged(covariance: Tensor, mean_square: float = 0.0) -> Tensor:
-    """A covariance (features, features) with a share of its mean variance on the diagonal.
+    """Covariance with a share of its mean variance added to the diagonal.
 
-    A covariance of zeros, of features that never differ, becomes the unit matrix.
+    A covariance of zeros, of constant features, becomes the identity.
 
     Args:
-        covariance: (features, features).
-        mean_square: of the features from whose sums it comes; what is rounding beside it is zero.
+        covariance: (features, features) covariance.
+        mean_square: mean square of the features; variances at its rounding error count as zero.
+
+    Returns:
+        (features, features) positive definite covariance.
     """
     mean = float(covariance.diagonal().mean())
     added = RIDGE * mean if mean > ROUNDING * mean_square else 1.0

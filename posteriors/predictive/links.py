@@ -1,4 +1,4 @@
-"""From a Gaussian over logits to class probabilities, without sampling."""
+"""Class probabilities from Gaussian logits in closed form, and temperature scaling."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
     `probit` divides each logit by sqrt(1 + pi/8 x its variance) before the softmax (MacKay, 1992;
     Lu et al., 2020, for several classes). `bridge` takes the mean of the Dirichlet distribution
     whose Laplace approximation in logit space is the Gaussian (Hobbhahn et al., 2022, equations 9
-    and 13), after the Gaussian was conditioned on logits that sum to 0; it is far off where the
-    variances of the classes differ much.
+    and 13), after conditioning the Gaussian on logits that sum to 0; it is inaccurate where the
+    variances of the classes differ strongly.
 
     Args:
         link: Name of the approximation.
         mean: Mean logits, (samples, classes).
-        covariance: Their covariances, (samples, classes, classes).
+        covariance: Covariances of the logits, (samples, classes, classes).
 
     Returns:
         Probabilities, (samples, classes), float64.
 
     Raises:
-        ValueError: If the link is unknown, shapes don't fit, or `bridge` meets a logit without
-            any variance.
+        ValueError: If the link is unknown, shapes do not match, or a logit has zero variance under
+            `bridge`.
     """
     if link not in get_args(Link):
         raise ValueError(f"link must be one of {', '.join(get_args(Link))}, got {link!r}")
@@ -47,12 +47,19 @@ def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
 
 
 def temper(probabilities: Tensor, temperature: float) -> Tensor:
-    """Class probabilities raised to 1 / temperature and normalised, (..., classes), float64.
+    """Temperature scaling of class probabilities: raised to 1 / temperature and normalised.
 
-    For a softmax that is the softmax of logits divided by the temperature (Guo et al., 2017).
+    For a softmax this divides the logits by the temperature (Guo et al., 2017).
+
+    Args:
+        probabilities: Class probabilities, (..., classes).
+        temperature: Positive temperature.
+
+    Returns:
+        Probabilities, (..., classes), float64.
 
     Raises:
-        ValueError: If the temperature isn't positive and finite.
+        ValueError: If the temperature is not positive and finite.
     """
     if not (math.isfinite(temperature) and temperature > 0):
         raise ValueError(f"temperature must be positive and finite, got {temperature}")

@@ -1,4 +1,4 @@
-"""Predictions of a mixture of posteriors, with their uncertainty taken apart."""
+"""Predictions of a mixture of posteriors, with their entropy decomposition."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from posteriors.predictive.predictive import Predictive
 
 @dataclass(frozen=True, eq=False)
 class MixturePrediction:
-    """What a mixture of posteriors says of some inputs.
+    """Predictive distribution of a mixture of posteriors.
 
     Attributes:
-        probabilities: Averaged class probabilities, (samples, classes), float64.
-        uncertainty: Entropy, (samples,), in nats, split into noise in the data, not knowing the
-            model of a posterior, and not knowing which posterior applies.
+        probabilities: Mean class probabilities, (samples, classes), float64.
+        uncertainty: Entropy, (samples,), nats, decomposed into data noise, parameter uncertainty
+            within a posterior, and uncertainty of the posterior.
     """
 
     probabilities: Tensor
@@ -35,15 +35,15 @@ def predict_mixture(
 ) -> MixturePrediction:
     """Average the predictions of several posteriors, each represented by draws.
 
-    All parts of the uncertainty, and the average, come from the same draws, so that they add up.
+    The mean and all parts of its entropy are computed from the same draws, so that they add up.
 
     Args:
         components: Predictives of the posteriors, at least one.
-        weights: Their weights, (components,), at least 0, normalised here; those of weight 0 are
-            not evaluated.
+        weights: Weights of the components, (components,), at least 0, any scale; components of
+            weight 0 are not evaluated.
         inputs: Inputs, (samples, ...).
-        num_members: Draws from each posterior.
-        generator: Source of the draws.
+        num_members: Number of draws from each posterior.
+        generator: Source of randomness.
 
     Raises:
         ValueError: If numbers differ, all weights are 0 or one is negative.

@@ -1,4 +1,4 @@
-"""What a posterior over network parameters says of new inputs: the protocol and its kinds."""
+"""Posterior predictive distributions of networks: the protocol and its kinds."""
 
 from __future__ import annotations
 
@@ -15,20 +15,37 @@ from posteriors.predictive.links import Link, apply_link
 
 
 class Predictive(Protocol):
-    """Class probabilities for new inputs, averaged over a posterior or member by member."""
+    """Posterior predictive distribution of a classifier, and its individual members."""
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """Predicted class probabilities, (samples, classes), float64."""
+        """Class probabilities averaged over the posterior.
+
+        Args:
+            inputs: Inputs, (samples, ...).
+
+        Returns:
+            Probabilities, (samples, classes), float64.
+        """
         ...
 
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Class probabilities under draws from the posterior, (members, samples, classes)."""
+        """Class probabilities under individual draws from the posterior.
+
+        Args:
+            inputs: Inputs, (samples, ...).
+            count: Number of draws.
+            generator: Source of randomness.
+
+        Returns:
+            Probabilities, (members, samples, classes), float64; kinds without draws, or with fewer
+            of them, return fewer members.
+        """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class OutputGaussian:
-    """A Gaussian over the outputs for each sample.
+    """A Gaussian over the outputs of each sample.
 
     Attributes:
         mean: Means, (samples, outputs), float64.
@@ -39,7 +56,15 @@ class OutputGaussian:
     covariance: Tensor
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw outputs, (count, samples, outputs), float64."""
+        """Draw outputs.
+
+        Args:
+            count: Number of draws.
+            generator: Source of randomness.
+
+        Returns:
+            Outputs, (count, samples, outputs), float64.
+        """
         noise = standard_normal((count, *self.mean.shape), generator, self.mean)
         values, vectors = torch.linalg.eigh(self.covariance)
         factor = vectors * values.clamp(min=0).sqrt().unsqueeze(-2)
@@ -48,7 +73,7 @@ class OutputGaussian:
 
 @dataclass(frozen=True, eq=False)
 class PlugIn:
-    """The softmax at one parameter vector, as if it were known.
+    """The softmax at a point estimate of the parameters.
 
     Attributes:
         module: Network with logits (samples, classes).
@@ -59,18 +84,18 @@ class PlugIn:
     mean: Tensor
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """Predicted class probabilities, (samples, classes), float64."""
+        """See `Predictive.probabilities`."""
         with torch.no_grad():
             return outputs_at(self.module, self.mean, inputs).double().softmax(1)
 
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """The single member there is, (1, samples, classes), whatever the count."""
+        """The single member, (1, samples, classes); see `Predictive.members`."""
         return self.probabilities(inputs).unsqueeze(0)
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The average softmax over given draws of the parameters, with equal weights.
+    """The mean softmax over given, equally weighted draws of the parameters.
 
     Attributes:
         module: Network with logits (samples, classes).
@@ -85,11 +110,11 @@ class Draws:
         return _outputs_of(self.module, self.draws, inputs)
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """Predicted class probabilities, (samples, classes), float64."""
+        """See `Predictive.probabilities`."""
         return self.outputs(inputs).softmax(2).mean(0)
 
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Class probabilities under `count` of the draws, at most all, without replacement."""
+        """Members of a random subset of at most `count` draws; see `Predictive.members`."""
         order = torch.randperm(len(self.draws), generator=generator, device=generator.device)
         chosen = self.draws[order[:count].to(self.draws.device)]
         return _outputs_of(self.module, chosen, inputs).softmax(2)
@@ -97,13 +122,13 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class MonteCarlo:
-    """The average softmax over draws of all parameters from a Gaussian.
+    """The mean softmax over draws of the parameters from a Gaussian.
 
     Attributes:
         module: Network with logits (samples, classes).
         posterior: Gaussian over the parameters.
-        num_draws: Draws behind `probabilities`.
-        seed: Seed of these draws, so that predictions repeat.
+        num_draws: Number of draws of `probabilities`.
+        seed: Seed of these draws.
     """
 
     module: nn.Module
@@ -112,25 +137,25 @@ class MonteCarlo:
     seed: int = 0
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """Predicted class probabilities, (samples, classes), float64."""
+        """See `Predictive.probabilities`."""
         generator = torch.Generator().manual_seed(self.seed)
         return self.members(inputs, self.num_draws, generator).mean(0)
 
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Class probabilities under draws from the posterior, (count, samples, classes)."""
+        """See `Predictive.members`."""
         draws = self.posterior.sample(count, generator)
         return _outputs_of(self.module, draws, inputs).softmax(2)
 
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """The network made linear in its parameters at the mean (Immer et al., 2021).
+    """The network linearised in its parameters at the mean (Immer et al., 2021).
 
     Attributes:
-        module: Network with outputs (samples, outputs) whose samples don't mix.
-        posterior: Gaussian over the parameters; known ones need no derivative.
-        link: How logits become probabilities.
-        chunk_bytes: Bound on the Jacobians held at once, in bytes.
+        module: Network with outputs (samples, outputs), independent across samples.
+        posterior: Gaussian over the parameters; known parameters are not differentiated.
+        link: Approximation of the expected softmax.
+        chunk_bytes: Upper bound of the memory of Jacobians held at once, bytes.
     """
 
     module: nn.Module
@@ -139,25 +164,24 @@ class Linearised:
     chunk_bytes: int = JACOBIAN_BYTES
 
     def outputs(self, inputs: Tensor) -> OutputGaussian:
-        """Gaussian over the outputs of each sample."""
+        """Gaussian over the outputs of inputs (samples, ...)."""
         return outputs_of_all([self], inputs)[0]
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """Predicted class probabilities, (samples, classes), float64."""
+        """See `Predictive.probabilities`."""
         outputs = self.outputs(inputs)
         return apply_link(self.link, outputs.mean, outputs.covariance)
 
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Class probabilities under draws of the linear model, (count, samples, classes)."""
+        """Members under draws of the linearised outputs; see `Predictive.members`."""
         return self.outputs(inputs).sample(count, generator).softmax(2)
 
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """A linearised network whose logits become probabilities by its link, without draws.
+    """A linearised network with class probabilities by its link function, without draws.
 
-    It has no members to tell apart, so it cannot say how much of its entropy is due to not knowing
-    the model.
+    It has a single member, so its entropy has no epistemic part.
 
     Attributes:
         linear: The linearised network.
@@ -166,21 +190,24 @@ class ClosedForm:
     linear: Linearised
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """Predicted class probabilities, (samples, classes), float64."""
+        """See `Predictive.probabilities`."""
         return self.linear.probabilities(inputs)
 
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """The averaged probabilities as a single member, (1, samples, classes)."""
+        """The mean probabilities as a single member, (1, samples, classes)."""
         return self.probabilities(inputs).unsqueeze(0)
 
 
 def outputs_of_all(predictives: Sequence[Linearised], inputs: Tensor) -> list[OutputGaussian]:
-    """Gaussians over the outputs for several covariances around one mean, in one pass.
+    """Gaussians over the outputs for several covariances with a common mean, in one pass.
 
     Args:
-        predictives: Linear models of one network at one mean with the same uncertain parameters;
-            only their covariances differ.
+        predictives: Linearisations of one network at one mean with the same uncertain parameters
+            and different covariances.
         inputs: Inputs, (samples, ...).
+
+    Returns:
+        Gaussian over the outputs for each predictive.
     """
     first = predictives[0]
     indices = first.posterior.covariance.indices
@@ -188,17 +215,17 @@ def outputs_of_all(predictives: Sequence[Linearised], inputs: Tensor) -> list[Ou
     for outputs, jacobian in jacobians(
         first.module, first.posterior.mean, inputs, indices, first.chunk_bytes
     ):
-        if done == 0:  # room for all at once: small results between large ones keep memory apart
+        if done == 0:  # allocate all results at once, which avoids memory fragmentation
             shape, width = (len(predictives), len(inputs)), outputs.shape[1]
             mean = outputs.new_empty((len(inputs), width), dtype=torch.float64)
             covariances = outputs.new_empty((*shape, width, width), dtype=torch.float64)
         end = done + len(outputs)
         mean[done:end] = outputs
         jacobian = jacobian.double()
-        for found, one in zip(covariances, predictives, strict=True):
-            found[done:end] = one.posterior.covariance.of_outputs(jacobian)
+        for covariance, predictive in zip(covariances, predictives, strict=True):
+            covariance[done:end] = predictive.posterior.covariance.of_outputs(jacobian)
         done = end
-    return [OutputGaussian(mean, found) for found in covariances]
+    return [OutputGaussian(mean, covariance) for covariance in covariances]
 
 
 def _outputs_of(module: nn.Module, draws: Tensor, inputs: Tensor) -> Tensor:

@@ -1,36 +1,32 @@
-"""Prior precision and softmax temperature from held-out samples, of which only sums are shared.
+"""Tuning of prior precision and softmax temperature on additive held-out sums.
 
-A unit prior precision makes every Laplace predictive far too uncertain. Each data holder turns its
-held-out samples into sums of log losses on a grid; added up, they say which values suit all.
+A unit prior precision makes every Laplace predictive strongly underconfident. Each data holder sums
+the log losses of its held-out samples on a grid; the total over data holders selects the values.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from posteriors.predictive.links import apply_link, temper
-from posteriors.predictive.predictive import Linearised, Predictive, outputs_of_all
-
 TEMPERATURE_SPREAD = 0.5
-"""Deviation of the logarithm of the temperature, beforehand."""
+"""Standard deviation of the log-normal prior of the temperature."""
 
 
 @dataclass(frozen=True)
 class TuningGrid:
-    """Values to choose from.
+    """Grid of candidate values.
 
     Attributes:
-        prior_precisions: Prior precisions, positive, in rising order.
-        temperatures: Softmax temperatures, positive, in rising order.
+        prior_precisions: Prior precisions, positive, ascending.
+        temperatures: Softmax temperatures, positive, ascending.
 
     Raises:
-        ValueError: If an axis is empty, not positive or not rising.
+        ValueError: If an axis is empty, not positive or not ascending.
     """
 
     prior_precisions: tuple[float, ...] = tuple(10 ** (i / 2) for i in range(-2, 15))
@@ -40,18 +36,18 @@ class TuningGrid:
         """Check the axes."""
         for name in ("prior_precisions", "temperatures"):
             values = getattr(self, name)
-            rising = all(low < high for low, high in itertools.pairwise(values))
-            if not values or not rising or not (values[0] > 0 and math.isfinite(values[-1])):
-                raise ValueError(f"{name} must be positive, finite and rising, got {values}")
+            ascending = all(low < high for low, high in itertools.pairwise(values))
+            if not values or not ascending or not (values[0] > 0 and math.isfinite(values[-1])):
+                raise ValueError(f"{name} must be positive, finite and ascending, got {values}")
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutSums:
-    """Log losses of held-out samples, summed; sums of several data holders add up.
+    """Summed log losses of held-out samples on a grid, additive over data holders.
 
     Attributes:
-        grid: The values they belong to.
-        log_loss: Nats summed over samples, (prior precisions, temperatures), float64.
+        grid: The grid.
+        log_loss: Log loss summed over samples, nats, (prior precisions, temperatures), float64.
         num_samples: Number of samples.
     """
 
@@ -60,7 +56,7 @@ class HeldOutSums:
     num_samples: int
 
     def __add__(self, other: HeldOutSums) -> HeldOutSums:
-        """Sums over both sets of samples.
+        """Sums over the union of both sets of samples.
 
         Raises:
             ValueError: If the grids differ.
@@ -73,15 +69,15 @@ class HeldOutSums:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was chosen of a grid.
+    """Tuned values.
 
     Attributes:
-        prior_precision: Chosen prior precision, see `choose`.
-        temperature: Chosen softmax temperature.
-        log_loss: Average held-out log loss there, nats per sample.
-        on_edge: Whether the temperature is the first or last of several, or the prior precision the
-            first of several, so that a wider grid might do better. Above the last precision is
-            only the plug-in.
+        prior_precision: Tuned prior precision; see `choose`.
+        temperature: Tuned softmax temperature.
+        log_loss: Mean held-out log loss there, nats per sample.
+        on_edge: Whether the temperature is the first or last of several candidates, or the prior
+            precision the first, so that a wider grid may be better. Above the last precision lies
+            the plug-in limit.
     """
 
     prior_precision: float
@@ -90,88 +86,39 @@ class Tuned:
     on_edge: bool
 
 
-def held_out_sums(
-    predictive_under: Callable[[float], Predictive],
-    inputs: Tensor,
-    targets: Tensor,
-    grid: TuningGrid,
-) -> HeldOutSums:
-    """Sum the log losses of one data holder's held-out samples at every point of a grid.
+def choose(sums: HeldOutSums) -> Tuned:
+    """Choose the MAP point of the grid with the highest competitive prior precision.
 
-    The temperature acts on the final probabilities: raised to 1 / temperature and normalised.
+    Temperatures have a log-normal prior around 1 with a deviation of 0.5: a small held-out set that
+    is classified without error favours temperatures towards 0 and carries no information on errors.
+
+    A wide posterior whose draws are sharpened by a low temperature can match the plug-in on the
+    held-out samples and yet be overconfident on others. Therefore, among the prior precisions whose
+    best point is within log(samples) / 2 nats of the optimum (the penalty of one parameter in the
+    Bayesian information criterion), the highest is chosen, with its best temperature.
 
     Args:
-        predictive_under: From a prior precision to a predictive, such as
-            `LocalFit.under_prior_precision`.
-        inputs: Held-out inputs, (samples, ...), at least one.
-        targets: Their classes, (samples,), integers.
-        grid: Values to try.
-
-    Raises:
-        ValueError: If numbers of samples differ or there is none.
-    """
-    if inputs.ndim == 0 or len(inputs) == 0 or targets.shape != inputs.shape[:1]:
-        raise ValueError(
-            f"inputs and targets must hold the same number of samples, at least one, "
-            f"got shapes {tuple(inputs.shape)} and {tuple(targets.shape)}"
-        )
-    predictives = [predictive_under(precision) for precision in grid.prior_precisions]
-    rows = []
-    for probabilities in _probabilities_of_all(predictives, inputs):
-        tempered = [temper(probabilities, temperature) for temperature in grid.temperatures]
-        chosen = torch.stack(tempered).gather(2, targets.expand(len(tempered), -1).unsqueeze(2))
-        rows.append(-chosen.log().sum((1, 2)))
-    return HeldOutSums(grid, torch.stack(rows).cpu(), len(inputs))
-
-
-def choose(sums: HeldOutSums) -> Tuned:
-    """The most probable point of the grid, with no lower prior precision than pays.
-
-    Temperatures are log-normal around 1 beforehand, with a deviation of a half: a hundred samples
-    that are all classified rightly favour a temperature towards 0, and say nothing of the next
-    mistake.
-
-    A wide posterior whose draws are sharpened by a low temperature can equal the plug-in on the
-    held-out samples, and be sure of the wrong class, under all of its draws, for a sample that was
-    not among them. So of the prior precisions whose best point is within log(samples) / 2 nats of
-    the best of all, a tolerance as large as what Schwarz's criterion asks of a parameter, the
-    highest is taken, at its best temperature.
+        sums: Held-out sums of all data holders.
 
     Raises:
         ValueError: If there is no sample, or no log loss is finite.
     """
     if sums.num_samples < 1:
         raise ValueError(f"num_samples must be at least 1 to tune with, got {sums.num_samples}")
-    known = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
+    log_loss = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
     spread = torch.tensor(sums.grid.temperatures).log() / TEMPERATURE_SPREAD
-    losses = known + spread.to(known).square() / 2
-    of_rows = losses.amin(1)
-    if not bool(of_rows.isfinite().any()):
+    losses = log_loss + spread.to(log_loss).square() / 2
+    row_minima = losses.amin(1)
+    if not bool(row_minima.isfinite().any()):
         raise ValueError("log_loss must be finite at some point of the grid")
-    enough = of_rows <= of_rows.min() + math.log(sums.num_samples) / 2
-    row = int(enough.nonzero().max())
+    competitive = row_minima <= row_minima.min() + math.log(sums.num_samples) / 2
+    row = int(competitive.nonzero().max())
     column = int(losses[row].argmin())
     rows, columns = losses.shape
     on_edge = (columns > 1 and column in (0, columns - 1)) or (rows > 1 and row == 0)
     return Tuned(
         sums.grid.prior_precisions[row],
         sums.grid.temperatures[column],
-        float(known[row, column]) / sums.num_samples,
+        float(log_loss[row, column]) / sums.num_samples,
         on_edge,
     )
-
-
-def _probabilities_of_all(predictives: list[Predictive], inputs: Tensor) -> list[Tensor]:
-    """Predicted probabilities; linear models around one mean share their Jacobians."""
-    linear = [one for one in predictives if isinstance(one, Linearised)]
-    shared = len(linear) == len(predictives) and all(
-        one.module is linear[0].module and one.posterior.mean is linear[0].posterior.mean
-        for one in linear
-    )
-    if not shared:
-        return [one.probabilities(inputs) for one in predictives]
-    outputs = outputs_of_all(linear, inputs)
-    return [
-        apply_link(one.link, found.mean, found.covariance)
-        for one, found in zip(linear, outputs, strict=True)
-    ]

@@ -9,10 +9,12 @@ import torch
 
 from bcfl.data.clients import POOL
 from bcfl.hypotheses.association import UNSEEN
-from bcfl.protocol.answers import ClientInfo, EvidenceSum, Failure, LossSum, Trained
+from bcfl.protocol.answers import ClientInfo, Failure, Trained
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.prediction_sums import PredictionSums
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
+from bcfl.protocol.statistics.loss import LossSum
+from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.rounds.round import RoundConfig, server_round
 
 LIAR = "c1"
@@ -51,7 +53,7 @@ def trained(**changes):
 
 def scored(change):
     def lie(request, outcome):
-        if not (isinstance(request, Score) and request.elementwise):
+        if not (isinstance(request, Score) and request.statistic.elementwise):
             return outcome
         return {key: change(one) for key, one in outcome.items()}
 
@@ -104,7 +106,7 @@ SCORE_LIES = {
     "nothing": lambda request, outcome: None if isinstance(request, Score) else outcome,
     "other models": lambda request, outcome: (
         {"another": LossSum(1.0, 0.0, 3)}
-        if isinstance(request, Score) and request.elementwise
+        if isinstance(request, Score) and request.statistic.elementwise
         else outcome
     ),
 }
@@ -146,7 +148,7 @@ def rounds(federation, recipe):
         state, records = setup.initial_state(), []
         for _ in range(count):
             state, record = server_round(
-                setup.recipe, setup.model, executor, state, RoundConfig(setup.seed)
+                setup.method, setup.model, executor, state, RoundConfig(setup.seed)
             )
             records.append(record)
         return state, records
@@ -211,7 +213,7 @@ def test_unusable_scores_are_dropped(method, lie, rounds):
 @pytest.mark.parametrize("temperature", [1.0, "mean"])
 def test_one_infinite_loss_among_finite_ones_drops_the_client(temperature, recipe, rounds):
     def lie(request, outcome):
-        if not (isinstance(request, Score) and request.elementwise):
+        if not (isinstance(request, Score) and request.statistic.elementwise):
             return outcome
         worst = request.models[0]
         return {k: replace(v, total=math.inf) if k == worst else v for k, v in outcome.items()}
@@ -282,7 +284,7 @@ def test_a_failed_training_is_reported_once_for_all_hypotheses(rounds):
         == f"{LIAR}: client {LIAR!r} sent a trained model whose mean is not finite (invalid)"
     )
     assert len(records[0].ledger.failures) == len(set(records[0].ledger.failures)) or (
-        records[0].ledger.trainings_done > 6
+        records[0].ledger.trainings_run > 6
     )
 
 
@@ -293,7 +295,7 @@ def test_an_evidence_answer_has_the_shape_of_the_model(rounds, recipe):
     seen = []
 
     def honest(request, outcome):
-        if isinstance(request, Score) and request.statistic == "evidence":
+        if isinstance(request, Score) and request.statistic == Evidence():
             seen.extend(outcome.values())
         return outcome
 

@@ -10,7 +10,7 @@ from bcfl.policies import FedAvg, KMeansAssociation, LikelihoodAssociation, Warm
 from bcfl.policies.baselines.ensemble import Ensemble
 from bcfl.policies.baselines.feddrift import FedDrift
 from bcfl.policies.baselines.fedsoft import FedSoft
-from bcfl.policies.baselines.local import Alone
+from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.policies.updates.bipartition import RecursiveBipartition
 from bcfl.policies.updates.clustering_temperature import AtRound
 from bcfl.policies.updates.fedgroup import FedGroup
@@ -34,9 +34,9 @@ POLICIES = {
     "empirical Fisher": LikelihoodAssociation(2, replace(LAPLACE, curvature="empirical_fisher")),
     "warm-up": WarmUp(KMeansAssociation(2, LAPLACE), LikelihoodAssociation(2, LAPLACE, 2.0), 1),
     "one shot": OneShotClustering(POINT, KMeansClustering(2), AtRound(1)),
-    "bipartition": RecursiveBipartition(POINT, 2.0, 0.0, "relative", when=0),
+    "bipartition": RecursiveBipartition(POINT, 2.0, 0.0, "relative", first_round=0),
     "cold start": FedGroup(2, POINT, POINT),
-    "alone": Alone(LAPLACE),
+    "alone": LocalTraining(LAPLACE),
     "ensemble": Ensemble(2, LAPLACE),
     "soft": FedSoft(2, POINT),
     "drift": FedDrift(POINT),

@@ -71,7 +71,7 @@ def test_a_policy_of_ones_own_takes_the_place_of_a_method(clients):
     policy = CoinFlips(3, Objective(local_steps=5, learning_rate=0.3))
     run = Federation(clients, models.mlp(3, 2), policy, seed=1, device="cpu").run(4)
     assert run.hypotheses.best.association.sizes.sum() == 8
-    assert run.records[0].ledger.scores_done == 16
+    assert run.records[0].ledger.scores_run == 16
     again = Federation(clients, models.mlp(3, 2), policy, seed=1, device="cpu").run(4)
     assert [r.snapshot.associations[0].labels.tolist() for r in run.records] == [
         r.snapshot.associations[0].labels.tolist() for r in again.records

@@ -56,7 +56,7 @@ def test_the_summary_follows_from_the_metrics(whole):
             assert metrics[name]["values"] == [pytest.approx(value, rel=1e-12)]
             assert metrics[name]["mean"] == metrics[name]["values"][0]
             assert metrics[name]["std"] == 0
-        for name in ("trainings_asked", "trainings_done"):
+        for name in ("trainings_requested", "trainings_run"):
             assert metrics[name]["values"] == [sum(row[name] for row in rounds)]
         total = math.fsum(row["seconds"]["total"] for row in rounds)
         assert metrics["seconds"]["mean"] == pytest.approx(total)

@@ -48,7 +48,7 @@ def test_last_rounds_of_time_steps():
 def test_unknown_concepts_and_orders_are_named(tmp_path):
     sizes = run_tables.Sizes(("fedavg",), (0,), 6, tmp_path / "runs")
     for concept, order in (("S1", "sequential"), ("s2", "random")):
-        with pytest.raises(ValueError, match=r"concepts must be of s1, s2, a1, a2 and orders of"):
+        with pytest.raises(ValueError, match=r"concepts must be among s1, s2, a1, a2, and orders"):
             continual.main(sizes, (order,), (concept,))
 
 

@@ -21,7 +21,7 @@ def rounds(folder, method):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_a_story_has_all_its_parts(whole):
+def test_a_client_report_has_all_its_parts(whole):
     folder, _ = whole
     result = explain(folder, "--client", 2, "--method", "bcfl-mht-4")
     assert result.exit_code == 0, result.output
@@ -50,7 +50,7 @@ def test_without_a_client_all_are_in_a_table_that_adds_up(whole):
     assert sizes == last["cluster_sizes"]
 
 
-def test_of_several_methods_the_best_is_told_of_with_a_note(whole):
+def test_of_several_methods_the_best_is_shown_with_a_note(whole):
     result = explain(whole[0], "--client", "client-00")
     assert "note: best method by ARI and accuracy; --method tells of bcfl-m" in result.stdout
 
@@ -64,7 +64,7 @@ def test_of_several_methods_the_best_is_told_of_with_a_note(whole):
         (("--client", "1", "--seed", "0"), "the run has no seed 0; it has 3"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(whole, options, message):
+def test_errors_are_one_sentence(whole, options, message):
     result = explain(whole[0], *options)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -81,7 +81,7 @@ def test_a_folder_without_checkpoints_says_how_to_get_some(whole, tmp_path):
 
 def test_the_report_shows_hypotheses_and_uncertainty(whole):
     page = (whole[0] / "report.html").read_text()
-    assert "Who is uncertain" in page
+    assert "Association uncertainty" in page
     assert 'id="tree-line-bcfl-mh-3-r0h0"' in page
     assert 'id="ribbons-ribbon-bcfl-mh-3-r0h0"' in page
     named = "No client is uncertain" in page

@@ -1,4 +1,4 @@
-"""The examples of the README run as they are printed, one after the other."""
+"""The code blocks of the README run in order."""
 
 import re
 import tomllib
@@ -28,13 +28,13 @@ def test_there_are_four_examples():
     assert len(BLOCKS) == 4
 
 
-def test_mirrored_images_are_strange(names):
-    foreign, own = names["foreign"].ood_score, names["prediction"].ood_score
+def test_mirrored_images_are_out_of_distribution(names):
+    mirrored, own = names["mirrored"].ood_score, names["prediction"].ood_score
     assert np.isfinite(own).all()
-    assert foreign.mean() > own.mean() + 1
+    assert mirrored.mean() > own.mean() + 1
 
 
-def test_nothing_is_left_to_fill_in():
+def test_there_are_no_placeholders():
     assert "@@" not in README.read_text()
 
 
@@ -53,7 +53,7 @@ def test_every_command_is_named():
         assert f"\nbcfl {command} " in text
 
 
-def test_the_session_gives_what_its_comments_say(names):
+def test_results_agree_with_the_comments(names):
     run = names["first"]
     assert run.state.round == 25
     np.testing.assert_allclose(names["probabilities"].sum(axis=1), 1.0)

@@ -66,7 +66,7 @@ def test_the_same_folder_gives_the_same_files(folder):
     assert before[0] == before[1]
 
 
-def test_mistakes_are_told_in_a_sentence(folder, tmp_path):
+def test_errors_are_one_sentence(folder, tmp_path):
     result = uncertainty(folder, "--method", "wecfl")
     assert result.exit_code == 2
     assert "unknown method of this run 'wecfl'" in result.stderr

@@ -7,7 +7,7 @@ in a child, which imports this file as the module `conftest`.
 import os
 import subprocess
 import sys
-from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import bcfl
 from bcfl import ClientData, Federation, Model, methods
 
 NUM_FEATURES, NUM_TRAIN, NUM_TEST = 4, 30, 10
-FEDERATION_OPTIONS = {field.name for field in fields(Federation)} - {"clients", "model", "method"}
+FEDERATION_OPTIONS = set(signature(Federation).parameters) - {"clients", "model", "method"}
 PROLOGUE = """
 from conftest import *
 torch.set_num_threads(1)

@@ -1,4 +1,7 @@
-"""Layers of many convolutional networks on a GPU, by kernels of our own."""
+"""Convolution and pooling layers batched over models, by the Triton kernels of `tiles`.
+
+Not timed in this version, for lack of a GPU; the tilings were chosen on an H200.
+"""
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, misc"
 # ruff: noqa: ANN001, ANN205, D102
@@ -14,19 +17,19 @@ from torch.nn import functional
 from bcfl.executors.cuda import tiles
 
 ELEMENTS = 1024
-"""Of a tensor, for one program that works on each by itself."""
+"""Entries per program of an elementwise kernel."""
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """What one program does of a convolution, or of its gradient.
+    """Tile sizes of a convolution, or of its gradient.
 
     Attributes:
-        places: of images, at one time.
-        rows: of the gradient of the weights.
-        span: places that a program sums for that gradient.
-        warps: that work together.
-        stages: of loads ahead of products.
+        places: output positions per tile.
+        rows: rows of the weight gradient per tile.
+        span: positions that one program sums for the weight gradient.
+        warps: warps per program.
+        stages: pipeline stages.
     """
 
     places: int
@@ -39,11 +42,11 @@ class Tiling:
 FORWARD = Tiling(places=128)
 GRADIENT = Tiling(places=32, rows=64, span=2048)
 GRADIENT_OF_FEW = Tiling(places=128, rows=32, span=2048)
-"""Measured on an H200; the last where a patch has few numbers."""
+"""Chosen on an H200; the last for patches with few entries."""
 
 
 def precision() -> str:
-    """How products of float32 are made: in TF32 where torch may, else by three of them."""
+    """Triton's precision of float32 products: TF32 where torch allows it, else three of them."""
     return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "tf32x3"
 
 
@@ -132,11 +135,11 @@ def correlated(
     size, places = high * wide * channels, images * grad_output.shape[2] * grad_output.shape[3]
     tiling = tiling or (GRADIENT if size > GRADIENT_OF_FEW.rows else GRADIENT_OF_FEW)
     spans = -(-places // tiling.span)
-    found = x.new_empty(problems, spans, size + 1, outputs)
+    partial = x.new_empty(problems, spans, size + 1, outputs)
     tiles.correlate[(problems * spans * -(-size // tiling.rows),)](
         x,
         grad_output,
-        found,
+        partial,
         images,
         tiling.span,
         spans,
@@ -153,7 +156,7 @@ def correlated(
         num_warps=tiling.warps,
         num_stages=tiling.stages,
     )
-    total = found.sum(1) if spans > 1 else found.squeeze(1)
+    total = partial.sum(1) if spans > 1 else partial.squeeze(1)
     of_weight = total[:, :size].view(problems, high, wide, channels, outputs)
     return of_weight.permute(0, 4, 3, 1, 2), total[:, size]
 

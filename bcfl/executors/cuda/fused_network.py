@@ -1,4 +1,7 @@
-"""Convolutional networks, many at one time, by kernels of our own where they pay."""
+"""Convolutional networks batched over models, by Triton kernels where they are faster.
+
+Not timed in this version, for lack of a GPU.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,19 @@ from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
 from bcfl.executors.stacked.grouped import GroupedNetwork
-from bcfl.executors.stacked.grouped_layers import Linear
+from bcfl.executors.stacked.layers import Linear
 from bcfl.executors.stacked.network import Stacked, Weights, chain_of, gradients_by_autograd
 
 Layer: TypeAlias = Callable[[Stacked, Tensor], Tensor]
 Link: TypeAlias = tuple[nn.Module, tuple[int | None, int | None]]
 
 MOST_NUMBERS = 2**31 - 1
-"""Of one model's images between two layers: the kernels count them in 32 bits."""
+"""Entries of one model's activations at most: the kernels index them in 32 bits."""
 
 
 @lru_cache
 def has_triton() -> bool:
-    """Whether the compiler of the kernels is installed; PyTorch for CUDA brings it along."""
+    """Whether Triton is installed; PyTorch for CUDA brings it along."""
     return find_spec("triton") is not None
 
 
@@ -34,14 +37,14 @@ def has_triton() -> bool:
 class FusedNetwork:
     """A chain of convolutions, ReLU with pooling, and linear layers, for many models on a GPU.
 
-    Images lie as (problems, batch, height, width, channels). Products are made in TF32 where
-    torch is allowed to, and else with three times the work at the precision of float32.
+    Images are (problems, batch, height, width, channels). Products are in TF32 where torch allows
+    it, and else by three TF32 products at the precision of float32.
 
     Attributes:
         layers: functions of the models and of what the layer before gave.
         plain: the same network by torch's own layers, for curvatures and for more images of one
-            model than the kernels can count.
-        numbers: of one image between two layers, at most.
+            model than the kernels can index.
+        numbers: entries of the largest activation of one image.
     """
 
     layers: tuple[Layer, ...]
@@ -50,9 +53,9 @@ class FusedNetwork:
 
     @classmethod
     def of(cls, model: Model) -> FusedNetwork | None:
-        """The network of a model, or None where it has other layers, or Triton is missing.
+        """The network of a model, or None where it has unsupported layers or Triton is missing.
 
-        Known are convolutions of stride 1, ReLU, each followed by 2 x 2 maximum pooling or not,
+        Supported are convolutions of stride 1, ReLU, each followed by 2 x 2 maximum pooling or not,
         flattening and linear layers; at least one convolution.
         """
         chain, plain = chain_of(model) or [], GroupedNetwork.of(model)
@@ -79,8 +82,8 @@ class FusedNetwork:
     def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`."""
         parts = torch.split(inputs.flatten(0, 1), max(1, self._most_images))
-        found = [self.outputs(stacked, part.unsqueeze(0)).squeeze(0) for part in parts]
-        return torch.cat(found).view(*inputs.shape[:2], -1)
+        outputs = [self.outputs(stacked, part.unsqueeze(0)).squeeze(0) for part in parts]
+        return torch.cat(outputs).view(*inputs.shape[:2], -1)
 
     def gradients(
         self,
@@ -111,7 +114,7 @@ class FusedNetwork:
 
     @property
     def _most_images(self) -> int:
-        """Of one model, at one time."""
+        """Per model and call."""
         return MOST_NUMBERS // self.numbers
 
     def _outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
@@ -122,16 +125,16 @@ class FusedNetwork:
 
 
 def _numbers(model: Model) -> int:
-    """Of one image before or after a convolution, with all zeros that are put around it."""
+    """Entries of the largest activation of one image around a convolution, with its padding."""
     most = prod(model.input_shape)
 
-    def measure(module: nn.Module, given: tuple[Tensor, ...], found: Tensor) -> None:
+    def measure(module: nn.Module, inputs: tuple[Tensor, ...], outputs: Tensor) -> None:
         nonlocal most
         assert isinstance(module, nn.Conv2d)
         sizes = [
             size + max(2 * padding, kernel - 1)
             for size, padding, kernel in zip(
-                given[0].shape[2:], _pair(module.padding), module.kernel_size, strict=True
+                inputs[0].shape[2:], _pair(module.padding), module.kernel_size, strict=True
             )
         ]
         most = max(most, max(module.in_channels, module.out_channels) * prod(sizes))
@@ -146,7 +149,7 @@ def _numbers(model: Model) -> int:
 
 
 def _first_of(chain: Sequence[Link]) -> tuple[Layer | None, int]:
-    """A function for the first layer, and how many layers of the chain it does."""
+    """A function for the first layer or two, and how many layers of the chain it covers."""
     module, (weight, bias) = chain[0]
     following = chain[1][0] if len(chain) > 1 else None
     match module:
@@ -203,5 +206,5 @@ class _Convolution:
 
         bias = None if self.bias is None else stacked.weights[self.bias]
         kernels = stacked.weights[self.weight]
-        found: Tensor = Convolution.apply(values, kernels, bias, self.padding)  # type: ignore[no-untyped-call]
-        return found
+        outputs: Tensor = Convolution.apply(values, kernels, bias, self.padding)  # type: ignore[no-untyped-call]
+        return outputs

@@ -1,8 +1,9 @@
-"""Steps of many trainings recorded once as a CUDA graph, and replayed.
+"""SGD steps batched over models, captured once as a CUDA graph and replayed.
 
-Launching the kernels of a step one by one takes a CPU longer than the GPU needs for small networks.
-A graph launches them all at one time. What is recorded reads and writes tensors that stay where
-they are, so each training is copied in, replayed step by step, and copied out.
+For small networks, the CPU takes longer to launch the kernels of a step than the GPU to run them; a
+graph launches them together. A captured step reads and writes fixed tensors, so each batch of
+trainings is copied in, replayed step by step, and copied out. Not timed in this version, for lack
+of a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bcfl.data.clients import ClientData
 from bcfl.executors.cuda.fused_network import FusedNetwork
 from bcfl.executors.memory import budget
 from bcfl.executors.stacked.batched import BatchedExecutor
-from bcfl.executors.stacked.descent import Sgd, StackedTraining
+from bcfl.executors.stacked.descent import StackedSgd, StackedTraining
 from bcfl.protocol.objective import Objective
 
 Work: TypeAlias = Callable[[], None]
@@ -28,13 +29,13 @@ Recorder: TypeAlias = Callable[[Work], Work]
 Key: TypeAlias = tuple[Objective, tuple[int, ...], bool]
 
 MOST_RECORDINGS = 32
-"""Kept at one time, if memory allows; the one unused for longest goes first."""
+"""Recordings kept if memory allows; the least recently used is dropped first."""
 
 
 def padded_count(count: int) -> int:
     """A number of problems from a short list, at least `count` and at most 1/8 more from 32 on.
 
-    The number that is asked varies a little from round to round, and each is recorded apart.
+    The number varies a little from round to round, and each has a recording of its own.
     """
     grain = max(4, 1 << max(0, count.bit_length() - 4))
     return -(-count // grain) * grain
@@ -42,10 +43,10 @@ def padded_count(count: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class CudaRecorder:
-    """Records work on a GPU.
+    """Captures work as a CUDA graph.
 
-    The memory for what lies between the layers is shared by all recordings: they never run at the
-    same time, and none of them leaves anything there that is read later.
+    All recordings share the memory of their activations: they never run at the same time, and no
+    activation is read after its recording ends.
 
     Attributes:
         pool: handle of that memory.
@@ -54,7 +55,7 @@ class CudaRecorder:
     pool: Any = field(default_factory=torch.cuda.graph_pool_handle)
 
     def __call__(self, work: Work) -> Work:
-        """Do the work a few times, so that libraries set themselves up, then record it."""
+        """Run the work a few times, to warm up libraries, then capture it."""
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -68,7 +69,7 @@ class CudaRecorder:
 
 
 def eager(work: Work) -> Work:
-    """The work itself: what a recorder gives where nothing can be recorded, as on a CPU."""
+    """The work itself: the recorder for a CPU, where nothing can be captured."""
     return work
 
 
@@ -77,12 +78,12 @@ class Recording:
     """One step for a number of problems, ready to be replayed.
 
     Attributes:
-        sgd: the problems' tensors that the step reads and writes.
+        sgd: the tensors that the step reads and writes.
         rows: (problems, batch) samples of the next step.
-        replay: does it.
+        replay: runs it.
     """
 
-    sgd: Sgd
+    sgd: StackedSgd
     rows: Tensor
     replay: Work
 
@@ -98,12 +99,12 @@ class Recording:
             shares=problems.shares.clone(),
             rows=problems.rows[:1].clone(),
         )
-        sgd, rows = Sgd.of(own, objective), own.rows[0]
+        sgd, rows = StackedSgd.of(own, objective), own.rows[0]
         return cls(sgd, rows, recorder(lambda: sgd.step(rows)))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensors that stay where they are."""
+        """Bytes of the fixed tensors."""
         own, sgd = self.sgd.problems, self.sgd
         start = (own.parameters, own.buffers, own.pull, own.shares, own.rows)
         now = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
@@ -128,12 +129,12 @@ class Recording:
 class GraphDescent:
     """A `Descent` that replays recorded steps; it keeps its recordings.
 
-    Serves one network on one set of samples, as the descent of one executor does.
+    Serves one network on one set of samples.
 
     Attributes:
-        recorder: `CudaRecorder()`, or `eager` for a rehearsal on a CPU.
+        recorder: `CudaRecorder()`, or `eager` on a CPU, as in tests.
         memory: bytes of the recordings' own tensors, but for the last one; None sets no bound.
-        recordings: by what they are for, the last one used at the end.
+        recordings: by objective and shapes, in order of last use.
     """
 
     recorder: Recorder
@@ -154,7 +155,7 @@ class GraphDescent:
         return parameters[:count], buffers[:count]
 
     def _forget(self) -> None:
-        """Drop the recordings that were not used for longest, but never the last one."""
+        """Drop the least recently used recordings, but never the last one."""
         held = sum(recording.nbytes for recording in self.recordings.values())
         while len(self.recordings) > 1 and (
             len(self.recordings) > MOST_RECORDINGS
@@ -173,9 +174,9 @@ def graph_executor(
     *,
     memory: int | None = None,
 ) -> BatchedExecutor:
-    """A `BatchedExecutor` on a GPU with recorded steps, and kernels of our own where they pay.
+    """A `BatchedExecutor` on a GPU with CUDA graphs, and Triton kernels where they are faster.
 
-    What is free now bounds the work for good, so that the same problems are put together each time.
+    The memory free now bounds the work for good, so that batches are the same in every round.
     Recordings keep the memory that their steps need: half of what would suit `batched` is for them,
     and half for other work.
 
@@ -196,7 +197,7 @@ def graph_executor(
 
 
 def _filled(problems: StackedTraining, count: int) -> StackedTraining:
-    """The problems, with copies of the first beside them up to `count`."""
+    """The problems, padded up to `count` with copies of the first."""
     missing = count - len(problems.parameters)
     if missing == 0:
         return problems

@@ -1,4 +1,4 @@
-"""Triton kernels for convolutions of many problems, each with weights of its own.
+"""Triton kernels for convolutions batched over problems, each with weights of its own.
 
 Images lie as (problems, images, height, width, channels), with their padding around them. A
 convolution is a matrix product of patches (images x places, kernel height x kernel width x
@@ -6,7 +6,8 @@ channels) with weights, for each problem; the patches are never written out, eac
 product gathers its own. Strides are 1.
 
 Needs `triton`, so this module is imported only where a GPU is used. With TRITON_INTERPRET=1 the
-kernels run on a CPU, slowly, as they do in the tests.
+kernels run on a CPU, slowly, as they do in the tests. Not timed in this version, for lack
+of a GPU.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, misc, untyped-decorator"
@@ -129,7 +130,7 @@ def correlate(
     tap = k // CIN
     step = tl.where(k < SIZE, (tap // KW * WIDTH + tap % KW) * CIN + k % CIN, 0)
     total = tl.zeros((K, N), dtype=tl.float32)
-    slopes = tl.zeros((M, N), dtype=tl.float32)
+    bias_sums = tl.zeros((M, N), dtype=tl.float32)
     begin = (part % spans) * span
     for first in range(0, span, M):
         m = begin + first + tl.arange(0, M)
@@ -142,14 +143,14 @@ def correlate(
             mask=real[:, None] & (n < COUT)[None, :],
             other=0.0,
         )
-        slopes += grad_output
+        bias_sums += grad_output
         total = tl.dot(tl.trans(patch), grad_output, total, input_precision=PRECISION)
     w += part.to(tl.int64) * (SIZE + 1) * COUT
     tl.store(
         w + k[:, None] * COUT + n[None, :], total, mask=(k < SIZE)[:, None] & (n < COUT)[None, :]
     )
     if block == 0:
-        tl.store(w + SIZE * COUT + n, tl.sum(slopes, 0), mask=n < COUT)
+        tl.store(w + SIZE * COUT + n, tl.sum(bias_sums, 0), mask=n < COUT)
 
 
 @triton.jit

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bcfl.data.clients import ClientData, View
-from bcfl.executors.sequential.alignment import ALIGNMENT, aligned
+from bcfl.executors.sequential.flat_module import ALIGNMENT, aligned
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import signal
-import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -21,6 +18,7 @@ from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from torch import Tensor
 
 from bcfl.executors.config import checked_workers
+from bcfl.runtime.workers import become_worker, died
 
 
 class _Packer(CloudPickler):  # type: ignore[misc]
@@ -90,10 +88,7 @@ class Workers:
             return [unpacked(future.result()) for future in waiting]
         except BrokenProcessPool as error:
             self.close()
-            raise ChildProcessError(
-                f"one of {self.count} worker processes died at its work; code -9 or SIGKILL often "
-                f"means that memory ran out: try fewer workers ({error})"
-            ) from None
+            raise died(f"one of {self.count} worker processes", error, "workers") from None
         finally:
             for future in waiting:
                 future.cancel()
@@ -121,16 +116,8 @@ _shared: weakref.WeakValueDictionary[int, Workers] = weakref.WeakValueDictionary
 
 
 def _begin(parent: int) -> None:
-    """Make a process ready: Ctrl-C is its parent's business, and so is its life."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    become_worker(parent)
     torch.set_num_threads(1)
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 def _done(parcel: bytes) -> bytes:

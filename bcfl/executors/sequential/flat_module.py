@@ -1,4 +1,4 @@
-"""A module whose parameters, gradients and running statistics are views of flat vectors."""
+"""Modules and tensors laid out in memory: flat parameter vectors, slices of them, alignment."""
 
 from __future__ import annotations
 
@@ -10,10 +10,27 @@ from torch import Tensor, nn
 from bcfl.architecture.model import Model
 from posteriors.networks.channels import read_channels_last
 
+ALIGNMENT = 64
+"""Bytes. Vectorised routines treat the ends of an array by its start address, so that the same
+numbers elsewhere may be summed in another order."""
+
+
+def aligned(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The tensor on a device, contiguous, at an address that is a multiple of `ALIGNMENT`.
+
+    Args:
+        tensor: of any dtype.
+        device: where it goes.
+        dtype: of floating-point tensors; others keep theirs.
+    """
+    placed = tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)
+    placed = placed.contiguous()
+    return placed if placed.data_ptr() % ALIGNMENT == 0 else placed.clone()
+
 
 @dataclass(frozen=True)
 class FlatSlices:
-    """Entries by where they begin and end; much faster to reach than by a mask.
+    """Entries of a flat vector by start and stop, much faster to index than by a mask.
 
     Attributes:
         slices: of consecutive entries, in order.
@@ -23,7 +40,7 @@ class FlatSlices:
 
     @classmethod
     def of(cls, chosen: Tensor) -> FlatSlices:
-        """The stretches of a mask.
+        """The runs of True in a mask.
 
         Args:
             chosen: (entries,) bool.
@@ -51,9 +68,9 @@ class FlatSlices:
 
 
 class FlatModule:
-    """One live network that is loaded with any flat vectors and read back without copies.
+    """A network whose parameters, gradients and buffers are views of flat vectors.
 
-    It is the workspace of an executor, not a value: whoever loads it owns it until the next load.
+    It is the mutable workspace of an executor: its contents are valid until the next `load`.
 
     Attributes:
         module: the network.
@@ -71,8 +88,8 @@ class FlatModule:
             model: its architecture.
             device: of its tensors.
             dtype: their floating-point type.
-            channels_last: whether images may be laid out by pixels, see `read_channels_last`; not
-                for the transforms of `torch.func`.
+            channels_last: whether images may be in channels-last format, see `read_channels_last`;
+                not for the transforms of `torch.func`.
         """
         self.module: nn.Module = model.module().to(device=device, dtype=dtype)
         if channels_last:

@@ -1,4 +1,4 @@
-"""The reference executor: one problem after the other, in this process."""
+"""The reference executor: a sequential loop over requests in this process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import torch
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TRAIN, ClientData, View
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.sequential.alignment import aligned
-from bcfl.executors.sequential.flat_module import FlatModule
+from bcfl.executors.sequential.flat_module import FlatModule, aligned
 from bcfl.executors.sequential.scoring import score_models
 from bcfl.executors.sequential.training import train_locally
 from bcfl.hypotheses.posterior import Posterior
@@ -28,7 +27,7 @@ class LoopExecutor:
         clients: the clients' data by name, on `device` in `dtype`.
         model: the architecture.
         seed: seed of the run.
-        device: where the work is done.
+        device: of the computations.
         dtype: floating-point type of parameters and inputs.
     """
 
@@ -70,7 +69,7 @@ class LoopExecutor:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer what the clients here are asked; see `Executor`."""
+        """Answer the requests; see `Executor`."""
         known = [request for request in requests if request.client in self.clients]
         outcomes: dict[Request, Outcome] = {
             request: Failure("missing", f"no client {request.client!r} here")

@@ -1,4 +1,4 @@
-"""The terms of an objective, evaluated while a client trains."""
+"""The regularisers of an objective, evaluated during local training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bcfl.protocol.requests import Train
 
 @dataclass(frozen=True, eq=False)
 class ParameterTerm:
-    """A term of the parameters, with what it compares them to.
+    """A regulariser of the parameters, with what it compares them to.
 
     Attributes:
         term: the term.
@@ -32,18 +32,18 @@ class ParameterTerm:
     start: Tensor
     references: Sequence[Tensor]
 
-    def gradient(self, parameters: Tensor) -> Tensor:
-        """(chosen,) gradient of the weighted term."""
+    def add_gradient(self, parameters: Tensor, gradients: Tensor) -> None:
+        """Add the gradient of the weighted term to gradients (parameters,), in place."""
         live = self.chosen.take(parameters).detach().requires_grad_()
         with torch.enable_grad():
             loss = self.term.weight * self.term.penalty(live, self.start, self.references)
         (gradient,) = torch.autograd.grad(loss, live)
-        return gradient
+        self.chosen.add(gradients, gradient)
 
 
 @dataclass(frozen=True, eq=False)
 class OutputTerm:
-    """A term of the outputs, with the networks whose outputs it compares them to.
+    """A regulariser of the outputs, with the networks whose outputs it compares them to.
 
     Attributes:
         term: the term.
@@ -58,7 +58,7 @@ class OutputTerm:
     references: Sequence[Mapping[str, Tensor]]
 
     def loss(self, outputs: Tensor, inputs: Tensor) -> Tensor:
-        """The weighted term on one batch."""
+        """The weighted term on one mini-batch."""
         with torch.no_grad():
             start, *others = (
                 functional_call(self.module, dict(tensors), (inputs,))
@@ -69,35 +69,25 @@ class OutputTerm:
 
 @dataclass(frozen=True, eq=False)
 class Penalties:
-    """All that one training adds to the likelihood's loss.
+    """The regularisers of one local training.
 
     Attributes:
-        of_parameter: terms of the parameters.
-        of_output: terms of the outputs.
-        weight_decay: factor of the parameters themselves.
-        anchor: (parameters,) mean of the prior that the client was sent.
-        pull: (parameters,) precision of that prior per sample, or None where it is left out.
+        of_parameter: those of the parameters.
+        of_output: those of the outputs.
     """
 
     of_parameter: Sequence[ParameterTerm]
     of_output: Sequence[OutputTerm]
-    weight_decay: float
-    anchor: Tensor
-    pull: Tensor | None
 
     @classmethod
-    def of(
-        cls, request: Train, model: Model, models: Mapping[str, Posterior], num_samples: int
-    ) -> Penalties:
-        """What a request's objective asks for.
+    def of(cls, request: Train, model: Model, models: Mapping[str, Posterior]) -> Penalties:
+        """The regularisers of a request's objective.
 
         Args:
             request: the training.
             model: the architecture.
             models: posteriors by the keys that the request names.
-            num_samples: training samples of the client.
         """
-        objective, prior = request.objective, models[request.start]
         parameter, output = [], []
         for term, keys in zip(request.objective.regularizers, request.references, strict=True):
             posteriors = [models[key] for key in (request.start, *keys)]
@@ -109,25 +99,11 @@ class Penalties:
             else:
                 named = [_named(model, posterior) for posterior in posteriors]
                 output.append(OutputTerm(term, model.at_rest, named[0], named[1:]))
-        pull = (
-            objective.prior_weight / num_samples * prior.prior_precision(model)
-            if objective.prior_weight > 0
-            else None
-        )
-        return cls(parameter, output, objective.weight_decay, prior.mean(model), pull)
+        return cls(parameter, output)
 
     def of_outputs(self, outputs: Tensor, inputs: Tensor) -> Tensor | float:
-        """What the terms of the outputs add to the loss of one batch."""
+        """Sum of the weighted regularisers of the outputs on one mini-batch."""
         return sum((term.loss(outputs, inputs) for term in self.of_output), start=0.0)
-
-    def add_gradients(self, parameters: Tensor, gradients: Tensor) -> None:
-        """Add the gradients of what depends on the parameters alone, in place."""
-        if self.weight_decay:
-            gradients.add_(parameters, alpha=self.weight_decay)
-        if self.pull is not None:
-            gradients.addcmul_(self.pull, parameters - self.anchor)
-        for term in self.of_parameter:
-            term.chosen.add(gradients, term.gradient(parameters))
 
 
 def _named(model: Model, posterior: Posterior) -> dict[str, Tensor]:

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import scipy.special
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
-from bcfl.architecture.model import Likelihood, Model
+from bcfl.architecture.evaluation import network_outputs
+from bcfl.architecture.model import Model
 from bcfl.data.clients import ClientData, View
-from bcfl.executors.arithmetic import in_full
-from bcfl.executors.batches import slices, subset
+from bcfl.executors.arithmetic import computing, in_full
+from bcfl.executors.batches import subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.answers import EvidenceSum, Failure, LossSum
-from bcfl.protocol.comparison import BestCounts, SampleFit, SupportTest, TestedLoss
-from bcfl.protocol.prediction_sums import Pooling, PredictionSums
+from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Score
-from posteriors import diagonal_curvature
-
-CHUNK = 2048
-CACHED = 2**17
-"""How many numbers of inputs a CPU takes at a time, so that what layers make of them stays near."""
-
-LOG_TWO_PI = math.log(2 * math.pi)
+from bcfl.protocol.statistics.statistic import (
+    NetworkStatistic,
+    OutputStatistic,
+    PosteriorStatistic,
+)
 
 
 def score_models(
@@ -54,169 +46,126 @@ def score_models(
         seed: of the run, which picks the subsets.
     """
     outcomes: Outcomes = {}
-    views: dict[Score, View] = {}
-    asking: dict[str, list[Score]] = defaultdict(list)
+    samples: dict[Score, _Samples] = {}
     for request in requests:
         view = clients[request.client].views.get(request.view)
-        if view is None or len(view) == 0 or not _fits(request, model):
+        if view is None or len(view) == 0 or not request.statistic.fits(model, len(request.models)):
             outcomes[request] = Failure(
                 "refused",
-                f"client {request.client!r} cannot give {request.statistic} on {request.view!r}",
+                f"client {request.client!r} cannot give {request.statistic.name} on "
+                f"{request.view!r}",
             )
-            continue
-        views[request] = _subset(view, request, seed)
-        for key in dict.fromkeys(request.models):
-            asking[key].append(request)
-    parts: dict[Score, dict[str, object]] = defaultdict(dict)
+        else:
+            samples[request] = _Samples.of(view, request, seed)
+    parts = _parts(workspace, model, models, samples)
+    for request, scored in samples.items():
+        outcomes[request] = _answer(request, scored, model, models, parts.get(request, {}))
+    return outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Samples that are scored.
+
+    Attributes:
+        view: the samples.
+        full: number of samples of the whole view, of which they may be a subset.
+    """
+
+    view: View
+    full: int
+
+    @classmethod
+    def of(cls, view: View, request: Score, seed: int) -> _Samples:
+        """The same samples for all models and rounds, so that sums over rounds can be compared."""
+        chosen = subset(len(view), request.samples, seed, 0, request.client, "score")
+        some = view if chosen is None else view.take(chosen.to(view.inputs.device))
+        return cls(some, len(view))
+
+
+def _parts(
+    workspace: FlatModule,
+    model: Model,
+    models: Mapping[str, Posterior],
+    samples: Mapping[Score, _Samples],
+) -> dict[Score, dict[str, Any]]:
+    """By request and model key, what its statistic needs of a network; each is computed once."""
+    asking: dict[str, list[Score]] = defaultdict(list)
+    for request in samples:
+        if not isinstance(request.statistic, PosteriorStatistic):
+            for key in dict.fromkeys(request.models):
+                asking[key].append(request)
+    parts: dict[Score, dict[str, Any]] = defaultdict(dict)
     for key in sorted(asking):
         posterior = models[key]
-        module = workspace.load(posterior.mean(model), posterior.buffers(model), training=False)
-        done: dict[Score, object] = {}
-        for request in asking[key]:
-            same = replace(request, models=(), weights=(), epsilon=0.0)
+        network = workspace.load(posterior.mean(model), posterior.buffers(model), training=False)
+        for request, part in _of_outputs(network, model, samples, asking[key]):
+            parts[request][key] = part
+        for request, part in _of_network(network, model, samples, asking[key]):
+            parts[request][key] = part
+    return parts
+
+
+def _of_outputs(
+    network: nn.Module, model: Model, samples: Mapping[Score, _Samples], requests: Sequence[Score]
+) -> Iterator[tuple[Score, Any]]:
+    """What statistics of outputs need, evaluated once for those that need the same."""
+    done: dict[object, Any] = {}
+    for request in requests:
+        if isinstance(request.statistic, OutputStatistic):
+            values = request.statistic.values
+            same = request.client, request.view, request.samples, values
             if same not in done:
-                full = len(clients[request.client].views[request.view])
-                done[same] = _one(module, model.likelihood, views[request], request, full)
-            parts[request][key] = done[same]
-    return outcomes | {request: _answer(request, part, views) for request, part in parts.items()}
+                view = samples[request].view
+                outputs = network_outputs(network, view.inputs)
+                done[same] = values(model.likelihood, outputs, view.targets).cpu().numpy()
+            yield request, done[same]
 
 
-def _fits(request: Score, model: Model) -> bool:
-    """Whether the model has what is asked for: classes to predict, two models to compare."""
-    if request.statistic == "support" and len(request.models) != 2:
-        return False
-    classes = request.statistic == "prediction" or request.loss == "capped"
-    return not classes or model.likelihood == "categorical"
-
-
-def _subset(view: View, request: Score, seed: int) -> View:
-    """The same samples for all models and rounds, so that sums over rounds can be compared."""
-    chosen = subset(len(view), request.samples, seed, 0, request.client, "score")
-    return view if chosen is None else view.take(chosen.to(view.inputs.device))
-
-
-def _one(
-    module: nn.Module, likelihood: Likelihood, view: View, request: Score, full: int
-) -> object:
-    match request.statistic:
-        case "loss":
-            return loss_sum(sample_losses(module, likelihood, view).cpu().numpy(), full)
-        case "evidence":
-            with in_full(view.inputs.device):
-                return _evidence_sum(module, likelihood, view, full)
-        case "prediction":
-            return _predictions(module, view, request.pooling)
-        case "best_counts":
-            return sample_losses(module, likelihood, view).cpu().numpy()
-        case "support":
-            return _sample_fit(module, likelihood, view, request.loss)
-
-
-def _answer(request: Score, parts: dict[str, object], views: Mapping[Score, View]) -> Outcome:
-    if request.statistic == "support":
-        own, other = (cast(SampleFit, parts[key]) for key in request.models)
-        return SupportTest.of(own, other, request.epsilon)
-    if request.elementwise:
-        return {key: parts[key] for key in request.models}  # type: ignore[return-value]
-    arrays = {key: np.asarray(part) for key, part in parts.items()}
-    return together(request, arrays, views[request].targets)
-
-
-def together(request: Score, parts: Mapping[str, NDArray[np.float64]], targets: Tensor) -> Outcome:
-    """The answer to a score of several models together.
-
-    Args:
-        request: of statistic `best_counts` or `prediction`.
-        parts: by model, losses (samples,), or probabilities (samples, classes), or logits where
-            those are averaged.
-        targets: (samples,) true classes.
-    """
-    if request.statistic == "best_counts":
-        return BestCounts.of(np.stack([parts[key] for key in request.models]))
-    mixture = np.zeros(1)
-    for key, weight in zip(request.models, request.weights, strict=True):
-        mixture = mixture + weight * parts[key]
-    if request.pooling == "logits":
-        mixture = scipy.special.softmax(mixture, axis=1)
-    if not np.isfinite(mixture).all():
-        return Failure("invalid", f"client {request.client!r} predicted NaN")
-    return PredictionSums.of(mixture, targets.cpu().numpy())
-
-
-def rows_at_once(inputs: Tensor) -> int:
-    """How many samples of (samples, ...) go through a network at a time."""
-    if inputs.device.type != "cpu":
-        return CHUNK
-    return min(CHUNK, max(1, CACHED // max(1, inputs[:1].numel())))
-
-
-def _outputs(module: nn.Module, view: View) -> Iterable[tuple[Tensor, Tensor]]:
-    with torch.no_grad():
-        for part in slices(len(view), rows_at_once(view.inputs)):
-            yield module(view.inputs[part]), view.targets[part]
-
-
-def sample_losses(module: nn.Module, likelihood: Likelihood, view: View) -> Tensor:
-    """(samples,) float64 negative log-likelihood of each sample, nats."""
-    pairs = _outputs(module, view)
-    return torch.cat([losses_of(likelihood, outputs, targets) for outputs, targets in pairs])
-
-
-def losses_of(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
-    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs."""
-    if likelihood == "categorical":
-        return functional.cross_entropy(outputs.double(), targets, reduction="none")
-    error = (outputs - targets.reshape(outputs.shape)).double()
-    return 0.5 * (error.square() + LOG_TWO_PI).flatten(1).sum(1)
-
-
-def loss_sum(losses: NDArray[np.float64], full: int) -> LossSum:
-    """The total over all samples, estimated from a subset drawn without replacement.
-
-    Args:
-        losses: (samples,) of those that were scored, nats.
-        full: number of all samples.
-    """
-    count = len(losses)
-    scale = full / count
-    spread = float(losses.std(ddof=1)) if 1 < count < full else 0.0
-    error = full * spread / math.sqrt(count) * math.sqrt(max(1.0 - count / full, 0.0))
-    return LossSum(scale * float(losses.sum()), error, full)
-
-
-def _sample_fit(
-    module: nn.Module, likelihood: Likelihood, view: View, kind: TestedLoss
-) -> SampleFit:
-    losses = sample_losses(module, likelihood, view).cpu().numpy()
-    if kind == "raw":
-        return SampleFit.raw(losses)
-    pairs = list(_outputs(module, view))
-    right = torch.cat([outputs.argmax(1) == targets for outputs, targets in pairs])
-    return SampleFit.capped(losses, right.cpu().numpy(), pairs[0][0].shape[1])
-
-
-def _evidence_sum(module: nn.Module, likelihood: Likelihood, view: View, full: int) -> EvidenceSum:
-    scale = full / len(view)
-    losses = sample_losses(module, likelihood, view)
-    outputs = module(view.inputs)
-    if likelihood == "categorical":
-        loss = functional.cross_entropy(outputs, view.targets, reduction="sum")
-    else:
-        loss = 0.5 * (outputs - view.targets.reshape(outputs.shape)).square().sum()
-    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    slopes = iter(torch.autograd.grad(loss, trained))
-    gradient = torch.cat(
-        [
-            (next(slopes) if parameter.requires_grad else torch.zeros_like(parameter)).reshape(-1)
-            for parameter in module.parameters()
+def _of_network(
+    network: nn.Module, model: Model, samples: Mapping[Score, _Samples], requests: Sequence[Score]
+) -> list[tuple[Score, Any]]:
+    """Statistics of one network, at full precision."""
+    asked = [(r, r.statistic) for r in requests if isinstance(r.statistic, NetworkStatistic)]
+    if not asked:
+        return []
+    device = samples[asked[0][0]].view.inputs.device
+    with computing("full", device), in_full(device):
+        return [
+            (r, statistic.of_network(network, model, samples[r].view, samples[r].full))
+            for r, statistic in asked
         ]
-    )
-    curvature = diagonal_curvature(module, view.inputs, view.targets, likelihood=likelihood)
-    return EvidenceSum(-scale * float(losses.sum()), -scale * gradient, scale * curvature, full)
 
 
-def _predictions(module: nn.Module, view: View, pooling: Pooling) -> NDArray[np.float64]:
-    """(samples, classes) probabilities, or logits where those are averaged."""
-    logits = torch.cat([outputs.double() for outputs, _ in _outputs(module, view)])
-    values = logits if pooling == "logits" else logits.softmax(1)
-    return values.cpu().numpy()
+def _answer(
+    request: Score,
+    samples: _Samples,
+    model: Model,
+    models: Mapping[str, Posterior],
+    parts: Mapping[str, Any],
+) -> Outcome:
+    statistic, view, device = request.statistic, samples.view, samples.view.inputs.device
+    if isinstance(statistic, OutputStatistic):
+        return combined(request, parts, view.targets, samples.full)
+    if isinstance(statistic, PosteriorStatistic):
+        with computing("full", device), in_full(device):
+            return statistic.of_posteriors([models[key] for key in request.models], model, view)
+    return {key: parts[key] for key in request.models}
+
+
+def combined(
+    request: Score, values: Mapping[str, Any], targets: torch.Tensor, full: int
+) -> Outcome:
+    """The answer to a request for a statistic of outputs.
+
+    Args:
+        request: for an `OutputStatistic`.
+        values: by model key, (samples, ...) what the statistic needs of each sample.
+        targets: (samples,) of the scored samples.
+        full: number of samples of the whole view.
+    """
+    statistic = request.statistic
+    assert isinstance(statistic, OutputStatistic)
+    if statistic.elementwise:
+        return {key: statistic.combined([values[key]], targets, full) for key in request.models}
+    return statistic.combined([values[key] for key in request.models], targets, full)

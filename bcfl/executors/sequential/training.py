@@ -1,4 +1,4 @@
-"""Local training: SGD with momentum on one client's samples, then the curvature there."""
+"""Local training: SGD with momentum on one client's samples, then the curvature."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from bcfl.architecture.model import Likelihood, Model
 from bcfl.data.clients import View
@@ -15,12 +14,13 @@ from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.sequential.flat_module import FlatModule, FlatSlices
 from bcfl.executors.sequential.penalties import Penalties
+from bcfl.executors.sgd import SgdStep, prior_pull
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import derive_seed
 from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
+from posteriors.curvature.likelihood import negative_log_likelihood
 from posteriors.networks.functional import eval_mode
 
 
@@ -50,7 +50,7 @@ def fitted_posterior(
 def reported_curvature(
     module: nn.Module, likelihood: Likelihood, view: View, request: Train, when: tuple[int, int]
 ) -> Tensor:
-    """The precision that the objective names: a number, or one for each parameter.
+    """The precision that the objective names: a scalar, or one entry per parameter.
 
     Curvatures are those of at most `curvature_samples` samples, rescaled to all. The targets that
     `mc_ggn` draws depend on seed, round and client alone.
@@ -119,17 +119,30 @@ def train_locally(
     ).to(view.inputs.device)
     training = batches.shape[1] > 1
     module = workspace.load(mean, buffers, training=training)
-    addends = Penalties.of(request, model, models, len(view))
+    penalties = Penalties.of(request, model, models)
+    pull = prior_pull(objective, start, model, len(view))
     trained, statistics = mean, buffers
     for phase in objective.phases or ((),):
         losses = (
-            mean_loss(model.likelihood, outputs := module(view.inputs[batch]), view.targets[batch])
-            + addends.of_outputs(outputs, view.inputs[batch])
+            negative_log_likelihood(
+                outputs := module(view.inputs[batch]),
+                view.targets[batch],
+                model.likelihood,
+                reduction="mean",
+            )
+            + penalties.of_outputs(outputs, view.inputs[batch])
             for batch in batches
         )
         frozen = FlatSlices.of(model.outside(phase)) if phase else None
+        step = SgdStep(
+            objective=objective,
+            anchor=mean,
+            pull=pull,
+            terms=penalties.of_parameter,
+            frozen=frozen,
+        )
         with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
-            _descend(workspace, losses, objective, addends, frozen)
+            _descend(workspace, losses, step)
         if frozen is None:
             trained, statistics = workspace.read()
         else:
@@ -140,7 +153,7 @@ def train_locally(
         workspace.load(trained, statistics, training=training)
     if objective.fits_posterior:
         seed = derive_seed(*when, request.client, "posterior")
-        # fits may look into the network by torch.func, which the workspace is not made for
+        # fits may use torch.func, which the views of the workspace do not support
         plain = FlatModule(model, view.inputs.device, view.inputs.dtype)
         module = plain.load(trained, statistics, training=training)
         trained, curvature = fitted_posterior(module, model, view, request, start, seed)
@@ -153,7 +166,7 @@ def train_locally(
 def _assembled(
     workspace: FlatModule, model: Model, phase: tuple[str, ...], trained: Tensor, buffers: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """What earlier phases made, with the blocks of this phase from the workspace."""
+    """Parameters and statistics of earlier phases, with the blocks of this phase replaced."""
     new, new_buffers = workspace.read()
     old, fresh = model.split(trained, buffers), model.split(new, new_buffers)
     parts = {name: fresh[name] if name in phase else old[name] for name in old}
@@ -163,7 +176,7 @@ def _assembled(
 
 @contextmanager
 def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw from a seed for a while; the global random state is put back afterwards."""
+    """Context that draws from a seed; the global random state is restored afterwards."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.default_generator.manual_seed(seed)
         if device.type == "cuda":
@@ -171,30 +184,13 @@ def _seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _descend(
-    workspace: FlatModule,
-    losses: Iterable[Tensor],
-    objective: Objective,
-    addends: Penalties,
-    frozen: FlatSlices | None,
-) -> None:
-    """SGD with momentum; each loss is computed when it is asked for, at the parameters then."""
+def _descend(workspace: FlatModule, losses: Iterable[Tensor], step: SgdStep) -> None:
+    """SGD on losses that are evaluated lazily, at the current parameters."""
     parameters, gradients = workspace.parameters, workspace.gradients
     velocity = torch.zeros_like(parameters)
     gradients.zero_()
     for loss in losses:
         loss.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            addends.add_gradients(parameters, gradients)
-            if frozen is not None:
-                frozen.fill(gradients, 0.0)
-            velocity.mul_(objective.momentum).add_(gradients)
-            parameters.add_(velocity, alpha=-objective.learning_rate)
+            step(parameters, gradients, velocity)
             gradients.zero_()
-
-
-def mean_loss(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
-    """Mean negative log-likelihood over a batch, nats (the Gaussian one without its constant)."""
-    if likelihood == "categorical":
-        return functional.cross_entropy(outputs, targets)
-    return 0.5 * (outputs - targets.reshape(outputs.shape)).square().sum() / len(outputs)

@@ -1,4 +1,4 @@
-"""An executor that works on the problems of many clients side by side."""
+"""An executor that batches the work of many clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bcfl.executors.stacked.descent import Descent, descend
 from bcfl.executors.stacked.grouped import GroupedNetwork
 from bcfl.executors.stacked.network import Network
 from bcfl.executors.stacked.samples import Samples
-from bcfl.executors.stacked.scoring import BATCHED, BatchedScoring
+from bcfl.executors.stacked.scoring import BatchedScoring, is_batched
 from bcfl.executors.stacked.training import BatchedTraining
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
@@ -35,35 +35,34 @@ PLAIN = (
     "curvature",
     "curvature_samples",
 )
-"""What of an objective is done side by side."""
+"""Fields of an objective that the batched executor supports."""
 
 
 def network_of(model: Model) -> Network | None:
-    """How a model is evaluated for many parameters at one time, or None where it cannot be."""
+    """The architecture batched over models, or None where it is unsupported."""
     return DenseNetwork.of(model) or GroupedNetwork.of(model)
 
 
 def _is_plain(objective: Objective) -> bool:
-    """Whether all that is not done side by side is left at its default."""
+    """Whether all unsupported fields have their default."""
     others = [field for field in fields(objective) if field.name not in PLAIN]
-    return all(getattr(objective, one.name) == one.default for one in others)
+    return all(getattr(objective, field.name) == field.default for field in others)
 
 
 @dataclass(frozen=True, eq=False)
 class BatchedExecutor:
-    """Answers for clients whose data are in this process, many problems at one time.
+    """Answers for clients whose data are in this process, batched over models and clients.
 
-    Batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding. An
-    answer does not depend on what else is asked or on the memory allowed, up to rounding, and not
-    at all on the order of the requests. What cannot be done side by side (see `supports`) goes
-    to the loop.
+    Mini-batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding.
+    An answer does not depend on the other requests or on the memory allowed, up to rounding, and
+    not at all on the order of the requests. Unsupported requests (see `supports`) go to the loop.
 
     Attributes:
-        loop: answers the rest.
+        loop: answers unsupported requests.
         samples: of all clients, by view.
-        network: the architecture for many models; None leaves all to the loop.
-        memory: bytes for the work beside data and models; None takes what suits the device.
-        descent: does the SGD steps of many problems.
+        network: the architecture batched over models; None leaves all to the loop.
+        memory: bytes of working memory beside data and models; None suits it to the device.
+        descent: runs the SGD steps of a batch of trainings.
     """
 
     loop: LoopExecutor
@@ -89,7 +88,7 @@ class BatchedExecutor:
         """Put the clients' data on a device, once."""
         names = sorted({name for data in clients for name in data.views})
         laid_out = {name: Samples.of(clients, name, device, dtype) for name in names}
-        samples = {name: one for name, one in laid_out.items() if one is not None}
+        samples = {name: held for name, held in laid_out.items() if held is not None}
         placed = {
             data.client: ClientData(
                 data.client,
@@ -105,12 +104,11 @@ class BatchedExecutor:
         return cls(loop, samples, network_of(model), memory)
 
     def supports(self, request: Request) -> bool:
-        """Whether a request is answered side by side with others.
+        """Whether a request is answered in batches.
 
         Trainings are unless their objective draws the targets of its curvature, or has anything
-        beyond `PLAIN`, such as terms, phases or a local posterior; scores are but for `support`,
-        and `evidence` of networks with batch normalisation: their gradients side by side are those
-        of training mode.
+        beyond `PLAIN`, such as terms, phases or a local posterior; scores are where `is_batched`
+        says so of their statistic.
         """
         if self.network is None or request.client not in self.loop.clients:
             return False
@@ -118,20 +116,19 @@ class BatchedExecutor:
             case Train(objective=objective, references=references):
                 plain = _is_plain(objective) and not any(references)
                 return plain and objective.curvature != "mc_ggn"
-            case Score(statistic=statistic, view=view):
+            case Score(statistic=statistic, view=view, models=keys):
                 held = view in self.samples and request.client in self.samples[view].count
-                fits = statistic != "prediction" or self.loop.model.likelihood == "categorical"
-                still = statistic != "evidence" or not self.network.mixes_samples
-                return held and fits and still and statistic in BATCHED
+                fits = held and statistic.fits(self.loop.model, len(keys))
+                return fits and is_batched(statistic, self.network)
         return False
 
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer what the clients here are asked; see `Executor`."""
-        here = [request for request in requests if self.supports(request)]
-        trains = [request for request in here if isinstance(request, Train)]
-        scores = [request for request in here if isinstance(request, Score)]
+        """Answer the requests; see `Executor`."""
+        supported = [request for request in requests if self.supports(request)]
+        trains = [request for request in supported if isinstance(request, Train)]
+        scores = [request for request in supported if isinstance(request, Score)]
         rest = [request for request in requests if not self.supports(request)]
         outcomes = self.loop.answer(rest, models, round)
         if trains:
@@ -142,7 +139,7 @@ class BatchedExecutor:
 
     @property
     def _work(self) -> tuple[Network, Model, int]:
-        """Network, architecture and bytes that side-by-side work may take now."""
+        """Network, architecture and bytes of working memory."""
         assert self.network is not None
         return self.network, self.loop.model, budget(self.memory, self.loop.device)
 

@@ -1,8 +1,7 @@
-"""Diagonal curvatures of many models, each on samples of its own."""
+"""Diagonal curvatures batched over models, each on samples of its own."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,11 +10,9 @@ from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.executors.arithmetic import in_full
-from bcfl.executors.batches import slices
-from bcfl.executors.memory import chunks
 from bcfl.executors.stacked.network import Network, Stacked, weights_of
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
-from posteriors.curvature.output_factors import CurvatureKind, output_factors
+from bcfl.executors.stacked.samples import PaddedBatch, Samples, padded_batches
+from posteriors.curvature.likelihood import CurvatureKind, output_factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +20,7 @@ class Curvatures:
     """Computes diagonal curvatures of a model at many parameters.
 
     Attributes:
-        network: evaluated for many models at one time.
+        network: batched over models.
         model: its architecture.
         samples: all clients' samples.
         kind: of curvature, see `posteriors.diagonal_curvature`.
@@ -44,46 +41,44 @@ class Curvatures:
             buffers: (problems, buffers) running statistics, which stay frozen.
             chosen: rows of the samples of each problem.
         """
-        groups: dict[int, list[int]] = defaultdict(list)
-        for index, rows in enumerate(chosen):
-            groups[padded_length(len(rows))].append(index)
         each = self._bytes_per_sample(means, buffers)
-        found: dict[int, Tensor] = {}
-        for length, group in groups.items():
-            size = min(length, max(1, self.memory // each))
-            models = 2 * means[0].nbytes
-            for part in chunks(group, size * each + models, self.memory):
-                rows = torch.stack([padded(chosen[index], length) for index in part])
-                counts = torch.tensor([len(chosen[index]) for index in part])
-                real = torch.arange(length) < counts.unsqueeze(1)
-                some = list(part)
-                stacked = Stacked.of(self.model.layout, means[some], buffers[some])
-                total = torch.zeros_like(means[some])
-                with in_full(means.device):
-                    for samples in slices(length, size):
-                        self._add(total, stacked, rows[:, samples], real[:, samples])
-                found |= dict(zip(part, total, strict=True))
-        return [found[index] for index in range(len(chosen))]
+        models = 2 * means[0].nbytes
+
+        def samples_at_once(length: int) -> int:
+            return min(length, max(1, self.memory // each))
+
+        curvatures = torch.zeros_like(means)
+        for batch in padded_batches(
+            range(len(chosen)),
+            chosen.__getitem__,
+            lambda length: samples_at_once(length) * each + models,
+            self.memory,
+        ):
+            indices = list(batch.items)
+            stacked = Stacked.of(self.model.layout, means[indices], buffers[indices])
+            with in_full(means.device):
+                curvatures[indices] = self._of_batch(batch, stacked, samples_at_once(batch.length))
+        return list(curvatures)
 
     def _bytes_per_sample(self, means: Tensor, buffers: Tensor) -> int:
-        one = Stacked.of(self.model.layout, means[:1], buffers[:1])
-        numbers = self.network.peak_numel(one, self.samples.inputs[:1].unsqueeze(0))
-        return numbers * self.samples.inputs.element_size()
+        first = Stacked.of(self.model.layout, means[:1], buffers[:1])
+        numel = self.network.peak_numel(first, self.samples.inputs[:1].unsqueeze(0))
+        return numel * self.samples.inputs.element_size()
 
-    def _add(self, total: Tensor, stacked: Stacked, rows: Tensor, real: Tensor) -> None:
-        """Add to total (problems, parameters) for samples (problems, batch), if they are real."""
-        device = self.samples.inputs.device
-        rows, real = rows.to(device), real.to(device)
-        part = torch.empty_like(total)
-        self.network.diag_ggn(
-            stacked,
-            self.samples.inputs[rows],
-            self._factors(self.samples.targets[rows], real),
-            weights_of(self.model.layout, part),
-        )
-        total.add_(part)
+    def _of_batch(self, batch: PaddedBatch[int], stacked: Stacked, size: int) -> Tensor:
+        """Curvatures (items, parameters), from at most `size` samples of each item at a time."""
+        inputs, targets = self.samples.inputs, self.samples.targets
+        shape = len(batch.items), self.model.layout.num_parameters
+        weight = stacked.weights[0]
+        total, part = weight.new_zeros(shape), weight.new_empty(shape)
+        views = weights_of(self.model.layout, part)
+        for rows, mask in batch.slices(size, inputs.device):
+            factors = self._factors(targets[rows], mask)
+            self.network.diag_ggn(stacked, inputs[rows], factors, views)
+            total.add_(part)
+        return total
 
-    def _factors(self, targets: Tensor, real: Tensor) -> Callable[[Tensor], Tensor]:
+    def _factors(self, targets: Tensor, mask: Tensor) -> Callable[[Tensor], Tensor]:
         """Columns of the curvature at the outputs, 0 for padding."""
 
         def factors(outputs: Tensor) -> Tensor:
@@ -91,6 +86,6 @@ class Curvatures:
             classes = self.model.likelihood == "categorical"
             labels = targets.flatten(0, 1) if classes else targets.reshape(flat.shape)
             columns = output_factors(flat, labels, self.kind, self.model.likelihood)
-            return columns.view(len(columns), *outputs.shape) * real.unsqueeze(2)
+            return columns.view(len(columns), *outputs.shape) * mask.unsqueeze(2)
 
         return factors

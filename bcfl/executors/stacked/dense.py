@@ -1,14 +1,15 @@
-"""Multilayer perceptrons, many at one time, by batched matrix products."""
+"""Multilayer perceptrons batched over models, by batched matrix products."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
+from bcfl.executors.stacked.layers import Linear
 from bcfl.executors.stacked.network import Stacked, Weights, chain_of
 
 ACTIVATIONS: Mapping[type[nn.Module], Callable[[Tensor], Tensor]] = {
@@ -16,7 +17,7 @@ ACTIVATIONS: Mapping[type[nn.Module], Callable[[Tensor], Tensor]] = {
     nn.Tanh: torch.tanh,
     nn.Sigmoid: torch.sigmoid,
 }
-SLOPES: Mapping[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] = {
+DERIVATIVES: Mapping[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] = {
     torch.relu: lambda values: values > 0,
     torch.tanh: lambda values: 1 - values.square(),
     torch.sigmoid: lambda values: values * (1 - values),
@@ -26,25 +27,19 @@ SLOPES: Mapping[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class DenseLayer:
-    """A fully connected layer and what follows it.
+    """A fully connected layer and its activation.
 
     Attributes:
-        weight: which of the network's tensors holds the weights.
-        bias: which holds the offsets; None has none.
-        activation: function of single numbers after it, or None.
+        linear: the layer.
+        activation: elementwise function after it, or None.
     """
 
-    weight: int
-    bias: int | None
+    linear: Linear
     activation: Callable[[Tensor], Tensor] | None = None
 
-    def values(self, weights: Weights, inputs: Tensor) -> Tensor:
-        """(problems, batch, outputs) after the activation."""
-        matrix = weights[self.weight].transpose(1, 2)
-        if self.bias is None:
-            outputs = torch.bmm(inputs, matrix)
-        else:
-            outputs = torch.baddbmm(weights[self.bias].unsqueeze(1), inputs, matrix)
+    def values(self, stacked: Stacked, inputs: Tensor) -> Tensor:
+        """(models, batch, outputs) after the activation."""
+        outputs = self.linear(stacked, inputs)
         return outputs if self.activation is None else self.activation(outputs)
 
     def through_activation(self, grad_output: Tensor, values: Tensor) -> Tensor:
@@ -52,13 +47,13 @@ class DenseLayer:
         return (
             grad_output
             if self.activation is None
-            else grad_output * SLOPES[self.activation](values)
+            else grad_output * DERIVATIVES[self.activation](values)
         )
 
 
 @dataclass(frozen=True, eq=False)
 class DenseNetwork:
-    """A chain of fully connected layers for many models, with its derivatives written out.
+    """A chain of fully connected layers of many models, with explicit derivatives.
 
     Attributes:
         layers: in order of evaluation.
@@ -74,12 +69,12 @@ class DenseNetwork:
         for module, (weight, bias) in chain_of(model) or ():
             match module:
                 case nn.Linear() if type(module) is nn.Linear and weight is not None and flat:
-                    layers.append(DenseLayer(weight, bias))
+                    layers.append(DenseLayer(Linear(weight, bias)))
                 case nn.Flatten(start_dim=1, end_dim=-1):
                     flat = True
                 case _ if type(module) in ACTIVATIONS and layers and not layers[-1].activation:
                     last = layers.pop()
-                    layers.append(DenseLayer(last.weight, last.bias, ACTIVATIONS[type(module)]))
+                    layers.append(DenseLayer(last.linear, ACTIVATIONS[type(module)]))
                 case _:
                     return None
         return cls(tuple(layers)) if layers else None
@@ -91,12 +86,12 @@ class DenseNetwork:
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`."""
-        return self._values(stacked.weights, inputs)[-1]
+        return self._values(stacked, inputs)[-1]
 
     def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
-        """See `Network`; a product for each client, as a client alone would do it."""
-        many = [weight.expand(len(inputs), *weight.shape[1:]) for weight in stacked.weights]
-        return self._values(many, inputs)[-1]
+        """See `Network`; one product per client, as a client alone would compute it."""
+        weights = [weight.expand(len(inputs), *weight.shape[1:]) for weight in stacked.weights]
+        return self._values(replace(stacked, weights=weights), inputs)[-1]
 
     def gradients(
         self,
@@ -106,45 +101,40 @@ class DenseNetwork:
         into: Weights,
     ) -> None:
         """See `Network`."""
-        weights = stacked.weights
-        values = self._values(weights, inputs)
+        values = self._values(stacked, inputs)
         delta = grad_output(values[-1])
         for index, layer in reversed(list(enumerate(self.layers))):
+            weight, bias = layer.linear.weight, layer.linear.bias
             delta = layer.through_activation(delta, values[index + 1])
-            into[layer.weight].copy_(torch.bmm(delta.transpose(1, 2), values[index]))
-            if layer.bias is not None:
-                torch.sum(delta, dim=1, out=into[layer.bias])
+            into[weight].copy_(torch.bmm(delta.transpose(1, 2), values[index]))
+            if bias is not None:
+                torch.sum(delta, dim=1, out=into[bias])
             if index:
-                delta = torch.bmm(delta, weights[layer.weight])
+                delta = torch.bmm(delta, stacked.weights[weight])
 
     def diag_ggn(
         self, stacked: Stacked, inputs: Tensor, factors: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
-        """See `Network`.
-
-        For a layer with inputs x and gradients d per column and sample that is the sum of d^2 x^2
-        over both, a product of matrices of squares.
-        """
-        weights = stacked.weights
-        values = self._values(weights, inputs)
+        """See `Network`; all columns go back through a layer together."""
+        values = self._values(stacked, inputs)
         columns = factors(values[-1])
+        for place in into:
+            place.zero_()
         for index, layer in reversed(list(enumerate(self.layers))):
             columns = layer.through_activation(columns, values[index + 1])
-            total = columns.square().sum(dim=0)
-            into[layer.weight].copy_(torch.bmm(total.transpose(1, 2), values[index].square()))
-            if layer.bias is not None:
-                torch.sum(total, dim=1, out=into[layer.bias])
+            prepared = layer.linear.prepare(stacked, values[index])
+            layer.linear.add_squares(prepared, columns, into)
             if index:
-                columns = torch.matmul(columns, weights[layer.weight])
+                columns = torch.matmul(columns, stacked.weights[layer.linear.weight])
 
     def peak_numel(self, stacked: Stacked, inputs: Tensor) -> int:
-        """See `Network`; all columns go back through a layer at one time."""
-        widths = [stacked.weights[layer.weight].shape[1] for layer in self.layers]
+        """See `Network`."""
+        widths = [stacked.weights[layer.linear.weight].shape[1] for layer in self.layers]
         return inputs.numel() + 4 * widths[-1] * max(widths)
 
-    def _values(self, weights: Weights, inputs: Tensor) -> Sequence[Tensor]:
+    def _values(self, stacked: Stacked, inputs: Tensor) -> Sequence[Tensor]:
         """Inputs of each layer, then the outputs."""
         values = [inputs.flatten(2)]
         for layer in self.layers:
-            values.append(layer.values(weights, values[-1]))
+            values.append(layer.values(stacked, values[-1]))
         return values

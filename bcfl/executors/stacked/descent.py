@@ -1,4 +1,4 @@
-"""Stochastic gradient descent for many models at one time, in steps that can be replayed."""
+"""Stochastic gradient descent batched over models, in steps that can be replayed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bcfl.architecture.model import Likelihood, Model
+from bcfl.architecture.model import Model
+from bcfl.executors.sgd import SgdStep
 from bcfl.executors.stacked.network import Network, Stacked, Weights, weights_of
 from bcfl.executors.stacked.samples import Samples
 from bcfl.protocol.objective import Objective
+from posteriors.curvature.likelihood import loss_gradient
 
 Descent = Callable[["StackedTraining", Objective], tuple[Tensor, Tensor]]
-"""From problems to where they end: (problems, parameters), and running statistics (problems,
+"""From trainings to the final parameters (problems, parameters) and running statistics (problems,
 buffers)."""
 
 
 @dataclass(frozen=True, eq=False)
 class StackedTraining:
-    """Trainings of one objective with batches of one length.
+    """Local trainings of one objective with mini-batches of one length.
 
     Attributes:
-        network: evaluated for all of them at one time.
+        network: batched over models.
         model: its architecture.
         samples: the clients' training samples.
         parameters: (problems, parameters) to start from.
@@ -44,92 +46,72 @@ class StackedTraining:
 
     def grad_output(self, targets: Tensor) -> Callable[[Tensor], Tensor]:
         """From outputs to the gradient of the mean loss of each problem."""
-        return lambda outputs: loss_grad(self.model.likelihood, outputs, targets, self.shares)
-
-
-def loss_grad(likelihood: Likelihood, outputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
-    """Gradient in the outputs of the weighted negative log-likelihood.
-
-    Args:
-        likelihood: what the outputs are parameters of.
-        outputs: (problems, batch, outputs).
-        targets: (problems, batch), or (problems, batch, outputs) for `gaussian`.
-        shares: (problems, batch) weight of each sample.
-    """
-    if likelihood == "gaussian":
-        return (outputs - targets.reshape(outputs.shape)) * shares.unsqueeze(2)
-    grad_output = outputs.softmax(dim=2) * shares.unsqueeze(2)
-    return grad_output.scatter_add_(2, targets.unsqueeze(2), -shares.unsqueeze(2))
+        return lambda outputs: loss_gradient(outputs, targets, self.model.likelihood, self.shares)
 
 
 @dataclass(frozen=True, eq=False)
-class Sgd:
-    """SGD with momentum for many problems; it works in place.
+class StackedSgd:
+    """SGD with momentum batched over models, in place.
 
-    A step reads and writes tensors that stay where they are, asks the device for no number and has
-    the same shapes whatever the data, so that it can be captured once and replayed.
+    A step works on fixed tensors, never synchronises with the device and has the same shapes
+    whatever the data, so that it can be captured as a CUDA graph and replayed.
 
     Attributes:
-        problems: what is solved; all but its `rows` is read in each step.
-        objective: of all of them.
-        parameters: (problems, parameters) now.
-        buffers: (problems, buffers) running statistics now.
+        problems: the trainings; a step reads all but their `rows`.
+        update: the step.
+        parameters: (problems, parameters), current.
+        buffers: (problems, buffers) running statistics, current.
         velocity: (problems, parameters).
         gradients: (problems, parameters) of the last step.
         stacked: views of parameters and buffers.
-        slopes: views of gradients.
+        gradient_views: views of gradients by parameter tensor.
     """
 
     problems: StackedTraining
-    objective: Objective
+    update: SgdStep
     parameters: Tensor
     buffers: Tensor
     velocity: Tensor
     gradients: Tensor
     stacked: Stacked
-    slopes: Weights
+    gradient_views: Weights
 
     @classmethod
-    def of(cls, problems: StackedTraining, objective: Objective) -> Sgd:
-        """Ready for the first step."""
+    def of(cls, problems: StackedTraining, objective: Objective) -> StackedSgd:
+        """The state before the first step."""
         parameters, buffers = problems.parameters.clone(), problems.buffers.clone()
         gradients = torch.empty_like(parameters)
         layout = problems.model.layout
         return cls(
-            problems,
-            objective,
-            parameters,
-            buffers,
-            torch.zeros_like(parameters),
-            gradients,
-            Stacked.of(layout, parameters, buffers),
-            weights_of(layout, gradients),
+            problems=problems,
+            update=SgdStep(objective=objective, anchor=problems.parameters, pull=problems.pull),
+            parameters=parameters,
+            buffers=buffers,
+            velocity=torch.zeros_like(parameters),
+            gradients=gradients,
+            stacked=Stacked.of(layout, parameters, buffers),
+            gradient_views=weights_of(layout, gradients),
         )
 
     def restart(self) -> None:
-        """Be ready for the first step again, from what the problems' tensors hold now."""
+        """Return to the state before the first step, from the current tensors of `problems`."""
         self.parameters.copy_(self.problems.parameters)
         self.buffers.copy_(self.problems.buffers)
         self.velocity.zero_()
 
     def step(self, rows: Tensor) -> None:
-        """Go one step, on samples (problems, batch)."""
-        problems, objective, gradients = self.problems, self.objective, self.gradients
+        """One step on mini-batches of samples (problems, batch)."""
+        problems = self.problems
         grad_output = problems.grad_output(problems.samples.targets[rows])
         problems.network.gradients(
-            self.stacked, problems.samples.inputs[rows], grad_output, self.slopes
+            self.stacked, problems.samples.inputs[rows], grad_output, self.gradient_views
         )
-        if objective.weight_decay:
-            gradients.add_(self.parameters, alpha=objective.weight_decay)
-        if problems.pull is not None:
-            gradients.addcmul_(problems.pull, self.parameters - problems.parameters)
-        self.velocity.mul_(objective.momentum).add_(gradients)
-        self.parameters.add_(self.velocity, alpha=-objective.learning_rate)
+        self.update(self.parameters, self.gradients, self.velocity)
 
 
 def descend(problems: StackedTraining, objective: Objective) -> tuple[Tensor, Tensor]:
-    """All steps of SGD with momentum, one after the other; see `Descent`."""
-    sgd = Sgd.of(problems, objective)
+    """All steps of SGD with momentum, in turn; see `Descent`."""
+    sgd = StackedSgd.of(problems, objective)
     for rows in problems.rows:
         sgd.step(rows)
     return sgd.parameters, sgd.buffers

@@ -1,4 +1,4 @@
-"""Convolutional networks, many at one time, by grouped convolutions."""
+"""Convolutional networks batched over models, by grouped convolutions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from bcfl.architecture.model import Model
-from bcfl.executors.stacked.grouped_layers import (
+from bcfl.executors.stacked.layers import (
+    BatchNorm,
     Convolution,
     Elementwise,
     FlattenImages,
-    FlattenVectors,
+    FlattenSamples,
+    GroupNorm,
     Layer,
     Linear,
+    VectorBatchNorm,
 )
-from bcfl.executors.stacked.grouped_norms import BatchNorm, GroupNorm, VectorBatchNorm
 from bcfl.executors.stacked.network import NORMS, Stacked, Weights, chain_of, gradients_by_autograd
 
 Places: TypeAlias = tuple[int | None, int | None]
@@ -30,10 +32,10 @@ IMAGES = (nn.Conv2d, nn.GroupNorm, nn.BatchNorm2d, *POOLING)
 
 
 class _Call(NamedTuple):
-    """A layer with parameters, what it has to know of its input, and its place in the graph."""
+    """A layer with parameters, what its squares need of its input, and its place in the graph."""
 
     layer: Layer
-    seen: Tensor
+    prepared: Tensor
     edge: GradientEdge
 
 
@@ -41,8 +43,8 @@ class _Call(NamedTuple):
 class GroupedNetwork:
     """A chain of layers for many models; its derivatives are those of autograd.
 
-    Images lie as (batch, problems x channels, height, width), so that one grouped convolution
-    does those of all problems; vectors as (problems, batch, features).
+    Images are (batch, models x channels, height, width), so that one grouped convolution serves all
+    models; vectors are (models, batch, features).
 
     Attributes:
         layers: in order of evaluation.
@@ -56,10 +58,10 @@ class GroupedNetwork:
 
     @classmethod
     def of(cls, model: Model) -> GroupedNetwork | None:
-        """The network of a model, or None where it has a layer that is not known here.
+        """The network of a model, or None where it has an unsupported layer.
 
-        Known are fully connected layers, convolutions, normalisation by groups and by batches,
-        pooling, flattening and functions of single numbers.
+        Supported are fully connected layers, convolutions, group and batch normalisation, pooling,
+        flattening and elementwise activations.
         """
         chain = chain_of(model) or []
         shaped = [type(m) for m, _ in chain if type(m) in (nn.Linear, nn.Flatten, *IMAGES)]
@@ -108,7 +110,7 @@ class GroupedNetwork:
     def diag_ggn(
         self, stacked: Stacked, inputs: Tensor, factors: Callable[[Tensor], Tensor], into: Weights
     ) -> None:
-        """See `Network`; one column goes back through the layers after the other."""
+        """See `Network`; one backward pass per column."""
         for place in into:
             place.zero_()
         with torch.enable_grad():
@@ -117,33 +119,33 @@ class GroupedNetwork:
         columns = factors(outputs.detach())
         for index, column in enumerate(columns):
             last = index == len(columns) - 1
-            slopes = torch.autograd.grad(outputs, edges, column, retain_graph=not last)
-            for call, grad_output in zip(calls, slopes, strict=True):
-                call.layer.add_squares(call.seen, grad_output, into)
+            gradients = torch.autograd.grad(outputs, edges, column, retain_graph=not last)
+            for call, grad_output in zip(calls, gradients, strict=True):
+                call.layer.add_squares(call.prepared, (grad_output,), into)
 
     def peak_numel(self, stacked: Stacked, inputs: Tensor) -> int:
         """See `Network`.
 
-        What lies between the layers thrice, what they have to know of it, the gradients of one
-        layer and column, and the columns.
+        Three times the activations, what the squares need of them, the gradients of one layer and
+        column, and the columns.
         """
         with torch.enable_grad():
             outputs, calls, size = self._recorded(stacked.live(), inputs)
-        seen = sum(call.seen.numel() for call in calls)
+        prepared = sum(call.prepared.numel() for call in calls)
         gradients = max(weight.numel() for weight in stacked.weights)
-        return 3 * size + seen + gradients + 4 * outputs.numel() ** 2
+        return 3 * size + prepared + gradients + 4 * outputs.numel() ** 2
 
     def _recorded(self, stacked: Stacked, inputs: Tensor) -> tuple[Tensor, list[_Call], int]:
-        """Outputs, the layers with parameters, and how many numbers all layers gave."""
+        """Outputs, the layers with parameters, and the numel of all activations."""
         values, size = self._laid_out(inputs), inputs.numel()
         calls = []
         for layer in self.layers:
             with torch.no_grad():
-                seen = layer.seen(stacked, values)
+                prepared = layer.prepare(stacked, values)
             values = layer(stacked, values)
             size += values.numel()
-            if seen is not None:
-                calls.append(_Call(layer, seen, get_gradient_edge(values)))
+            if prepared is not None:
+                calls.append(_Call(layer, prepared, get_gradient_edge(values)))
         return values, calls, size
 
     def _laid_out(self, inputs: Tensor) -> Tensor:
@@ -155,7 +157,7 @@ def _of_vectors(module: nn.Module, own: Places) -> Layer | None:
     if kind is nn.Linear and own[0] is not None:
         return Linear(own[0], own[1])
     if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
-        return FlattenVectors()
+        return FlattenSamples()
     return Elementwise(module) if kind in ELEMENTWISE else None
 
 
@@ -165,18 +167,18 @@ def _of_images(module: nn.Module, own: Places) -> Layer | None:
         known = kind is nn.Conv2d and module.padding_mode == "zeros"
         return Convolution(module, own[0], own[1]) if known else None
     if isinstance(module, nn.GroupNorm) and own[0] is not None and own[1] is not None:
-        return GroupNorm(module.num_groups, own[0], own[1], module.eps)
+        return GroupNorm(module, own[0], own[1])
     if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
         return FlattenImages()
     return Elementwise(module) if kind in (*ELEMENTWISE, *POOLING) else None
 
 
 def _batch_norm(module: nn.Module, own: Places, which: int, images: bool) -> Layer | None:
-    """The layer, the `which`th of its kind; None for what is not known of it."""
+    """The layer, the `which`th of its kind; None where it is unsupported."""
     kind = nn.BatchNorm2d if images else nn.BatchNorm1d
     if type(module) is not kind or module.momentum is None or module.running_mean is None:
         return None
     if own[0] is None or own[1] is None:
         return None
-    layer = BatchNorm(own[0], own[1], 2 * which, module.eps, module.momentum)
+    layer = BatchNorm(module, own[0], own[1], 2 * which)
     return layer if images else VectorBatchNorm(layer)

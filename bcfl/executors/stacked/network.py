@@ -1,4 +1,4 @@
-"""What a network must offer to be evaluated for many models at one time."""
+"""The interface of networks batched over models."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def chain_of(model: Model) -> list[tuple[nn.Module, tuple[int | None, int | None]]] | None:
-    """The layers of a model in order, each with the places of its weight and its bias.
+    """The layers of a model in order, each with the indices of its weight and its bias.
 
-    Places count the tensors of `model.layout.parameters`. None where the model is no chain that
-    trains all its parameters: `Sequential`s may be nested, anything else with parts may not.
-    Nor may parameters be shared. Buffers are the running means and variances of batch
-    normalisation, two for each such layer in the order of the chain, and no others.
+    Indices are those of `model.layout.parameters`. None unless the model is a chain of layers, in
+    `Sequential`s that may be nested, that trains all its parameters and shares none. Its buffers
+    must be the running means and variances of batch normalisation, two for each such layer in the
+    order of the chain, and no others.
     """
     module = model.module()
     slots = model.layout.parameters
@@ -46,9 +46,9 @@ def chain_of(model: Model) -> list[tuple[nn.Module, tuple[int | None, int | None
 
 
 def _leaves(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """What is left when nested `Sequential`s are opened, with the prefix of its parameters.
+    """The leaves of nested `Sequential`s, with the prefix of their parameters' names.
 
-    A `Sequential` in which a layer is repeated stays closed, since each layer is named only once.
+    A `Sequential` that repeats a layer is a leaf itself, since each layer is named only once.
     """
     children = list(module.named_children())
     if type(module) is nn.Sequential and len(children) == len(module):
@@ -64,13 +64,13 @@ Weights: TypeAlias = Sequence[Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Stacked:
-    """Many models of one architecture.
+    """The tensors of many models of one architecture.
 
     Attributes:
         weights: their parameters.
         buffers: their running statistics, (problems, *shape) each.
-        training: whether layers normalise by the statistics of the batch, and move the running
-            ones towards them, in place.
+        training: whether batch normalisation uses the statistics of the mini-batch and updates the
+            running ones in place.
     """
 
     weights: Weights
@@ -83,20 +83,20 @@ class Stacked:
         return cls(weights_of(layout, parameters), _views(layout.buffers, buffers))
 
     def live(self) -> Stacked:
-        """The same with weights in which derivatives are taken."""
+        """The same with weights that require a gradient."""
         weights = [weight.detach().requires_grad_() for weight in self.weights]
         return replace(self, weights=weights)
 
 
 class Network(Protocol):
-    """A network evaluated for many models side by side, each on samples of its own.
+    """A network batched over models, each on samples of its own.
 
-    What one problem gives never depends on the problems beside it, beyond rounding.
+    The results of one problem depend on the other problems of the batch by rounding alone.
     """
 
     @property
     def mixes_samples(self) -> bool:
-        """Whether samples of a training batch change what the others give; padding must not."""
+        """Whether outputs depend on the other samples of a mini-batch; it is not padded then."""
         ...
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
@@ -114,15 +114,15 @@ class Network(Protocol):
         grad_output: Callable[[Tensor], Tensor],
         into: Weights,
     ) -> None:
-        """Write the gradients of each problem's loss in its weights.
+        """Write the gradients of each problem's loss with respect to its weights.
 
-        Layers are in training mode, unless batches hold one sample: it has no variance, so running
-        statistics stay as they are.
+        Layers are in training mode, unless batches hold one sample, which has no variance: then
+        running statistics are frozen.
 
         Args:
-            stacked: models; their running statistics move.
+            stacked: models; their running statistics are updated.
             inputs: (problems, batch, *shape).
-            grad_output: from outputs to the gradient of the loss in them, both
+            grad_output: from outputs to the gradient of the loss with respect to them, both
                 (problems, batch, outputs).
             into: where the gradients go, shaped as the weights.
         """
@@ -135,9 +135,10 @@ class Network(Protocol):
         factors: Callable[[Tensor], Tensor],
         into: Weights,
     ) -> None:
-        """Write the sums of squared gradients that some factors at the outputs cause.
+        """Write the squared gradients summed over samples and columns of output factors.
 
-        Layers are in evaluation mode. Each sample and each column has a gradient of its own.
+        Layers are in evaluation mode. With the factors of the loss curvature at the outputs this is
+        the diagonal of the generalised Gauss-Newton matrix.
 
         Args:
             stacked: models.
@@ -148,7 +149,7 @@ class Network(Protocol):
         ...
 
     def peak_numel(self, stacked: Stacked, inputs: Tensor) -> int:
-        """How many numbers `diag_ggn` holds for one sample of one model, at most.
+        """Peak number of tensor entries that `diag_ggn` holds for one sample of one model.
 
         Args:
             stacked: one model.
@@ -163,19 +164,19 @@ def gradients_by_autograd(
     grad_output: Callable[[Tensor], Tensor],
     into: Weights,
 ) -> None:
-    """Write the gradients of each problem's loss, by going back through recorded operations.
+    """Write the gradients of each problem's loss by automatic differentiation.
 
     Args:
-        outputs: from models to what they give.
+        outputs: from models to their outputs.
         stacked: the models.
-        grad_output: from outputs to the gradient of the loss in them.
+        grad_output: from outputs to the gradient of the loss with respect to them.
         into: where the gradients go, shaped as the weights.
     """
     with torch.enable_grad():
         live = stacked.live()
-        given = outputs(live)
-        found = torch.autograd.grad(given, live.weights, grad_output(given.detach()))
-    for place, gradient in zip(into, found, strict=True):
+        values = outputs(live)
+        gradients = torch.autograd.grad(values, live.weights, grad_output(values.detach()))
+    for place, gradient in zip(into, gradients, strict=True):
         place.copy_(gradient)
 
 

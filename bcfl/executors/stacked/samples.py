@@ -1,25 +1,31 @@
-"""All clients' samples of one view in one tensor, and rows of it for many problems."""
+"""All clients' samples of one view in one tensor, and padded batches of their indices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from bcfl.data.clients import ClientData, View
+from bcfl.executors.batches import slices
+from bcfl.executors.memory import chunks
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples of all clients under one name, client after client.
+    """Samples of all clients under one name, concatenated.
 
     Attributes:
         inputs: (samples, *shape).
         targets: (samples,) or (samples, outputs).
-        first: row of each client's first sample.
+        first: index of each client's first sample.
         count: samples of each client, at least 1.
     """
 
@@ -36,12 +42,12 @@ class Samples:
         device: torch.device,
         dtype: torch.dtype,
     ) -> Samples | None:
-        """Lay out a view of all clients that have samples in it; None where no client has.
+        """Concatenate a view of all clients that have samples in it; None where no client has.
 
         Args:
             clients: the clients.
             name: of the view.
-            device: where they lie.
+            device: of the tensors.
             dtype: floating-point type of the inputs.
         """
         views = {data.client: data.views[name] for data in clients if len(data.views.get(name, ()))}
@@ -71,16 +77,75 @@ class Samples:
 def padded_length(count: int) -> int:
     """A length from a short list that is at least `count` and, from 32 on, at most 5/4 of it.
 
-    Problems of one length are done side by side, so few lengths are wanted. It depends on `count`
-    alone: what a problem is padded to never depends on the problems beside it.
+    Items of one length are batched, so few lengths are wanted. The length depends on `count` alone,
+    so that results do not depend on what else is in the batch.
     """
     grain = max(8, 1 << max(0, count.bit_length() - 3))
     return -(-count // grain) * grain
 
 
 def padded(rows: Tensor, length: int) -> Tensor:
-    """Row numbers (..., count) filled up to (..., length) by repeating the first."""
+    """Sample indices (..., count) filled up to (..., length) by repeating the first."""
     missing = length - rows.shape[-1]
     if missing == 0:
         return rows
     return torch.cat([rows, rows[..., :1].expand(*rows.shape[:-1], missing)], dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedBatch(Generic[Item]):
+    """Items whose sample indices are padded to one length.
+
+    Attributes:
+        items: what is computed together.
+        rows: (items, ..., length) sample indices of each.
+        mask: (items, length) bool, False for padding.
+    """
+
+    items: Sequence[Item]
+    rows: Tensor
+    mask: Tensor
+
+    @property
+    def length(self) -> int:
+        """Samples of each item, with padding."""
+        return self.mask.shape[1]
+
+    def slices(self, size: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows and mask on a device, at most `size` samples of each item at a time."""
+        rows, mask = self.rows.to(device), self.mask.to(device)
+        for part in slices(self.length, size):
+            yield rows[..., part], mask[:, part]
+
+
+def padded_batches(
+    items: Iterable[Item],
+    rows_of: Callable[[Item], Tensor],
+    bytes_of: Callable[[int], int],
+    memory: int,
+    *,
+    key: Callable[[Item], Hashable] = lambda _: None,
+    length_of: Callable[[int], int] = padded_length,
+) -> Iterator[PaddedBatch[Item]]:
+    """Batch items of one key and padded length, in parts that fit in memory.
+
+    Args:
+        items: in any order; batches come in the order of the first of their items.
+        rows_of: sample indices of an item, (..., count).
+        bytes_of: memory that one item of a padded length takes, in bytes.
+        memory: bytes that a batch may take; it holds one item at least.
+        key: what the items of a batch have in common.
+        length_of: padded length of a count.
+    """
+    groups: dict[tuple[Hashable, int], list[tuple[Item, Tensor]]] = defaultdict(list)
+    for item in items:
+        rows = rows_of(item)
+        groups[key(item), length_of(rows.shape[-1])].append((item, rows))
+    for (_, length), group in groups.items():
+        for part in chunks(group, bytes_of(length), memory):
+            counts = torch.tensor([rows.shape[-1] for _, rows in part])
+            yield PaddedBatch(
+                [item for item, _ in part],
+                torch.stack([padded(rows, length) for _, rows in part]),
+                torch.arange(length) < counts.unsqueeze(1),
+            )

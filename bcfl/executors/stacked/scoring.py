@@ -1,4 +1,4 @@
-"""Scoring many models on many clients' samples at one time, each pair once."""
+"""Scoring batched over pairs of a model and a client, each pair once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,32 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bcfl.architecture.evaluation import rows_at_once
 from bcfl.architecture.model import Model
 from bcfl.executors.batches import slices, subset
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.memory import chunks
-from bcfl.executors.sequential.scoring import loss_sum, losses_of, rows_at_once, together
+from bcfl.executors.sequential.scoring import combined
 from bcfl.executors.stacked.evidence import BatchedEvidence
 from bcfl.executors.stacked.network import Network, Stacked
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.executors.stacked.samples import Samples, padded_batches
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.sample_values import SampleValues
+from bcfl.protocol.statistics.statistic import OutputStatistic, Statistic
 
 Array = NDArray[np.float64]
-BATCHED = ("loss", "prediction", "best_counts", "evidence")
-"""Statistics that are answered side by side."""
+
+
+def is_batched(statistic: Statistic, network: Network) -> bool:
+    """Whether a statistic is computed for many models and clients at a time.
+
+    Those of outputs are that allow it, and so is `Evidence`, but for networks with batch
+    normalisation, whose batched gradients are those of training mode.
+    """
+    if isinstance(statistic, Evidence):
+        return not network.mixes_samples
+    return isinstance(statistic, OutputStatistic) and statistic.batched
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +52,7 @@ class BatchedScoring:
     """Scores models on all clients' samples.
 
     Attributes:
-        network: evaluated for many models at one time.
+        network: batched over models.
         model: its architecture.
         samples: of all clients, by view.
         seed: of the run, which picks the subsets.
@@ -59,11 +71,11 @@ class BatchedScoring:
         """Answer scores of clients that have the samples; see `score_models`.
 
         Args:
-            requests: of the statistics in `BATCHED`.
+            requests: of statistics of which `is_batched` is true.
             models: posteriors by key.
         """
         rows_of = {request: self._rows(request) for request in requests}
-        expanded = {r: rows for r, rows in rows_of.items() if r.statistic == "evidence"}
+        expanded = {r: rows for r, rows in rows_of.items() if isinstance(r.statistic, Evidence)}
         chosen = {r: rows for r, rows in rows_of.items() if r not in expanded}
         return self._evidence(expanded, models) | self._from_outputs(chosen, models)
 
@@ -106,33 +118,32 @@ class BatchedScoring:
     ) -> Outcome:
         samples = self.samples[request.view]
         parts = {key: np.concatenate(arrays) for key, arrays in values.items()}
-        if request.statistic == "loss":
-            full = samples.count[request.client]
-            return {key: loss_sum(parts[key], full) for key in request.models}
-        return together(request, parts, samples.targets[rows.to(samples.targets.device)])
+        targets = samples.targets[rows.to(samples.targets.device)]
+        return combined(request, parts, targets, samples.count[request.client])
 
     def _values(
         self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
     ) -> Iterator[tuple[_Piece, str, Array]]:
-        """Each piece for each model: losses (samples,), or (samples, classes) of a prediction."""
-        groups: dict[tuple[str, bool, str, int], list[_Piece]] = defaultdict(list)
-        for piece in pieces:
-            asked, length = piece.request, padded_length(len(piece.rows))
-            predicts = asked.statistic == "prediction"
-            groups[asked.view, predicts, asked.pooling, length].append(piece)
-        for (view, _, _, length), group in groups.items():
-            for part in chunks(group, length * self.bytes_per_sample, self.memory):
-                rows = torch.stack([padded(piece.rows, length) for piece in part])
-                yield from self._shared(part, rows, self.samples[view], models)
+        """Each piece for each model: what its statistic needs of each sample, (samples, ...)."""
+        for batch in padded_batches(
+            pieces,
+            lambda piece: piece.rows,
+            lambda length: length * self.bytes_per_sample,
+            self.memory,
+            key=lambda piece: (piece.request.view, _values_of(piece)),
+        ):
+            needed = _values_of(batch.items[0])
+            yield from self._shared(batch.items, batch.rows, needed, models)
 
     def _shared(
         self,
         pieces: Sequence[_Piece],
         rows: Tensor,
-        samples: Samples,
+        needed: SampleValues,
         models: Mapping[str, Posterior],
     ) -> Iterator[tuple[_Piece, str, Array]]:
         """The values of pieces of one length: their samples are gathered once for all models."""
+        samples = self.samples[pieces[0].request.view]
         rows = rows.to(samples.inputs.device)
         inputs, targets = samples.inputs[rows], samples.targets[rows]
         asking: dict[str, list[int]] = defaultdict(list)
@@ -146,7 +157,7 @@ class BatchedScoring:
         every = torch.cat([one.flatten(0, 1) for one in outputs])
         owners = [(index, key) for key, which in asking.items() for index in which]
         wanted = targets[[index for index, _ in owners]].flatten(0, 1)
-        values = self._needed(pieces[0].request, every, wanted)
+        values = needed(self.model.likelihood, every, wanted)
         arrays = values.view(len(owners), -1, *values.shape[1:]).cpu().numpy()
         for (index, key), array in zip(owners, arrays, strict=True):
             yield pieces[index], key, array[: len(pieces[index].rows)]
@@ -156,8 +167,8 @@ class BatchedScoring:
         mean, buffers = posterior.mean(self.model), posterior.buffers(self.model)
         return Stacked.of(self.model.layout, mean.unsqueeze(0), buffers.to(mean).unsqueeze(0))
 
-    def _needed(self, request: Score, outputs: Tensor, targets: Tensor) -> Tensor:
-        if request.statistic != "prediction":
-            return losses_of(self.model.likelihood, outputs, targets)
-        logits = outputs.double()
-        return logits if request.pooling == "logits" else logits.softmax(1)
+
+def _values_of(piece: _Piece) -> SampleValues:
+    statistic = piece.request.statistic
+    assert isinstance(statistic, OutputStatistic)
+    return statistic.values

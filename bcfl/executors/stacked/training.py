@@ -1,10 +1,10 @@
-"""Local training of many models at one time; the same steps as `train_locally`."""
+"""Local training batched over models; the same steps as `train_locally`."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -12,29 +12,28 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.executor import Outcomes
-from bcfl.executors.memory import chunks
+from bcfl.executors.sgd import prior_pull
 from bcfl.executors.stacked.curvature import Curvatures
 from bcfl.executors.stacked.descent import Descent, StackedTraining, descend
 from bcfl.executors.stacked.network import Network
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.executors.stacked.samples import PaddedBatch, Samples, padded_batches, padded_length
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
-from posteriors.curvature.output_factors import CurvatureKind
+from posteriors.curvature.likelihood import CurvatureKind
 
 
 @dataclass(frozen=True, eq=False)
 class BatchedTraining:
-    """Trains from many models on many clients' samples, side by side.
+    """Trains from many models on the samples of many clients in batches.
 
     Attributes:
-        network: evaluated for many models at one time.
+        network: batched over models.
         model: its architecture.
         samples: all clients' training samples.
         memory: bytes that the work may take.
         bytes_per_sample: of activations, for one sample.
-        descent: does the steps of all problems.
+        descent: runs the SGD steps of a batch.
     """
 
     network: Network
@@ -47,78 +46,69 @@ class BatchedTraining:
     def answer(
         self, requests: Sequence[Train], models: Mapping[str, Posterior], when: tuple[int, int]
     ) -> Outcomes:
-        """Answer trainings; which are asked together changes nothing but the time it takes.
+        """Answer trainings; how they are batched changes the time alone, up to rounding.
 
         Args:
-            requests: of plain objectives, of clients that are here.
+            requests: of plain objectives and of clients that have samples here.
             models: posteriors by key.
             when: seed of the run and number of the round.
         """
         answers: Outcomes = {}
-        for objective, length, group in self._groups(requests):
-            each = self._bytes(length)
+        ordered = sorted(requests, key=lambda request: (request.client, request.start))
+        for batch in padded_batches(
+            ordered,
+            self._rows(when),
+            self._bytes,
+            self.memory,
+            key=lambda request: request.objective,
+            length_of=int if self.network.mixes_samples else padded_length,
+        ):
             with torch.no_grad():
-                for part in chunks(group, each, self.memory):
-                    problems = self._problems(part, models, objective, length, when)
-                    means, buffers = self.descent(problems, objective)
-                    answers |= self._answers(part, means, buffers, when)
+                problems = self._problems(batch, models)
+                means, buffers = self.descent(problems, batch.items[0].objective)
+                answers |= self._answers(batch.items, means, buffers, when)
         return answers
 
-    def _groups(
-        self, requests: Sequence[Train]
-    ) -> Iterator[tuple[Objective, int, Sequence[Train]]]:
-        """Trainings of one objective and batch length, in an order that depends on them alone.
+    def _rows(self, when: tuple[int, int]) -> Callable[[Train], Tensor]:
+        """From a training to the sample indices of its mini-batches, (steps, batch)."""
 
-        Batches are padded, except where padding would change what a network gives.
-        """
-        groups: dict[tuple[Objective, int], list[Train]] = defaultdict(list)
-        for request in sorted(requests, key=lambda one: (one.client, one.start)):
-            size = min(request.objective.batch_size, self.samples.count[request.client])
-            length = size if self.network.mixes_samples else padded_length(size)
-            groups[request.objective, length].append(request)
-        for (objective, length), group in groups.items():
-            yield objective, length, group
+        @cache
+        def drawn(client: str, batch_size: int, steps: int) -> Tensor:
+            rows = training_batches(self.samples.count[client], batch_size, steps, *when, client)
+            return rows + self.samples.first[client]
+
+        def rows_of(request: Train) -> Tensor:
+            objective = request.objective
+            return drawn(request.client, objective.batch_size, objective.local_steps)
+
+        return rows_of
 
     def _bytes(self, length: int) -> int:
         number = self.samples.inputs.element_size()
         return 6 * number * self.model.layout.num_parameters + length * self.bytes_per_sample
 
     def _problems(
-        self,
-        requests: Sequence[Train],
-        models: Mapping[str, Posterior],
-        objective: Objective,
-        length: int,
-        when: tuple[int, int],
+        self, batch: PaddedBatch[Train], models: Mapping[str, Posterior]
     ) -> StackedTraining:
-        device = self.samples.inputs.device
-        counts = [self.samples.count[request.client] for request in requests]
-        sizes = torch.tensor([min(objective.batch_size, count) for count in counts])
-        drawn: dict[str, Tensor] = {}
-        for request, count in zip(requests, counts, strict=True):
-            if request.client not in drawn:
-                rows = training_batches(
-                    count, objective.batch_size, objective.local_steps, *when, request.client
-                )
-                drawn[request.client] = padded(rows + self.samples.first[request.client], length)
+        requests, device = batch.items, self.samples.inputs.device
         starts = [models[request.start] for request in requests]
         parameters = torch.stack([start.mean(self.model) for start in starts])
         buffers = torch.stack([start.buffers(self.model) for start in starts])
-        pull = None
-        if objective.prior_weight > 0:
-            scales = objective.prior_weight / torch.tensor(counts, dtype=torch.float64)
-            precisions = torch.stack([start.prior_precision(self.model) for start in starts])
-            pull = scales.to(precisions).unsqueeze(1) * precisions
-        real = torch.arange(length) < sizes.unsqueeze(1)
+        pulls = [
+            prior_pull(request.objective, start, self.model, self.samples.count[request.client])
+            for request, start in zip(requests, starts, strict=True)
+        ]
+        pulled = [pull for pull in pulls if pull is not None]
+        sizes = batch.mask.sum(1, keepdim=True)
         return StackedTraining(
-            self.network,
-            self.model,
-            self.samples,
-            parameters,
-            buffers.to(parameters),
-            pull,
-            torch.stack([drawn[request.client] for request in requests], dim=1).to(device),
-            (real.to(parameters.dtype) / sizes.unsqueeze(1)).to(device),
+            network=self.network,
+            model=self.model,
+            samples=self.samples,
+            parameters=parameters,
+            buffers=buffers.to(parameters),
+            pull=torch.stack(pulled) if pulled else None,
+            rows=batch.rows.transpose(0, 1).contiguous().to(device),
+            shares=(batch.mask.to(parameters.dtype) / sizes).to(device),
         )
 
     def _answers(
@@ -140,7 +130,7 @@ class BatchedTraining:
     def _curvatures(
         self, requests: Sequence[Train], means: Tensor, buffers: Tensor, when: tuple[int, int]
     ) -> Sequence[Tensor]:
-        """What each client reports of its likelihood, by the objective that all share."""
+        """The precision that each client reports, by the objective that all share."""
         objective = requests[0].objective
         counts = [self.samples.count[request.client] for request in requests]
         if not objective.reports_precision:
@@ -149,11 +139,11 @@ class BatchedTraining:
         chosen = []
         for request, count in zip(requests, counts, strict=True):
             name, limit = request.client, objective.curvature_samples
-            some = subset(count, limit, *when, name, "curvature")
-            rows = torch.arange(count) if some is None else some
+            drawn = subset(count, limit, *when, name, "curvature")
+            rows = torch.arange(count) if drawn is None else drawn
             chosen.append(rows + self.samples.first[name])
         kind: CurvatureKind = "ggn" if objective.curvature == "ggn" else "empirical_fisher"
         work = Curvatures(self.network, self.model, self.samples, kind, self.memory)
         scales = [count / len(rows) for count, rows in zip(counts, chosen, strict=True)]
-        found = work.of(means, buffers, chosen)
-        return [curvature * scale for curvature, scale in zip(found, scales, strict=True)]
+        curvatures = work.of(means, buffers, chosen)
+        return [curvature * scale for curvature, scale in zip(curvatures, scales, strict=True)]

@@ -1,4 +1,4 @@
-"""Methods that the papers compare with, one file each.
+"""Baselines of the papers, one method per file.
 
 FedAvg, ensembles, local and centralised training, FedSoft, FedDrift, EWC, Stable SGD, APD, FedWeIT.
 """

@@ -1,4 +1,7 @@
-"""Clients with masks and adaptive parameters of their own on shared ones: FedProx + APD."""
+"""Additive parameter decomposition (APD, Yoon et al., 2020) in a federation: FedProx + APD.
+
+Each client's weights are shared parameters under a mask of its own plus adaptive parameters.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ from dataclasses import dataclass, replace
 
 from bcfl.architecture.decomposition import SHARED, restarted, squared_masks
 from bcfl.architecture.layout import Part
-from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.baselines.local import Alone
+from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Given, Ranking
 from bcfl.protocol.objective import Objective
@@ -22,16 +24,17 @@ MODEL, MASKS = "model", "squared masks"
 
 @dataclass(frozen=True)
 class APD:
-    """Every client has its own cluster; what clusters share is the global block of the network.
+    """One cluster per client; clusters share the global block of the network.
 
-    With each new time step, masks and adaptive parameters start anew, and the weights of earlier
-    steps, made of the shared parameters and of what was the client's own then, are held where they
-    were. The paper goes on training the earlier masks and adaptive parameters; here they stay, so
-    the shared ones alone feel it. Static data are one time step, in which nothing is held.
+    At each new time step masks and adaptive parameters are re-initialised, and a quadratic penalty
+    keeps the weights of earlier steps, as composed of shared, masked and adaptive parameters, near
+    their values. The paper continues to train earlier masks and adaptive parameters; here they are
+    fixed, so that the penalty acts on the shared parameters alone. Static data are one time step
+    without penalty.
 
     Attributes:
         objective: local objective.
-        retention: lambda_2, strength of the hold. The 100 of the authors goes with Adam: SGD is
+        retention: lambda_2, weight of the penalty. The authors' value of 100 is for Adam: SGD is
             unstable where learning rate x retention exceeds 2.
     """
 
@@ -43,41 +46,41 @@ class APD:
 
     @property
     def num_clusters(self) -> int:
-        """One, from which each client's own continues."""
+        """One, from which each client's own cluster continues."""
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         begins = hypothesis.state.get("step", 0) < context.step and len(hypothesis.clusters) > 1
-        begun = _begun(hypothesis, context) if begins else hypothesis
-        (chosen,) = yield from Alone(self.objective).associate(begun, context)
+        current = _at_new_step(hypothesis, context) if begins else hypothesis
+        (chosen,) = yield from LocalTraining(self.objective).associate(current, context)
         earlier = range(context.step)
-        held = tuple(self._held(training, begun, earlier) for training in chosen.trainings)
-        named = {key for training in held for key in training.models}
-        models = (*chosen.models, *begun.clusters, *begun.carried_models.values())
+        penalised = tuple(self._penalised(t, current, earlier) for t in chosen.trainings)
+        referenced = {key for training in penalised for key in training.models}
+        models = (*chosen.models, *current.clusters, *current.carried_models.values())
         return Ranking.only(
             replace(
                 chosen,
-                trainings=held,
-                models=tuple(model for model in models if model.key in named),
-                origins=tuple(map(Given, begun.clusters)) if begins else chosen.origins,
+                trainings=penalised,
+                models=tuple(model for model in models if model.key in referenced),
+                origins=tuple(map(Given, current.clusters)) if begins else chosen.origins,
             )
         )
 
-    def _held(self, training: Train, hypothesis: Hypothesis, earlier: Iterable[int]) -> Train:
-        """The training with a hold for each time step that the client remembers."""
-        named = [
+    def _penalised(self, training: Train, hypothesis: Hypothesis, earlier: Iterable[int]) -> Train:
+        """The training with a penalty for each earlier time step of the client."""
+        names = [
             (_name(MODEL, step, training.client), _name(MASKS, step, training.client))
             for step in earlier
         ]
-        kept = hypothesis.carried_models
-        pairs = [(kept[model].key, kept[masks].key) for model, masks in named if model in kept]
-        hold = Consolidation(self.retention, Part(SHARED))
+        carried = hypothesis.carried_models
+        pairs = [(carried[m].key, carried[masks].key) for m, masks in names if m in carried]
+        penalty = Consolidation(self.retention, Part(SHARED))
         objective = training.objective
         return replace(
             training,
             objective=replace(
-                objective, regularizers=(*objective.regularizers, *(hold for _ in pairs))
+                objective, regularizers=(*objective.regularizers, *(penalty for _ in pairs))
             ),
             references=(*training.references, *pairs),
         )
@@ -87,23 +90,21 @@ def _name(what: str, step: int, client: str) -> str:
     return f"{what} of {client} at time step {step}"
 
 
-def _begun(hypothesis: Hypothesis, context: RoundContext) -> Hypothesis:
-    """The hypothesis at the start of a time step; clients never seen have nothing to keep."""
-    model, association = context.model, hypothesis.association
-    clusters, kept = list(hypothesis.clusters), dict(hypothesis.carried_models)
-    for client, label in zip(association.clients, association.labels, strict=True):
-        if label == UNSEEN:
-            continue
+def _at_new_step(hypothesis: Hypothesis, context: RoundContext) -> Hypothesis:
+    """The hypothesis at the start of a time step; clients never seen have no earlier weights."""
+    model = context.model
+    clusters, carried = list(hypothesis.clusters), dict(hypothesis.carried_models)
+    for client, label in hypothesis.association.by_client.items():
         before = clusters[label]
         mean, buffers = before.mean(model), before.buffers(model)
-        kept[_name(MODEL, context.step - 1, client)] = before
+        carried[_name(MODEL, context.step - 1, client)] = before
         key = lineage_key(MASKS, before.key)
         squared = before.with_parameters(model, key, squared_masks(model, mean), buffers)
-        kept[_name(MASKS, context.step - 1, client)] = before.with_blocks({SHARED: squared})
+        carried[_name(MASKS, context.step - 1, client)] = before.with_blocks({SHARED: squared})
         seed = derive_seed(context.seed, context.round, client, "masks")
         key = lineage_key("restarted", before.key, seed)
         fresh = before.with_parameters(model, key, restarted(model, mean, seed), buffers)
         common = (spec.name for spec in model.blocks if spec.scope == "global")
         clusters[label] = fresh.with_blocks(dict.fromkeys(common, before))
     state = {**hypothesis.state, "step": context.step}
-    return replace(hypothesis, clusters=tuple(clusters), carried_models=kept, state=state)
+    return replace(hypothesis, clusters=tuple(clusters), carried_models=carried, state=state)

@@ -1,4 +1,4 @@
-"""All samples in one place: the bound that a federation with one model is measured against."""
+"""Centralised training on pooled samples: the upper reference of federations with one model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bcfl.protocol.requests import Steps, Train
 
 @dataclass(frozen=True)
 class Centralised:
-    """One model, trained where all samples are pooled.
+    """One model, trained on the pooled samples of all clients.
 
-    Each round takes as many steps as the participants of a federation would take together.
+    Each round takes as many steps as the participants of a federation take together.
 
     Attributes:
         objective: objective of one client.
@@ -32,18 +32,18 @@ class Centralised:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         steps = self.objective.local_steps * len(context.participants)
         training = Train(
             POOL, hypothesis.clusters[0].key, replace(self.objective, local_steps=max(steps, 1))
         )
         labels = dict.fromkeys(context.participants, 0)
-        made = Candidate(
-            hypothesis.association.updated(labels),
-            (training,),
-            np.ones((1, 1)),
-            (Continue(0),),
+        chosen = Candidate(
+            association=hypothesis.association.updated(labels),
+            trainings=(training,),
+            contribution_weights=np.ones((1, 1)),
+            origins=(Continue(0),),
             state=hypothesis.state,
         )
-        return Ranking.only(made)
+        return Ranking.only(chosen)

@@ -1,4 +1,4 @@
-"""Several models that everybody trains and votes with: FedAvg+ and FedProx+."""
+"""Ensembles of K models without clusters: FedAvg+ and FedProx+ (CAM, section 5.1)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from bcfl.protocol.requests import Steps
 
 @dataclass(frozen=True)
 class Ensemble:
-    """K independent models; each client trains all of them and is served by all alike.
+    """K independent models; each client trains all of them and is served by their mean prediction.
 
-    FedAvg+ and FedProx+ of the CAM paper (section 5.1): as much storage and training as K cluster
-    models, without clusters.
+    The storage and training of K cluster models, without clusters.
 
     Attributes:
         num_clusters: number of models.
@@ -35,7 +34,7 @@ class Ensemble:
             raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         work = [
             trainings(
@@ -48,20 +47,20 @@ class Ensemble:
         ]
         count = len(context.participants)
         association = _served_by_all(hypothesis.association, context.participants)
-        made = Candidate(
-            association,
-            tuple(request for one in work for request in one.requests),
-            np.repeat(np.eye(self.num_clusters), count, axis=0),
-            tuple(Continue(index) for index in range(self.num_clusters)),
-            models=tuple(model for one in work for model in one.models),
+        chosen = Candidate(
+            association=association,
+            trainings=tuple(request for model_work in work for request in model_work.requests),
+            contribution_weights=np.repeat(np.eye(self.num_clusters), count, axis=0),
+            origins=tuple(Continue(index) for index in range(self.num_clusters)),
+            models=tuple(model for model_work in work for model in model_work.models),
         )
         return Ranking.only(
-            replace(made, state=hypothesis.state, carried_models=hypothesis.carried_models)
+            replace(chosen, state=hypothesis.state, carried_models=hypothesis.carried_models)
         )
 
 
 def _served_by_all(association: Association, clients: tuple[str, ...]) -> Association:
-    """The association in which some more clients are served by all clusters alike."""
+    """The association in which the given clients too are served by all clusters equally."""
     seen = association.labels != UNSEEN
     seen[[association.position[client] for client in clients]] = True
     count = association.num_clusters

@@ -1,4 +1,4 @@
-"""One model for everybody that is held back where earlier time steps needed it: FedProx + EWC."""
+"""Elastic weight consolidation (EWC, Kirkpatrick et al., 2017) in a federation: FedProx + EWC."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Ranking, candidate
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Consolidation
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 from bcfl.runtime.seeds import lineage_key
 
 ANCHOR, FISHER = "anchor of ", "Fisher information of "
@@ -20,18 +20,18 @@ ANCHOR, FISHER = "anchor of ", "Fisher information of "
 
 @dataclass(frozen=True)
 class EWC:
-    """One cluster whose clients remember what mattered to them in the time steps before.
+    """One cluster; clients are penalised for moving parameters that earlier time steps depend on.
 
-    When a client first takes part in a new time step, it reports the diagonal of the Fisher
-    information of its samples of the step before at the model that it receives, which is then its
-    anchor. The information of earlier steps decays. The expectation over labels is exact (the
-    diagonal Gauss-Newton matrix). The first time step, and so all of static data, is without a
-    penalty. The server keeps both and sends them once; clients hold on to them.
+    When a client first participates in a new time step, it reports the diagonal Fisher information
+    of its samples of the previous step at the model that it receives, which becomes its anchor.
+    Information of earlier steps decays. The expectation over labels is exact (diagonal Gauss-Newton
+    matrix). The first time step, and hence static data, is without penalty. The server stores both
+    and sends them once; clients keep them.
 
     Attributes:
         objective: local objective.
         weight: lambda of the penalty.
-        decay: gamma, the share of the earlier information that is kept at each time step.
+        decay: gamma, the share of earlier information that is retained at each time step.
     """
 
     objective: Objective
@@ -49,9 +49,9 @@ class EWC:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Remember the time step before, then train with what is remembered."""
+        """Collect Fisher information, then train with the penalty. See `Policy.associate`."""
         new = yield from self._remembered(hypothesis, context)
-        kept = {**hypothesis.carried_models, **new}
+        carried = {**hypothesis.carried_models, **new}
         labels = dict.fromkeys(context.participants, 0)
         chosen = candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
         steps = {c: context.step for c in context.participants if ANCHOR + c in new}
@@ -59,18 +59,20 @@ class EWC:
         return Ranking.only(
             replace(
                 chosen,
-                trainings=tuple(self._held(training, kept) for training in chosen.trainings),
-                models=(*chosen.models, *kept.values()),
-                carried_models=kept,
+                trainings=tuple(
+                    self._penalised(training, carried) for training in chosen.trainings
+                ),
+                models=(*chosen.models, *carried.values()),
+                carried_models=carried,
                 state={**hypothesis.state, **(state if steps else {})},
             )
         )
 
-    def _held(self, training: Train, kept: Mapping[str, Posterior]) -> Train:
+    def _penalised(self, training: Train, carried: Mapping[str, Posterior]) -> Train:
         """The training with the penalty, where the client has an anchor."""
-        if ANCHOR + training.client not in kept:
+        if ANCHOR + training.client not in carried:
             return training
-        keys = tuple(kept[name + training.client].key for name in (ANCHOR, FISHER))
+        keys = tuple(carried[name + training.client].key for name in (ANCHOR, FISHER))
         regularizers = (*training.objective.regularizers, Consolidation(self.weight))
         objective = replace(training.objective, regularizers=regularizers)
         return replace(training, objective=objective, references=(*training.references, keys))
@@ -81,15 +83,15 @@ class EWC:
         """Anchor and Fisher information of each participant that answers."""
         (cluster,) = hypothesis.clusters
         view, samples = f"memory:{context.step - 1}", self.objective.curvature_samples
-        known = hypothesis.state.get("remembered", {})
-        asked = [
-            Score(client, (cluster.key,), "evidence", view, samples)
+        remembered = hypothesis.state.get("remembered", {})
+        scores = [
+            Score(client, (cluster.key,), Evidence(), view, samples)
             for client in context.participants
-            if known.get(client, 0) < context.step
+            if remembered.get(client, 0) < context.step
         ]
-        replies = (yield Exchange.of(asked, (cluster,))) if asked else {}
-        kept: dict[str, Posterior] = {}
-        for score in asked:
+        replies = (yield Exchange.of(scores, (cluster,))) if scores else {}
+        models: dict[str, Posterior] = {}
+        for score in scores:
             if score not in replies:
                 continue
             evidence: EvidenceSum = replies[score][cluster.key]
@@ -99,8 +101,8 @@ class EWC:
                 fisher = fisher + self.decay * before.mean(context.model)
             past = "" if before is None else before.key
             name = lineage_key("fisher", score.client, cluster.key, past, context.round, self)
-            kept[ANCHOR + score.client] = cluster
-            kept[FISHER + score.client] = cluster.with_parameters(
+            models[ANCHOR + score.client] = cluster
+            models[FISHER + score.client] = cluster.with_parameters(
                 context.model, name, fisher, cluster.buffers(context.model)
             )
-        return kept
+        return models

@@ -1,4 +1,4 @@
-"""One model for everybody: FedAvg (McMahan et al. 2017)."""
+"""FedAvg (McMahan et al., 2017): one model for all clients. FedProx is FedAvg with a penalty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bcfl.protocol.requests import Steps
 
 @dataclass(frozen=True)
 class FedAvg:
-    """Every client belongs to the one cluster there is.
+    """All clients belong to one cluster.
 
     Attributes:
         objective: local objective.
@@ -27,7 +27,7 @@ class FedAvg:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         labels = dict.fromkeys(context.participants, 0)
         return Ranking.only(

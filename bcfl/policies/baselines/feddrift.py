@@ -1,4 +1,4 @@
-"""Clusters that are opened where the data drift, and merged where models are alike: FedDrift.
+"""FedDrift: clusters are opened for drifting clients and merged where models are similar.
 
 Jothimurugesan, Hsieh, Wang, Joshi and Gibbons, "Federated Learning under Distributed Concept Drift"
 (2023).
@@ -16,19 +16,18 @@ from numpy.typing import NDArray
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.baselines.linkage import Regrouping, cluster_distances, complete_linkage
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Ranking, candidate
-from bcfl.policies.schedule import check_when, round_number
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What clients lose with the models of all clusters.
+    """Losses of all cluster models on the clients' training samples.
 
     Attributes:
-        clients: those that answered, sorted.
+        clients: names of the clients that answered, sorted.
         values: (clients, clusters) mean loss per sample, nats.
         counts: (clients,) numbers of samples.
     """
@@ -48,22 +47,34 @@ class Losses:
         return dict(zip(self.clients, map(float, self.values.min(axis=1)), strict=True))
 
     def by_cluster(self, labels: Mapping[str, int]) -> NDArray[np.float64]:
-        """(clusters, clusters) mean loss of each model on each cluster's samples; NaN if none."""
+        """Mean loss of each model on each cluster's samples, nats; NaN for empty clusters.
+
+        Args:
+            labels: cluster of each client.
+
+        Returns:
+            float64 of shape (models, clusters).
+        """
         table = np.full((self.values.shape[1],) * 2, np.nan)
-        where = np.array([labels[client] for client in self.clients], dtype=np.int64)
+        rows = np.array([labels[client] for client in self.clients], dtype=np.int64)
         for cluster in range(len(table)):
-            inside = where == cluster
-            if inside.any():
+            members = rows == cluster
+            if members.any():
                 table[:, cluster] = np.average(
-                    self.values[inside], axis=0, weights=self.counts[inside]
+                    self.values[members], axis=0, weights=self.counts[members]
                 )
         return table
 
     def samples(self, labels: Mapping[str, int], num_clusters: int) -> NDArray[np.float64]:
-        """(clusters,) samples of the clients in each cluster."""
-        where = np.array([labels[client] for client in self.clients], dtype=np.int64)
+        """Number of samples of the clients in each cluster, float64 of shape (clusters,).
+
+        Args:
+            labels: cluster of each client.
+            num_clusters: number of clusters.
+        """
+        rows = np.array([labels[client] for client in self.clients], dtype=np.int64)
         samples: NDArray[np.float64] = np.zeros(num_clusters)
-        np.add.at(samples, where, self.counts)
+        np.add.at(samples, rows, self.counts)
         return samples
 
 
@@ -72,21 +83,21 @@ class FedDrift:
     """Associate by lowest loss at the start of each time step; in between, clusters only train.
 
     At the start of a time step a client whose lowest loss has risen by more than `delta` since the
-    step before opens a cluster, which goes on from its best model and cannot merge at once. All
-    others join the cluster of lowest loss. Then clusters merge, by complete linkage of how much
-    worse a model does on the other cluster's samples, into the mean model by samples. Clusters
-    without clients end; the paper keeps them for concepts that come back. Within a time step, and
-    so on static data, the same is done every few rounds, so that clusters may merge once they are
-    trained. A client trains on the samples that it has now, not on those of all steps.
+    previous step opens a cluster, which continues from its best model and cannot merge at once. All
+    others join the cluster of lowest loss. Clusters are then merged into their sample-weighted mean
+    by complete linkage, with distances that are the excess loss of a model on the other cluster's
+    samples. Clusters without clients are removed; the paper keeps them for recurring concepts.
+    Within a time step, and hence on static data, the same is repeated every few rounds, so that
+    clusters can merge once trained. Clients train on their current samples, not on all past ones.
 
     Attributes:
         objective: local objective.
-        delta: bound on losses, nats per sample; the paper's program compares accuracies.
-        every: rounds, or share of the run below 1, after which it is done within a time step.
+        delta: threshold on losses, nats per sample; the authors' code compares accuracies.
+        every: rounds, or share of the run below 1, between repetitions within a time step.
         start: `each` opens a cluster for each client of the first round, `one` a single one.
-        drifted: whether clients that drift open clusters `alone` or one `together`, without
-            merging (FedDrift-Eager).
-        max_clusters: no cluster is opened beyond so many; None is no bound.
+        drifted: whether drifting clients open clusters `alone` or one `together`, without merging
+            (FedDrift-Eager).
+        max_clusters: largest number of clusters; None is no bound.
     """
 
     objective: Objective
@@ -98,7 +109,7 @@ class FedDrift:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
-        check_when("every", self.every)
+        check_round("every", self.every)
         if self.every == 0:
             raise ValueError("every must be above 0, got 0")
         if self.start not in ("each", "one"):
@@ -114,42 +125,41 @@ class FedDrift:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Ask for losses at the start of a time step, and newcomers at any time."""
+        """Score when due, regroup, and train. See `Policy.associate`."""
         begins = hypothesis.state.get("step", 0) < context.step
         due = begins or context.round % round_number(self.every, context) == 0
         association = hypothesis.association
-        asked = [c for c in context.participants if due or association.label(c) == UNSEEN]
-        losses = yield from _losses(hypothesis, asked)
-        known = _labels(hypothesis)
-        regrouping = self._regrouping(hypothesis, known, losses, due)
+        scored = [c for c in context.participants if due or association.label(c) == UNSEEN]
+        losses = yield from _losses(hypothesis, scored)
+        regrouping = self._regrouping(hypothesis, association.by_client, losses, due)
         if not regrouping.labels:
             return Ranking.only(candidate(hypothesis, {}, self.objective))
         opened, origins = regrouping.applied(hypothesis)
         labels = regrouping.labels
         present = {c: labels[c] for c in context.participants if c in labels}
-        made = candidate(opened, present, self.objective, num_samples=context.num_samples)
+        chosen = candidate(opened, present, self.objective, num_samples=context.num_samples)
         before = {posterior.key for posterior in hypothesis.clusters}
         merged = tuple(p for p in opened.clusters if p.key not in before)
         past = {**hypothesis.state.get("losses", {}), **losses.lowest}
         state = {**hypothesis.state, "losses": past, "step": context.step}
         return Ranking.only(
-            replace(made, origins=origins, models=(*made.models, *merged), state=state)
+            replace(chosen, origins=origins, models=(*chosen.models, *merged), state=state)
         )
 
     def _regrouping(
-        self, hypothesis: Hypothesis, known: Mapping[str, int], losses: Losses, due: bool
+        self, hypothesis: Hypothesis, previous: Mapping[str, int], losses: Losses, due: bool
     ) -> Regrouping:
         """The clusters of this round."""
         count = len(hypothesis.clusters)
-        labels = {**known, **losses.best}
-        if not known:
+        labels = {**previous, **losses.best}
+        if not previous:
             return self._opened(losses)
         if not due:
             groups = np.arange(count)
             return Regrouping.of(labels, groups.tolist(), groups, np.ones(count))
         before = hypothesis.state.get("losses", {})
-        moved, origins = self._drifted(before, losses, count)
-        labels |= moved
+        drifted, origins = self._drifted(before, losses, count)
+        labels |= drifted
         samples = losses.samples(labels, len(origins))
         groups = np.arange(len(origins))
         if self.drifted == "alone":
@@ -169,9 +179,9 @@ class FedDrift:
     def _drifted(
         self, before: Mapping[str, float], losses: Losses, count: int
     ) -> tuple[dict[str, int], list[int]]:
-        """Clients that open clusters, and for all clusters the one whose model they go on from."""
+        """Clusters of drifting clients, and for each cluster the one whose model it continues."""
         room = len(losses.clients) if self.max_clusters is None else self.max_clusters - count
-        moved: dict[str, int] = {}
+        drifted: dict[str, int] = {}
         origins = list(range(count))
         for client in drifting(before, losses.lowest, self.delta):
             joins = self.drifted == "together" and len(origins) > count
@@ -179,46 +189,44 @@ class FedDrift:
                 origins.append(losses.best[client])
                 joins = True
             if joins:
-                moved[client] = len(origins) - 1
-        return moved, origins
+                drifted[client] = len(origins) - 1
+        return drifted, origins
 
 
 def check_delta(delta: float) -> None:
-    """Check a bound on losses.
+    """Check a threshold on losses.
+
+    Args:
+        delta: the threshold, nats per sample.
 
     Raises:
-        ValueError: it is not positive and finite; the message names it.
+        ValueError: it is not positive and finite.
     """
     if not 0 < delta < float("inf"):
         raise ValueError(f"delta must be positive and finite, got {delta}")
 
 
 def drifting(before: Mapping[str, float], now: Mapping[str, float], delta: float) -> list[str]:
-    """Clients whose loss has risen by more than a bound, sorted.
+    """Clients whose loss has risen by more than a threshold, sorted.
 
     Args:
-        before: lowest loss of each client in the step before; newcomers have none.
-        now: lowest loss of each client now.
-        delta: the bound.
+        before: lowest loss of each client in the previous step, nats per sample; newcomers have
+            none.
+        now: lowest loss of each client now, nats per sample.
+        delta: the threshold, nats per sample.
     """
     return sorted(c for c, loss in now.items() if c in before and loss > before[c] + delta)
 
 
-def _labels(hypothesis: Hypothesis) -> dict[str, int]:
-    association = hypothesis.association
-    pairs = zip(association.clients, map(int, association.labels), strict=True)
-    return {client: label for client, label in pairs if label != UNSEEN}
-
-
-def _losses(hypothesis: Hypothesis, asked: Sequence[str]) -> Steps[Losses]:
-    """Losses of all clusters' models on the training samples of some clients."""
+def _losses(hypothesis: Hypothesis, clients: Sequence[str]) -> Steps[Losses]:
+    """Losses of all cluster models on the training samples of the given clients."""
     keys = [posterior.key for posterior in hypothesis.clusters]
     distinct = tuple(dict.fromkeys(keys))
-    scores = {client: Score(client, distinct) for client in asked}
+    scores = {client: Score(client, distinct) for client in clients}
     replies = (yield Exchange.of(scores.values(), hypothesis.clusters)) if scores else {}
     answers = {client: replies[s] for client, s in scores.items() if s in replies}
-    clients = sorted(answers)
-    if not clients:
+    answering = sorted(answers)
+    if not answering:
         return Losses((), np.zeros((0, len(keys))), np.zeros(0))
-    totals, counts = loss_matrix(clients, keys, answers)
-    return Losses(clients, totals / counts[:, None], counts)
+    totals, counts = loss_matrix(answering, keys, answers)
+    return Losses(answering, totals / counts[:, None], counts)

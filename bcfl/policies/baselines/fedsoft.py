@@ -1,4 +1,4 @@
-"""Soft association by how often each cluster's model is the best one: FedSoft.
+"""FedSoft: soft association by the share of samples on which each cluster's model is best.
 
 Ruan and Joe-Wong, "FedSoft: Soft Clustered Federated Learning with Proximal Local Updating" (2022).
 """
@@ -17,10 +17,10 @@ from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Continue, Ranking, answered
 from bcfl.policies.trainings import Work, trainings
-from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Attraction
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
 from bcfl.runtime.seeds import lineage_key
 
 OWN = "own model of "
@@ -29,19 +29,19 @@ Importances = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class FedSoft:
-    """Each client trains one model of its own, which feeds all clusters by their importance.
+    """Each client trains one personal model, which contributes to all clusters by importance.
 
     The importance of a cluster for a client is the share of its samples on which the cluster's
-    model has the lowest loss. A client goes on from its own last model, pulled towards all
-    clusters; at first it starts from its most important cluster. All participants feed all
-    clusters: the paper also draws some clients for each cluster, which is left out. Clients are
-    served by the clusters' models, weighted by importance; the paper serves them its own models.
+    model has the lowest loss. A client continues from its own last model, with a proximal pull
+    towards all clusters; it starts from its most important cluster. All participants contribute to
+    all clusters; the paper's sampling of clients per cluster is left out. Clients are served by the
+    cluster models, weighted by importance; the paper serves their personal models.
 
     Attributes:
         num_clusters: number of clusters K.
-        objective: local objective, without the pull.
-        attraction: lambda of the pull.
-        smoothing: sigma, the importance of a cluster that is best nowhere.
+        objective: local objective, without the proximal term.
+        attraction: lambda, weight of the proximal term.
+        smoothing: sigma, the importance of a cluster that is best on no sample.
         every: rounds between estimates of the importance (tau); newcomers are estimated at once.
     """
 
@@ -61,9 +61,9 @@ class FedSoft:
             raise ValueError(f"smoothing must lie in (0, 1], got {self.smoothing}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Count, train every participant's own model, and feed all clusters."""
-        known = yield from self._importances(hypothesis, context)
-        present = {c: known[c] for c in context.participants if c in known}
+        """Estimate importances, then train personal models. See `Policy.associate`."""
+        estimated = yield from self._importances(hypothesis, context)
+        present = {c: estimated[c] for c in context.participants if c in estimated}
         own = {
             client: hypothesis.carried_models.get(
                 OWN + client, hypothesis.clusters[int(np.argmax(row))]
@@ -84,32 +84,35 @@ class FedSoft:
         contribution_weights = np.array([present[t.client] for t in answers]).reshape(
             len(answers), count
         )
-        made = Candidate(
-            softly_served(hypothesis.association, present),
-            tuple(answers),
-            contribution_weights,
-            tuple(Continue(index) for index in range(count)),
+        chosen = Candidate(
+            association=softly_served(hypothesis.association, present),
+            trainings=tuple(answers),
+            contribution_weights=contribution_weights,
+            origins=tuple(Continue(index) for index in range(count)),
             answers=answers,
-            state={**hypothesis.state, "importances": {c: list(row) for c, row in known.items()}},
+            state={
+                **hypothesis.state,
+                "importances": {c: list(row) for c, row in estimated.items()},
+            },
             carried_models={**hypothesis.carried_models, **trained},
         )
-        return Ranking.only(made)
+        return Ranking.only(chosen)
 
     def _importances(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Importances]:
-        """Importances of the clusters for all clients that were ever asked."""
-        known: dict[str, Sequence[float]] = dict(hypothesis.state.get("importances", {}))
+        """Importances of the clusters for all clients that were ever scored."""
+        estimated: dict[str, Sequence[float]] = dict(hypothesis.state.get("importances", {}))
         due = context.round % self.every == 0
         keys = tuple(posterior.key for posterior in hypothesis.clusters)
-        asked = [
-            Score(client, keys, "best_counts")
+        scores = [
+            Score(client, keys, BestModels())
             for client in context.participants
-            if due or client not in known
+            if due or client not in estimated
         ]
-        replies = (yield Exchange.of(asked, hypothesis.clusters)) if asked else {}
-        for score in asked:
+        replies = (yield Exchange.of(scores, hypothesis.clusters)) if scores else {}
+        for score in scores:
             if score in replies:
-                known[score.client] = importances(replies[score], self.smoothing).tolist()
-        return known
+                estimated[score.client] = importances(replies[score], self.smoothing).tolist()
+        return estimated
 
     def _work(
         self,
@@ -118,16 +121,16 @@ class FedSoft:
         present: Importances,
         context: RoundContext,
     ) -> Work:
-        """One training for each client, with a pull of its own."""
-        parts = [
+        """One training for each client, with its own proximal weights."""
+        work = [
             trainings(
                 hypothesis, {client: start.key}, self._pulled(present[client]), context.num_samples
             )
             for client, start in own.items()
         ]
         return Work(
-            tuple(request for part in parts for request in part.requests),
-            tuple(model for part in parts for model in part.models),
+            tuple(request for client_work in work for request in client_work.requests),
+            tuple(model for client_work in work for model in client_work.models),
         )
 
     def _pulled(self, row: Sequence[float]) -> Objective:
@@ -136,33 +139,33 @@ class FedSoft:
 
 
 def importances(counts: BestCounts, smoothing: float) -> NDArray[np.float64]:
-    """(clusters,) share of the samples on which each cluster is best, never 0.
+    """Share of the samples on which each cluster is best, never 0; float64 of shape (clusters,).
 
     With smoothing the sum may lie slightly above 1, as in the paper.
 
     Args:
-        counts: on how many samples each cluster's model has the lowest loss.
-        smoothing: importance of a cluster that is best nowhere.
+        counts: number of samples on which each cluster's model has the lowest loss.
+        smoothing: importance of a cluster that is best on no sample.
     """
     shares: NDArray[np.float64] = counts.counts / max(counts.num_samples, 1)
     return np.where(counts.counts == 0, smoothing, shares)
 
 
 def softly_served(association: Association, rows: Importances) -> Association:
-    """The association in which some clients are served by all clusters in proportion.
+    """The association in which the given clients are served by all clusters in proportion.
 
     Args:
-        association: of before; clients that are not named keep what they had.
-        rows: for each client a weight of each cluster, at least 0, not all 0.
+        association: previous association, which other clients keep.
+        rows: for each client, (clusters,) weights, at least 0, not all 0.
     """
     soft, labels = association.serving.copy(), association.labels.copy()
     for client, row in rows.items():
-        place = association.position[client]
-        soft[place] = np.array(row) / sum(row)
-        labels[place] = soft[place].argmax()
+        position = association.position[client]
+        soft[position] = np.array(row) / sum(row)
+        labels[position] = soft[position].argmax()
     return Association(association.clients, labels, association.num_clusters, soft)
 
 
 def _key(training: Train, round: int) -> str:
-    """Names a client's own model by what it was trained from."""
+    """Lineage key of a client's personal model."""
     return lineage_key("own", round, *vars(training).values())

@@ -1,4 +1,4 @@
-"""Clients that draw on what others' adaptive parts have learnt in earlier time steps: FedWeIT."""
+"""FedWeIT (Yoon et al., 2021): decomposed clients attend to others' adaptive parameters."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from bcfl.runtime.seeds import generator, lineage_key
 
 @dataclass(frozen=True)
 class FedWeIT(PolicyWrapper):
-    """Decomposed clients whose weights also hold, by attention, other clients' adaptive parts.
+    """APD whose weights also include other clients' adaptive parameters, weighted by attention.
 
-    With each new time step the knowledge becomes the adaptive parts that clients had at the end of
-    the step before, without small entries, and everybody's attention starts at 0. The authors keep
-    one part of each client, here there are as many as the network has slots, of clients that are
-    drawn anew each time, so that networks do not grow with the federation. Static data are one time
-    step, in which there is no knowledge.
+    At each new time step the knowledge base becomes the sparsified adaptive parameters of the end
+    of the previous step, and all attention is reset to 0. The authors keep one entry per client;
+    here as many as the network has slots, of clients sampled anew each time, so that networks do
+    not grow with the federation. Static data are one time step without knowledge.
 
     Attributes:
-        policy: how clients train otherwise; see there for what is held of earlier time steps.
-        least: entries of adaptive parts up to this size are left out.
+        policy: local training, with the penalty for earlier time steps.
+        least: magnitude up to which entries of adaptive parameters are set to zero.
     """
 
     policy: APD
@@ -40,7 +39,7 @@ class FedWeIT(PolicyWrapper):
             raise ValueError(f"least must be finite and at least 0, got {self.least}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Renew the knowledge at the start of a time step, then train."""
+        """Renew the knowledge base when a time step starts, then train. See `Policy.associate`."""
         begins = hypothesis.state.get("step", 0) < context.step
         if begins and len(hypothesis.clusters) > 1:
             clusters = self._informed(hypothesis, context)
@@ -48,28 +47,27 @@ class FedWeIT(PolicyWrapper):
         return (yield from self.policy.associate(hypothesis, context))
 
     def _informed(self, hypothesis: Hypothesis, context: RoundContext) -> tuple[Posterior, ...]:
-        """The clusters with new knowledge, and without attention."""
+        """The clusters with a new knowledge base, and attention reset."""
         model, clusters = context.model, hypothesis.clusters
         association = hypothesis.association
-        seen = [c for c in association.clients if association.label(c) != UNSEEN]
-        random = generator(context.seed, context.round, "knowledge")
-        drawn = sorted(random.permutation(len(seen))[: num_slots(model)])
-        sources = [clusters[association.label(seen[index])] for index in drawn]
-        buffers = clusters[0].buffers(model)
-        parts = [source.mean(model) for source in sources]
-        known = knowledge_of(model, parts, buffers, self.least)
+        clients = [c for c in association.clients if association.label(c) != UNSEEN]
+        rng = generator(context.seed, context.round, "knowledge")
+        sampled = sorted(rng.permutation(len(clients))[: num_slots(model)])
+        sources = [clusters[association.label(clients[index])] for index in sampled]
+        means = [source.mean(model) for source in sources]
+        buffers = knowledge_of(model, means, clusters[0].buffers(model), self.least)
         keys = [source.key for source in sources]
-        whole = clusters[0].with_parameters(
-            model, lineage_key(KNOWLEDGE, *keys), clusters[0].mean(model), known
+        knowledge = clusters[0].with_parameters(
+            model, lineage_key(KNOWLEDGE, *keys), clusters[0].mean(model), buffers
         )
-        return tuple(_renewed(cluster, whole, context) for cluster in clusters)
+        return tuple(_renewed(cluster, knowledge, context) for cluster in clusters)
 
 
-def _renewed(cluster: Posterior, known: Posterior, context: RoundContext) -> Posterior:
-    """A cluster with the knowledge of another model, and without attention."""
+def _renewed(cluster: Posterior, knowledge: Posterior, context: RoundContext) -> Posterior:
+    """A cluster with a new knowledge base, and attention reset."""
     model, mean = context.model, cluster.mean(context.model)
     key = lineage_key("without attention", cluster.key)
     fresh = cluster.with_parameters(
         model, key, without_attention(model, mean), cluster.buffers(model)
     )
-    return cluster.with_blocks({KNOWLEDGE: known, OWN: fresh})
+    return cluster.with_blocks({KNOWLEDGE: knowledge, OWN: fresh})

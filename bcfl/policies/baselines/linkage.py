@@ -1,4 +1,4 @@
-"""Which clusters are so alike that they are merged, and the hypothesis after that."""
+"""Merging similar clusters by complete linkage of excess losses, as in FedDrift."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bcfl.policies.policy import Continue, Given, Origin
 
 
 def cluster_distances(losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(clusters, clusters) how much worse a model does on the other cluster's data than on its own.
+    """Excess loss of each model on the other cluster's data, float64 (clusters, clusters), nats.
 
-    D_ij = max(L_ij - L_ii, L_ji - L_jj, 0), infinite where a loss is not known.
+    D_ij = max(L_ij - L_ii, L_ji - L_jj, 0), infinite where a loss is unknown.
 
     Args:
         losses: (models, clusters) mean loss of each cluster's model on each cluster's data, nats;
-            NaN where nobody says.
+            NaN where unknown.
     """
     excess = losses - np.diag(losses)[:, None]
     distances: NDArray[np.float64] = np.maximum(np.maximum(excess, excess.T), 0.0)
@@ -31,11 +31,14 @@ def cluster_distances(losses: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def complete_linkage(distances: NDArray[np.float64], below: float) -> NDArray[np.int64]:
-    """(clusters,) group of each cluster: pairs are merged while the closest are below a bound.
+    """Groups of clusters by agglomerative clustering with complete linkage.
 
     Args:
         distances: (clusters, clusters) symmetric; infinite ones are never merged.
-        below: distance at which merging ends, above 0.
+        below: distance from which clusters are not merged, above 0.
+
+    Returns:
+        Group of each cluster, int64 of shape (clusters,), numbered in order of appearance.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
@@ -51,10 +54,10 @@ def complete_linkage(distances: NDArray[np.float64], below: float) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Regrouping:
-    """Clusters of the next round, by what they are made of.
+    """Clusters of the next round, composed of previous clusters.
 
     Attributes:
-        parts: for each cluster, those of before that it is made of.
+        parts: for each cluster, the previous clusters that it is composed of.
         weights: for each cluster, the weight of each part in the merged model.
         labels: cluster of each client that is associated.
     """
@@ -71,25 +74,26 @@ class Regrouping:
         groups: NDArray[np.int64],
         weights: NDArray[np.float64],
     ) -> Regrouping:
-        """Merge groups of clusters and leave out those without clients.
+        """Merge groups of clusters and remove those without clients.
 
         Args:
-            labels: position of each client among the clusters to be grouped.
-            origins: for each of these, the cluster of before whose model it goes on from.
-            groups: group of each.
-            weights: weight of each in its group's model, not all 0 in a group that has clients.
+            labels: index of each client's cluster among the clusters to be grouped.
+            origins: for each of these, the previous cluster whose model it continues from.
+            groups: int64 of shape (clusters,), group of each.
+            weights: float64 of shape (clusters,), weight of each in its group's model, not all 0
+                in a group with clients.
         """
         used = sorted({int(groups[label]) for label in labels.values()})
-        place = {group: number for number, group in enumerate(used)}
-        inside = [np.flatnonzero(groups == group).tolist() for group in used]
+        index = {group: number for number, group in enumerate(used)}
+        members = [np.flatnonzero(groups == group).tolist() for group in used]
         return cls(
-            [[origins[i] for i in members] for members in inside],
-            [[float(weights[i]) for i in members] for members in inside],
-            {client: place[int(groups[label])] for client, label in labels.items()},
+            [[origins[i] for i in group] for group in members],
+            [[float(weights[i]) for i in group] for group in members],
+            {client: index[int(groups[label])] for client, label in labels.items()},
         )
 
     def applied(self, hypothesis: Hypothesis) -> tuple[Hypothesis, tuple[Origin, ...]]:
-        """The hypothesis with the new clusters before they are trained, and their origins."""
+        """The hypothesis with the new clusters before training, and their origins."""
         clusters: list[Posterior] = []
         origins: list[Origin] = []
         for parts, weights in zip(self.parts, self.weights, strict=True):

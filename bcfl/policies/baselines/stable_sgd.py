@@ -1,4 +1,4 @@
-"""One model for everybody, trained at a rate that falls from time step to time step: Stable SGD.
+"""Stable SGD: one model, trained at a learning rate that decays from time step to time step.
 
 Mirzadeh, Farajtabar, Pascanu and Ghasemzadeh, "Understanding the Role of Training Regimes in
 Continual Learning" (2020): wide minima forget less, and dropout, small batches and a large
@@ -19,14 +19,14 @@ from bcfl.protocol.requests import Steps
 
 @dataclass(frozen=True)
 class StableSGD:
-    """One cluster whose clients train at the rate max(initial decay^t, least), t from 1.
+    """FedAvg with learning rate max(initial decay^t, least) in time step t, counted from 1.
 
-    t counts time steps; static data are one.
+    Static data are one time step.
 
     Attributes:
         objective: local objective; its learning rate is the initial one.
         decay: gamma.
-        least: smallest rate.
+        least: smallest learning rate.
     """
 
     objective: Objective
@@ -45,7 +45,7 @@ class StableSGD:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         objective = replace(self.objective, learning_rate=self.rate(context.step))
         return (yield from FedAvg(objective).associate(hypothesis, context))
 

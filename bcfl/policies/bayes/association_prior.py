@@ -1,4 +1,4 @@
-"""What is believed of an association before a round's data are seen."""
+"""Priors over associations: uniform (BCFL, Eq. 11), sticky, or by cluster size."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from bcfl.hypotheses.association import UNSEEN, Association
 
 @dataclass(frozen=True)
 class AssociationPrior:
-    """Each client chooses its cluster on its own: uniformly, staying where it was, or by size.
+    """Row-separable prior: each client's cluster is independent given the previous association.
 
-    BCFL (equation 11) lets the association be free in every round, which is the uniform prior. A
-    sticky prior makes membership a quantity that data over rounds can pin down. A prior by size
-    expects few large clusters: a cluster that is split for a few nats does not pay.
+    BCFL (equation 11) leaves the association free in every round, which is the uniform prior. A
+    sticky prior lets data of several rounds identify memberships. A prior by size favours few large
+    clusters, so that splitting one must gain more than a few nats.
 
     Attributes:
-        staying: probability that a client stays in its cluster; the rest is shared by the other
-            clusters. None is uniform. A client never seen chooses uniformly.
-        concentration: the shares of the clusters have a symmetric Dirichlet prior with this
-            parameter, so a client chooses a cluster in proportion to the number of other clients
-            that were in it, plus the concentration. Given the association before, clients choose
-            on their own: the exact prior of all together would not rank by a cost matrix. None
-            knows of no sizes.
+        staying: probability that a client stays in its cluster; the other clusters share the rest.
+            None is uniform. A client never seen has a uniform prior.
+        concentration: parameter of a symmetric Dirichlet prior on the shares of the clusters: a
+            client's probability of a cluster is proportional to the number of other clients that
+            were in it plus the concentration. This conditions on the previous association, since
+            the exact joint prior would not be separable. None leaves sizes out.
     """
 
     staying: float | None = None
@@ -45,13 +44,21 @@ class AssociationPrior:
     def log_probabilities(
         self, association: Association, clients: Sequence[str]
     ) -> NDArray[np.float64]:
-        """(clients, clusters) log probability of each cluster, nats; rows sum to 1 as weights."""
+        """Log prior probability of each cluster for each client.
+
+        Args:
+            association: of all clients, before the round.
+            clients: names of the rows.
+
+        Returns:
+            float64 of shape (clients, clusters), nats; exponentials of each row sum to 1.
+        """
         num_clusters = association.num_clusters
         uniform = np.full((len(clients), num_clusters), -np.log(num_clusters))
         rows = [association.position[client] for client in clients]
         if self.concentration is not None:
-            others = association.serving.sum(axis=0) - association.serving[rows]
-            counts = others + self.concentration
+            counts = association.serving.sum(axis=0) - association.serving[rows]
+            counts = counts + self.concentration
             return np.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)))
         if self.staying is None or num_clusters == 1:
             return uniform
@@ -62,4 +69,4 @@ class AssociationPrior:
 
 
 UNIFORM = AssociationPrior()
-"""Every cluster is as likely as any other."""
+"""All clusters are equally probable."""

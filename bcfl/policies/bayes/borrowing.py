@@ -1,8 +1,9 @@
-"""Clusters that borrow from clients of other clusters, as far as their evidence gains from it.
+"""Asymmetric BCFL: clusters borrow strength from clients of other clusters by power priors.
 
-Directed support as FAACL has it ("Asymmetric clustering in federated continual learning", chapter
-3), without tests on held-out samples: what a client of another cluster contributes is weighed by
-the power prior.
+A client of another cluster contributes with a fractional power of its likelihood (power prior;
+Ibrahim and Chen, 2000), inferred from the evidence of the cluster's own clients. This is directed
+support as in FAACL ("Asymmetric clustering in federated continual learning", chapter 3), without
+tests on held-out samples.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, Ranking
 from bcfl.policies.trainings import trainings
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 from posteriors import quadratic_log_evidence
 
 Expansion = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -43,27 +44,29 @@ def borrowing_gains(
     around the prior's mean it is exact.
 
     Args:
-        own: of the data whose evidence counts.
-        other: of the data that may be borrowed.
-        prior_precision: (parameters,) of the prior.
+        own: gradient and curvature of the data whose evidence counts.
+        other: gradient and curvature of the data that may be borrowed.
+        prior_precision: (parameters,) precision of the prior.
         powers: at least 0; power 0 gains nothing.
 
     Returns:
-        (powers,) gains.
+        float64 of shape (powers,), nats.
     """
     gradient, curvature = own
     alone = quadratic_log_evidence(0.0, gradient, curvature, prior_precision)
     gains = []
     for power in powers:
-        slope, bend = power * other[0], power * other[1]
-        both = quadratic_log_evidence(0.0, gradient + slope, curvature + bend, prior_precision)
-        lent = quadratic_log_evidence(0.0, slope, bend, prior_precision)
-        gains.append(float(both - lent - alone))
+        extra = power * other[0], power * other[1]
+        both = quadratic_log_evidence(
+            0.0, gradient + extra[0], curvature + extra[1], prior_precision
+        )
+        borrowed = quadratic_log_evidence(0.0, *extra, prior_precision)
+        gains.append(float(both - borrowed - alone))
     return np.array(gains)
 
 
 def expected_power(gains: NDArray[np.float64], powers: Sequence[float]) -> float:
-    """The posterior mean of the power, when all powers are equally probable beforehand.
+    """Posterior mean of the power under a uniform prior on the given powers.
 
     Args:
         gains: (powers,) log evidence for each power, nats.
@@ -74,24 +77,24 @@ def expected_power(gains: NDArray[np.float64], powers: Sequence[float]) -> float
 
 
 POWERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""Far below 1 too: a hundredth of many samples may outweigh a cluster's own."""
+"""Grid of powers; small ones matter, since 1 % of many samples may outweigh a cluster's own."""
 
 
 @dataclass(frozen=True)
 class AsymmetricBCFL(PolicyWrapper):
-    """Follow another policy; clients also feed clusters of others, by a fractional weight.
+    """Wrap a policy; clients also contribute to other clusters' models, by fractional weights.
 
-    In each association of the policy the weight of client j in cluster i that it does not belong
-    to is the expected power of its likelihood in the prior of cluster i, given the evidence of the
-    cluster's own clients. Weights of the association itself are unchanged, and so is who is served
-    by whom. Gradients and curvatures are diagonal, at the cluster's model.
+    The weight of client j in a cluster i that it does not belong to is the expected power of its
+    likelihood in the prior of cluster i, given the evidence of the cluster's own clients.
+    Association weights and serving are unchanged. Gradients and diagonal curvatures are taken at
+    the cluster's model.
 
     Attributes:
         policy: associates the clients.
         temperature: divides log-likelihoods; 1 is Bayes. Far above 1 all powers become equally
-            probable, and opposed clients are lent to one another.
-        smallest: weights below this are not worth a training.
-        samples: samples per client behind gradient and curvature; None takes all.
+            probable, and clients with conflicting gradients contribute to each other's clusters.
+        smallest: smallest weight for which a client trains.
+        samples: samples per client from which gradient and curvature are computed; None is all.
     """
 
     policy: Policy
@@ -108,37 +111,37 @@ class AsymmetricBCFL(PolicyWrapper):
             raise ValueError(f"samples must be at least 1 or None, got {self.samples}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Let the policy rank, ask for gradients and curvatures, and widen its candidates."""
+        """Rank by the policy, then add borrowed trainings. See `Policy.associate`."""
         ranking = yield from self.policy.associate(hypothesis, context)
         keys = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
-        asked = [
-            Score(client, keys, "evidence", samples=self.samples) for client in context.participants
+        scores = [
+            Score(client, keys, Evidence(), samples=self.samples) for client in context.participants
         ]
-        replies = yield Exchange.of(asked, hypothesis.clusters)
-        expansions = {score.client: replies[score] for score in asked if score in replies}
-        lending = Lending(hypothesis, context.model, expansions, self.temperature)
+        replies = yield Exchange.of(scores, hypothesis.clusters)
+        expansions = {score.client: replies[score] for score in scores if score in replies}
+        borrowing = Borrowing(hypothesis, context.model, expansions, self.temperature)
 
-        def widened() -> Iterator[Candidate]:
-            for one in ranking:
-                weights = lending.weights(one, self.smallest)
-                yield with_borrowed(hypothesis, one, weights, self.objective, context)
+        def extended() -> Iterator[Candidate]:
+            for candidate in ranking:
+                weights = borrowing.weights(candidate, self.smallest)
+                yield with_borrowed(hypothesis, candidate, weights, self.objective, context)
 
-        return replace(ranking, candidates=widened())
+        return replace(ranking, candidates=extended())
 
 
 Weights = Mapping[tuple[str, int], float]
 """Weight of a client in a cluster that it does not belong to."""
 
 
-class Lending:
-    """What clusters of one hypothesis should borrow; each set of members is weighed once.
+class Borrowing:
+    """Powers with which clients contribute to other clusters of one hypothesis.
 
-    Gains come from quadratic expansions at a cluster's model, which know nothing of what lies far
-    from it: where a network is sure of its members' samples it has no curvature, and every
-    direction seems free. What the members would lose at the model of the client's own cluster is
-    known. For a convex loss, a share of the way there costs them that share of it at most, which is
-    taken off the gain. With power p the client's samples are p n of (members' samples + p n), and
-    pull the model as far; the share is p at least, since others lend beside it.
+    Gains come from quadratic expansions at a cluster's model and are only locally valid: a network
+    that is confident on its members' samples has almost no curvature there. The members' loss at
+    the model of the client's own cluster bounds what is lost further away: for a convex loss, a
+    share of the way there costs at most that share of the loss, which is subtracted from the gain.
+    With power p, n samples of the client pull the model by p n / (members' samples + p n), and at
+    least by p, since several clients may contribute. Each set of members is evaluated once.
     """
 
     def __init__(
@@ -154,28 +157,34 @@ class Lending:
         self._known: dict[tuple[str, tuple[str, ...]], Mapping[str, NDArray[np.float64]]] = {}
 
     def weights(self, candidate: Candidate, smallest: float) -> Weights:
-        """Weights of at least `smallest`, by client and cluster.
+        """Weights of clients in clusters that they do not belong to.
 
-        Clusters that do not continue one of the parent's, which nobody was asked about, borrow
-        nothing.
+        Clusters that do not continue one of the parent's have no scores and borrow nothing.
+
+        Args:
+            candidate: association of all clients.
+            smallest: smallest weight that is returned.
+
+        Returns:
+            Weights in (0, 1], by client and cluster.
         """
-        found: dict[tuple[str, int], float] = {}
+        weights: dict[tuple[str, int], float] = {}
         keys = [origin.posterior(self._parent).key for origin in candidate.origins]
         for index, key in enumerate(keys):
             pairs = zip(candidate.trainings, candidate.contribution_weights[:, index], strict=True)
-            fed = {training.client for training, feed in pairs if feed > 0}
-            members = tuple(sorted(fed & set(self._expansions)))
+            contributors = {training.client for training, weight in pairs if weight > 0}
+            members = tuple(sorted(contributors & set(self._expansions)))
             for client, gains in self._gains(key, members).items():
                 label = candidate.association.label(client)
                 other = key if label == UNSEEN else keys[label]
-                price = self._way(key, client, members) * self._lost(key, other, members)
-                weight = expected_power(gains - price, POWERS)
+                loss = self._pull_share(key, client, members) * self._loss(key, other, members)
+                weight = expected_power(gains - loss, POWERS)
                 if weight >= smallest:
-                    found[client, index] = weight
-        return found
+                    weights[client, index] = weight
+        return weights
 
     def _gains(self, key: str, members: tuple[str, ...]) -> Mapping[str, NDArray[np.float64]]:
-        """Gain for each power of every client that is no member; no members, nobody lends."""
+        """Gain for each power of each client that is no member; empty without members."""
         if not members or key not in self._precisions:
             return {}
         if (key, members) not in self._known:
@@ -189,31 +198,29 @@ class Lending:
             }
         return self._known[key, members]
 
-    def _lost(self, key: str, other: str, members: Sequence[str]) -> float:
-        """Nats that members lose at another cluster's model; 0 where they lose nothing."""
+    def _loss(self, key: str, other: str, members: Sequence[str]) -> float:
+        """Rise of the members' summed loss at another cluster's model, nats, at least 0."""
         if other not in self._precisions:
             return 0.0
-        here, there = (
+        own_model, other_model = (
             sum(self._expansions[client][model].log_likelihood for client in members)
             for model in (key, other)
         )
-        return max(0.0, here - there) / self._temperature
+        return max(0.0, own_model - other_model) / self._temperature
 
-    def _way(self, key: str, client: str, members: Sequence[str]) -> NDArray[np.float64]:
-        """(powers,) share of the way to a client's optimum, at most, that a cluster is pulled."""
+    def _pull_share(self, key: str, client: str, members: Sequence[str]) -> NDArray[np.float64]:
+        """(powers,) bound on the share of the way to a client's optimum that a model is pulled."""
         powers = np.array(POWERS)
         own = sum(self._expansions[member][key].num_samples for member in members)
-        lent = powers * self._expansions[client][key].num_samples
-        share: NDArray[np.float64] = np.maximum(powers, lent / np.maximum(own + lent, 1))
+        borrowed = powers * self._expansions[client][key].num_samples
+        share: NDArray[np.float64] = np.maximum(powers, borrowed / np.maximum(own + borrowed, 1))
         return share
 
     def _expansion(self, client: str, key: str) -> Expansion:
-        one: EvidenceSum = self._expansions[client][key]
-        parts: list[NDArray[np.float64]] = [
-            part.double().cpu().numpy() / self._temperature
-            for part in (one.gradient, one.curvature)
-        ]
-        return parts[0], parts[1]
+        evidence: EvidenceSum = self._expansions[client][key]
+        gradient: NDArray[np.float64] = evidence.gradient.double().cpu().numpy()
+        curvature: NDArray[np.float64] = evidence.curvature.double().cpu().numpy()
+        return gradient / self._temperature, curvature / self._temperature
 
 
 def with_borrowed(
@@ -223,18 +230,18 @@ def with_borrowed(
     objective: Objective,
     context: RoundContext,
 ) -> Candidate:
-    """The candidate with additional trainings, which feed clusters by fractional weights.
+    """The candidate with additional trainings, which contribute by fractional weights.
 
     Args:
         parent: hypothesis that it follows.
         candidate: an association with its trainings.
-        weights: of clients in clusters that they do not belong to.
+        weights: weight of clients in clusters that they do not belong to, by client and cluster.
         objective: local objective.
-        context: the round.
+        context: read-only context of the round.
     """
     rows: dict[Train, NDArray[np.float64]] = {
-        training: feed.copy()
-        for training, feed in zip(candidate.trainings, candidate.contribution_weights, strict=True)
+        training: row.copy()
+        for training, row in zip(candidate.trainings, candidate.contribution_weights, strict=True)
     }
     models = list(candidate.models)
     for index, origin in enumerate(candidate.origins):

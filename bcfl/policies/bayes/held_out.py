@@ -1,4 +1,4 @@
-"""Weighing hypotheses by samples that their models were not trained on."""
+"""Hypothesis weights from held-out samples: the log-likelihood of validation data."""
 
 from __future__ import annotations
 
@@ -21,17 +21,23 @@ def judged_on_held_out(
 ) -> Steps[Ranking]:
     """Shift a ranking so that its best association has its held-out log-likelihood as log weight.
 
-    With clients associated by their training samples, the summed likelihood of their validation
-    samples under their cluster's model does not grow with the number of clusters by itself. The
-    log prior of the association is added: with a uniform prior it costs each client log K.
-    Clients without validation samples, or that do not answer, contribute their prior alone.
+    Unlike the training likelihood, the summed likelihood of validation samples does not increase
+    with the number of clusters as such. The log prior of the association is added: a uniform prior
+    costs log K per client. Clients without validation samples or without an answer contribute their
+    prior alone.
 
     Args:
-        ranking: associations by training samples, with their costs; the differences between them
-            are kept.
+        ranking: associations by training samples, with their costs; differences between their log
+            weights are preserved.
         parent: hypothesis that they follow.
-        prior: of the associations.
-        context: says who has validation samples.
+        prior: prior over associations.
+        context: holds the numbers of validation samples.
+
+    Returns:
+        The shifted ranking; its costs hold the held-out costs as `judged`.
+
+    Raises:
+        ValueError: the ranking has no costs.
     """
     candidates = iter(ranking)
     best = next(candidates)
@@ -47,8 +53,8 @@ def judged_on_held_out(
 
     def shifted() -> Iterator[Candidate]:
         yield replace(best, log_weight=best.log_weight + shift, costs=costs)
-        for one in candidates:
-            yield replace(one, log_weight=one.log_weight + shift, costs=costs)
+        for candidate in candidates:
+            yield replace(candidate, log_weight=candidate.log_weight + shift, costs=costs)
 
     return Ranking(shifted(), ranking.log_total + shift)
 
@@ -56,20 +62,20 @@ def judged_on_held_out(
 def held_out_losses(
     parent: Hypothesis, clients: Sequence[str], context: RoundContext
 ) -> Steps[NDArray[np.float64]]:
-    """(clients, clusters) summed validation losses, nats; 0 for a client that has none.
+    """Summed validation losses, float64 (clients, clusters), nats; 0 for a client without any.
 
     Args:
         parent: hypothesis with the clusters.
         clients: names of the rows.
-        context: says who has validation samples.
+        context: holds the numbers of validation samples.
     """
     keys = tuple(posterior.key for posterior in parent.clusters)
     distinct = tuple(dict.fromkeys(keys))
-    asked = {c: Score(c, distinct, view=VALIDATION) for c in context.validating(clients)}
-    replies = (yield Exchange.of(asked.values(), parent.clusters)) if asked else {}
+    scores = {c: Score(c, distinct, view=VALIDATION) for c in context.validating(clients)}
+    replies = (yield Exchange.of(scores.values(), parent.clusters)) if scores else {}
     losses = np.zeros((len(clients), len(keys)))
     for row, client in enumerate(clients):
-        reply = replies.get(asked[client]) if client in asked else None
+        reply = replies.get(scores[client]) if client in scores else None
         if reply is not None:
             losses[row] = [reply[key].total for key in keys]
     return losses

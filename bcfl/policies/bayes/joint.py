@@ -1,4 +1,4 @@
-"""Weighing associations by the evidence of each cluster's clients together."""
+"""Joint evidence of associations: clients of a cluster share its model (BCFL, Eq. 9)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.policy import Candidate, Ranking
 from bcfl.policies.ranking import chosen_log_prior
-from bcfl.protocol.answers import EvidenceSum, LossSum
+from bcfl.protocol.statistics.evidence import EvidenceSum
+from bcfl.protocol.statistics.loss import LossSum
 from posteriors import quadratic_log_evidence
 
 Expansions = Mapping[str, Mapping[str, EvidenceSum]]
 
 
 def losses_of(scores: Expansions) -> dict[str, dict[str, LossSum]]:
-    """The losses in expansions of the log-likelihood, by client and model."""
+    """Summed losses from expansions of the log-likelihood, by client and model, nats."""
     return {
         client: {key: LossSum(-e.log_likelihood, 0.0, e.num_samples) for key, e in row.items()}
         for client, row in scores.items()
@@ -35,37 +36,42 @@ def reweighed(
     log_prior: NDArray[np.float64],
     evidence: JointEvidence,
 ) -> Ranking:
-    """The best associations of a ranking, weighed by their joint evidence and prior.
+    """The best associations of a ranking, re-weighted by their joint evidence and prior.
 
     Args:
         ranking: associations by separable weight.
-        limit: how many of them to weigh again; None is all.
-        scores: the clients' expansions.
+        limit: number of associations that are re-weighted; None is all.
+        scores: expansions of the clients' log-likelihoods, by client and model.
         log_prior: (clients, clusters) log probabilities, rows sorted by client name.
-        evidence: weighs one association.
+        evidence: joint evidence of one association.
     """
     first = list(islice(ranking, limit))
     clients = sorted(scores)
-    weighed = [
+    weighted = [
         replace(
-            one,
-            log_weight=evidence.log_weight(one, scores) + chosen_log_prior(log_prior, one, clients),
+            candidate,
+            log_weight=evidence.log_weight(candidate, scores)
+            + chosen_log_prior(log_prior, candidate, clients),
         )
-        for one in first
+        for candidate in first
     ]
-    weighed.sort(key=lambda one: -one.log_weight)
+    weighted.sort(key=lambda candidate: -candidate.log_weight)
     complete = limit is None or len(first) < limit
-    total = np.logaddexp.reduce([one.log_weight for one in weighed]) if complete else np.nan
-    return Ranking(weighed, float(total))
+    total = (
+        np.logaddexp.reduce([candidate.log_weight for candidate in weighted])
+        if complete
+        else np.nan
+    )
+    return Ranking(weighted, float(total))
 
 
 class JointEvidence:
-    """The evidence of associations that follow one hypothesis.
+    """Laplace evidence of associations that follow one hypothesis.
 
-    Each cluster's clients share its model, so their likelihoods are integrated together (BCFL,
-    equation 9, the integral over the product). With log-likelihood, gradient and curvature sums
-    at the prior's mean the integral is quadratic: exact for linear-Gaussian models, the Laplace
-    approximation otherwise. Evidence of one cluster with one set of clients is computed once.
+    The clients of a cluster share its model, so the integral over it is that of their likelihoods'
+    product (BCFL, equation 9). With log-likelihood, gradient and curvature sums at the prior's mean
+    it is Gaussian: exact for linear-Gaussian models, the Laplace approximation otherwise. The
+    evidence of each set of members is computed once per cluster.
     """
 
     def __init__(self, parent: Hypothesis, model: Model, temperature: float) -> None:
@@ -75,15 +81,20 @@ class JointEvidence:
         self._known: dict[tuple[int, tuple[str, ...]], float] = {}
 
     def log_weight(self, candidate: Candidate, scores: Expansions) -> float:
-        """Log evidence of all clients given an association, summed over the clusters, nats."""
+        """Log evidence of all clients given an association, summed over the clusters, nats.
+
+        Args:
+            candidate: the association.
+            scores: expansions of the clients' log-likelihoods, by client and model.
+        """
         total = 0.0
         for index in range(len(self._keys)):
             members = tuple(
                 training.client
-                for training, feed in zip(
+                for training, weight in zip(
                     candidate.trainings, candidate.contribution_weights[:, index], strict=True
                 )
-                if feed > 0
+                if weight > 0
             )
             if members:
                 total += self._of_cluster(index, members, scores)
@@ -92,9 +103,9 @@ class JointEvidence:
     def _of_cluster(self, index: int, members: tuple[str, ...], scores: Expansions) -> float:
         if (index, members) not in self._known:
             sums = [scores[client][self._keys[index]] for client in members]
-            gradient = torch.stack([one.gradient.double() for one in sums]).sum(0)
-            curvature = torch.stack([one.curvature.double() for one in sums]).sum(0)
-            log_likelihood = float(np.sum([one.log_likelihood for one in sums]))
+            gradient = torch.stack([s.gradient.double() for s in sums]).sum(0)
+            curvature = torch.stack([s.curvature.double() for s in sums]).sum(0)
+            log_likelihood = float(np.sum([s.log_likelihood for s in sums]))
             self._known[index, members] = float(
                 quadratic_log_evidence(
                     log_likelihood / self._temperature,

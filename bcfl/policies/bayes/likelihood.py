@@ -1,8 +1,8 @@
-"""Association by how well each cluster's model explains a client's samples.
+"""Association by likelihood: the policy of BCFL, IFCA and HypCluster.
 
-The association weights of BCFL ("A Bayesian Framework for Clustered Federated Learning",
-equations 9 and 15). With flat posteriors and the best association alone it is IFCA (Ghosh et al.
-2020), also known as HypCluster (Mansour et al. 2020).
+Association weights of "A Bayesian Framework for Clustered Federated Learning" (BCFL, equations 9
+and 15). With flat posteriors and the best association alone this is IFCA (Ghosh et al., 2020), also
+known as HypCluster (Mansour et al., 2020).
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Costs, Ranking, candidate
 from bcfl.policies.ranking import ranked
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.requests import Exchange, Score, Statistic, Steps, loss_matrix
+from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import Loss
 from posteriors import log_association_weight
 
 
@@ -39,19 +41,19 @@ class LikelihoodAssociation:
             divides the summed loss (1 is Bayes); `"auto"` fits the number in each round on the
             clients' validation samples and reports it.
         evidence: `separable` (equation 9 with one sample point, the mean): a client's weight does
-            not depend on who else is in the cluster; `joint`: candidates are weighed again by the
-            Laplace evidence of all their clients together, exact for linear-Gaussian models.
-        solver: how associations are ranked: `argmin` (the best alone) and `heap` for free cluster
-            sizes, `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
-        score_samples: score at most so many samples per client; None scores all.
+            not depend on the other members; `joint`: candidates are re-weighted by the joint
+            Laplace evidence of each cluster's clients, exact for linear-Gaussian models.
+        solver: ranking algorithm: `argmin` (the best alone) and `heap` for free cluster sizes,
+            `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
+        score_samples: largest number of samples scored per client; None scores all.
         cluster_size: bounds on the number of clients per cluster.
-        prior: what is believed of the association beforehand.
-        judge: what hypotheses compete by. `training`: the weights that associate their clients;
-            fair among equal numbers of clusters. `held_out`: clients are associated as before,
-            but a hypothesis is weighed by how well its best association explains the clients'
-            validation samples, so that more clusters are not better by themselves.
-        reweighed: with `joint` evidence, at least so many of the associations that are best by
-            separable weight are weighed again before the best are taken.
+        prior: prior over associations.
+        judge: what hypotheses compete by. `training`: the weights that associate their clients,
+            comparable for equal numbers of clusters. `held_out`: clients are associated as before,
+            but a hypothesis is weighted by the validation log-likelihood of its best association,
+            which does not favour more clusters as such.
+        reweighed: with `joint` evidence, least number of associations, best by separable weight
+            first, that are re-weighted before the best are taken.
     """
 
     num_clusters: int
@@ -86,13 +88,13 @@ class LikelihoodAssociation:
         if self.temperature != "auto":
             log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse bounds on cluster sizes that do not fit the clients.
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
+        """Check the bounds on cluster sizes. See `Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
             num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
+            num_participants: number of participants of a round.
 
         Raises:
             ValueError: they do not fit.
@@ -100,7 +102,7 @@ class LikelihoodAssociation:
         self.cluster_size.check(num_clusters, num_clients)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Score every cluster on every participant, then rank.
+        """Score every cluster on every participant, then rank. See `Policy.associate`.
 
         Raises:
             ValueError: the bounds on cluster sizes do not fit the number of clients.
@@ -137,12 +139,12 @@ class LikelihoodAssociation:
     def _scores(
         self, hypothesis: Hypothesis, context: RoundContext
     ) -> Steps[Mapping[str, Mapping[str, Any]]]:
-        """What each participant that answers says of each cluster's model."""
+        """Scores of all cluster models by each participant that answers."""
         distinct = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
-        statistic: Statistic = "evidence" if self.evidence == "joint" else "loss"
-        asked = {
+        statistic = Evidence() if self.evidence == "joint" else Loss()
+        requests = {
             client: Score(client, distinct, statistic, samples=self.score_samples)
             for client in context.participants
         }
-        replies = yield Exchange.of(asked.values(), hypothesis.clusters)
-        return {client: replies[s] for client, s in asked.items() if s in replies}
+        replies = yield Exchange.of(requests.values(), hypothesis.clusters)
+        return {client: replies[s] for client, s in requests.items() if s in replies}

@@ -1,4 +1,4 @@
-"""How far a summed loss is trusted when it becomes an association weight."""
+"""Likelihood temperature of association weights, fitted on held-out samples."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ LOWEST, HIGHEST = 0.1, 1e4
 def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64]) -> float:
     """The temperature whose association weights explain held-out samples best.
 
-    Each client's cluster is weighed by exp(-loss / T) on its training samples; the weights are
-    judged by sum over clients of log sum over clusters of weight x likelihood of the client's
-    validation samples. Where training and validation samples agree on the cluster a low
-    temperature is best, where they do not a high one is. Found by bounded search over log T
-    between 0.1 and 10,000.
+    Maximises sum_j log sum_i w_ij p_ij, where w_ij is the softmax over clusters of -loss_ij / T on
+    client j's training samples and p_ij the likelihood of its validation samples. A low temperature
+    is best where training and validation samples agree on the cluster. Found by bounded search over
+    log T between 0.1 and 10,000.
 
     Args:
         losses: (clients, clusters) summed training losses, nats.
         held_out: (clients, clusters) summed validation losses, nats.
 
     Returns:
-        The temperature; 1 where no client tells clusters apart by both kinds of samples.
+        The temperature; 1 if no client's losses differ between clusters in both tables.
     """
-    telling = (np.ptp(losses, axis=1) > 0) & (np.ptp(held_out, axis=1) > 0)
-    if not telling.any():
+    informative = (np.ptp(losses, axis=1) > 0) & (np.ptp(held_out, axis=1) > 0)
+    if not informative.any():
         return 1.0
 
     def log_loss(log_temperature: float) -> float:
@@ -42,5 +41,5 @@ def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64
     values = [log_loss(point) for point in grid]
     nearest = int(np.argmin(values))
     around = grid[max(nearest - 1, 0)], grid[min(nearest + 1, len(grid) - 1)]
-    found = minimize_scalar(log_loss, bounds=around, method="bounded")
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(log_loss, bounds=around, method="bounded")
+    return float(np.exp(optimum.x))

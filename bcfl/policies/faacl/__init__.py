@@ -1,4 +1,4 @@
-"""Association by directed support between clusters: FAACL and C-FAACL.
+"""Asymmetric clustering by directed support between clusters: FAACL and C-FAACL.
 
 The support test itself is a statistic of `bcfl.protocol`.
 """

@@ -1,9 +1,9 @@
-"""Whether new data are of a concept that was there before: the searches of C-FAACL.
+"""Search for recurring concepts (C-FAACL, algorithms 8 and 9).
 
-"Asymmetric clustering in federated continual learning", algorithms 8 and 9. As printed the tests
-have neither margin nor direction, and asking whether a device's new model suits the data that it
-was just trained on says nothing. Here a device and a cluster match if each supports the other: the
-cluster's model on the device's new data, and the device's model on data of the cluster's past.
+"Asymmetric clustering in federated continual learning". As printed the tests have neither margin
+nor direction, and testing a device's new model on its own training data is uninformative. Here a
+device and a cluster match if each supports the other: the cluster's model on the device's new data,
+and the device's model on earlier data of the cluster.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.faacl.support import SupportTesting
-from bcfl.protocol.comparison import SupportTest
 from bcfl.protocol.requests import Exchange, Score, Steps
+from bcfl.protocol.statistics.support import SupportTest
 from bcfl.runtime.seeds import generator
 
 
 @dataclass(frozen=True, order=True)
 class Memory:
-    """A device had a cluster in a time step.
+    """Membership of a device in a cluster in an earlier time step.
 
     Attributes:
         step: number of the time step, from 0.
         device: name of the device.
-        cluster: number of the cluster, as clusters are numbered now.
+        cluster: present index of the cluster.
     """
 
     step: int
@@ -40,11 +40,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class ConceptMemory:
-    """What devices and clusters remember of earlier time steps, and when each device searched last.
+    """Memberships of earlier time steps, and the time step of each device's last search.
 
     Attributes:
-        memories: sorted by time step, then device; one for each device and step.
-        searched: time step in which each device last got its cluster.
+        memories: one for each device and step, sorted by time step, then device.
+        searched: for each device, the time step in which it was last assigned.
     """
 
     memories: tuple[Memory, ...] = ()
@@ -52,76 +52,89 @@ class ConceptMemory:
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> ConceptMemory:
-        """What a hypothesis remembers."""
-        memories = (Memory(*one) for one in state.get("memories", []))
+        """Read from the state of a hypothesis."""
+        memories = (Memory(*row) for row in state.get("memories", []))
         return cls(tuple(memories), tuple(sorted(state.get("searched", {}).items())))
 
     @property
     def state(self) -> dict[str, Any]:
-        """What a hypothesis is to remember."""
-        memories = [[one.step, one.device, one.cluster] for one in self.memories]
+        """As stored in the state of a hypothesis."""
+        memories = [[m.step, m.device, m.cluster] for m in self.memories]
         return {"memories": memories, "searched": dict(self.searched)}
 
     def of_device(self, device: str) -> list[Memory]:
-        """What a device remembers, newest first."""
-        return [one for one in reversed(self.memories) if one.device == device]
+        """Memories of a device, most recent first."""
+        return [m for m in reversed(self.memories) if m.device == device]
 
     def of_cluster(self, cluster: int, devices: Iterable[str]) -> list[Memory]:
-        """The newest memories of a cluster that some devices have, sorted by device.
+        """Memories of the most recent step in which one of the devices was in a cluster.
 
         Args:
-            cluster: its number.
-            devices: who can be asked.
+            cluster: index of the cluster.
+            devices: names of the devices that are considered.
+
+        Returns:
+            Memories of that step, sorted by device.
         """
-        asked = set(devices)
-        mine = [one for one in self.memories if one.cluster == cluster and one.device in asked]
-        newest = max((one.step for one in mine), default=-1)
-        return [one for one in mine if one.step == newest]
+        considered = set(devices)
+        memories = [m for m in self.memories if m.cluster == cluster and m.device in considered]
+        newest = max((m.step for m in memories), default=-1)
+        return [m for m in memories if m.step == newest]
 
     def due(self, devices: Iterable[str], step: int) -> list[str]:
-        """Those of some devices that have not searched in a time step yet."""
-        known = dict(self.searched)
-        return [device for device in devices if known.get(device, -1) < step]
+        """Devices that have not searched in a time step yet.
+
+        Args:
+            devices: names of the devices.
+            step: the time step, from 0.
+        """
+        last = dict(self.searched)
+        return [device for device in devices if last.get(device, -1) < step]
 
     def after(self, devices: Iterable[str], step: int) -> ConceptMemory:
-        """Devices have got their clusters of a time step."""
-        known = {**dict(self.searched), **dict.fromkeys(devices, step)}
-        return ConceptMemory(self.memories, tuple(sorted(known.items())))
+        """The memory after devices have been assigned in a time step.
+
+        Args:
+            devices: names of the devices.
+            step: the time step, from 0.
+        """
+        last = {**dict(self.searched), **dict.fromkeys(devices, step)}
+        return ConceptMemory(self.memories, tuple(sorted(last.items())))
 
     def with_past(self, labels: Mapping[str, int], step: int) -> ConceptMemory:
-        """With the clusters that devices had in time steps before this one.
+        """The memory extended by the devices' memberships before a time step.
 
         Args:
             labels: cluster of each device, -1 without one.
-            step: this time step.
+            step: the present time step, from 0.
         """
-        known = {(one.device, one.step) for one in self.memories}
+        stored = {(m.device, m.step) for m in self.memories}
         new = [
-            Memory(when, device, labels[device])
-            for device, when in self.searched
-            if when < step and (device, when) not in known and labels.get(device, UNSEEN) != UNSEEN
+            Memory(last, device, labels[device])
+            for device, last in self.searched
+            if last < step and (device, last) not in stored and labels.get(device, UNSEEN) != UNSEEN
         ]
         return ConceptMemory(tuple(sorted((*self.memories, *new))), self.searched)
 
-    def moved(self, places: Sequence[int]) -> ConceptMemory:
-        """The same after clusters got other numbers, as when they merge.
+    def reindexed(self, indices: Sequence[int]) -> ConceptMemory:
+        """The memory after clusters have changed their indices, as when they merge.
 
         Args:
-            places: new number of each cluster.
+            indices: new index of each cluster.
         """
-        memories = (Memory(one.step, one.device, places[one.cluster]) for one in self.memories)
+        memories = (Memory(m.step, m.device, indices[m.cluster]) for m in self.memories)
         return ConceptMemory(tuple(memories), self.searched)
 
 
 @dataclass(frozen=True)
 class Match:
-    """How well a device's new data go with what is remembered of a cluster.
+    """Result of the two tests between a device's new concept and a cluster.
 
     Attributes:
         device: name of the device.
-        cluster: number of the cluster.
-        p_value: the larger one of the two tests, 1 where one was not answered.
-        able: whether there are enough new samples for the first test to be passed.
+        cluster: index of the cluster.
+        p_value: larger p-value of the two tests, 1 if one was not answered.
+        able: whether there are enough new samples for the first test to reach significance.
     """
 
     device: str
@@ -135,8 +148,8 @@ class ConceptSearch:
     """Searches for the concept of new data, first in a device's own memory, then in all clusters'.
 
     Attributes:
-        testing: when a model supports a device.
-        memory_samples: at most so many validation samples of a time step are remembered.
+        testing: the support test.
+        memory_samples: largest number of validation samples remembered of a time step.
     """
 
     testing: SupportTesting
@@ -152,12 +165,12 @@ class ConceptSearch:
         clusters: Sequence[Posterior],
         memory: ConceptMemory,
     ) -> Steps[list[Match]]:
-        """Compare devices with all clusters that they remember (algorithm 8).
+        """Compare devices with all clusters of their own past (algorithm 8).
 
         Args:
             devices: new model of each device.
             clusters: model of each cluster.
-            memory: who had which cluster when.
+            memory: memberships of earlier time steps.
         """
         pairs = [(device, past) for device in devices for past in memory.of_device(device)]
         return (yield from self._matches(pairs, devices, clusters))
@@ -169,16 +182,16 @@ class ConceptSearch:
         memory: ConceptMemory,
         context: RoundContext,
     ) -> Steps[list[Match]]:
-        """Compare devices with all clusters on data of another device that had it (algorithm 9).
+        """Compare devices with all clusters on data of a former member (algorithm 9).
 
-        That device is drawn among those of the newest time step that take part; it is sent the new
+        The member is sampled from the participants of the most recent time step; it is sent the new
         model, and its samples stay with it.
 
         Args:
             devices: new model of each device.
             clusters: model of each cluster.
-            memory: who had which cluster when.
-            context: the round.
+            memory: memberships of earlier time steps.
+            context: read-only context of the round.
         """
         pairs = []
         for device in devices:
@@ -186,8 +199,8 @@ class ConceptSearch:
                 others = [other for other in context.participants if other != device]
                 holders = memory.of_cluster(cluster, others)
                 if holders:
-                    random = generator(context.seed, context.round, device, cluster, "witness")
-                    pairs.append((device, holders[int(random.integers(len(holders)))]))
+                    rng = generator(context.seed, context.round, device, cluster, "witness")
+                    pairs.append((device, holders[int(rng.integers(len(holders)))]))
         return (yield from self._matches(pairs, devices, clusters))
 
     def _matches(
@@ -196,19 +209,19 @@ class ConceptSearch:
         devices: Mapping[str, Posterior],
         clusters: Sequence[Posterior],
     ) -> Steps[list[Match]]:
-        """Test pairs of a device and a memory, both ways."""
-        asked = []
+        """Test pairs of a device and a memory, in both directions."""
+        tests = []
         for device, past in pairs:
             new, old = devices[device].key, clusters[past.cluster].key
-            asked.append((self._new(device, new, old), self._past(past, old, new)))
+            tests.append((self._new(device, new, old), self._past(past, old, new)))
         models = (*devices.values(), *clusters)
-        requests = [score for both in asked for score in both]
+        requests = [score for both in tests for score in both]
         replies = (yield Exchange.of(requests, models)) if requests else {}
-        found = []
-        for (device, past), both in zip(pairs, asked, strict=True):
+        matches = []
+        for (device, past), both in zip(pairs, tests, strict=True):
             answers = [replies.get(score) for score in both]
-            found.append(self._match(device, past.cluster, *answers))
-        return found
+            matches.append(self._match(device, past.cluster, *answers))
+        return matches
 
     def _match(
         self, device: str, cluster: int, first: SupportTest | None, second: SupportTest | None
@@ -226,9 +239,9 @@ class ConceptSearch:
         return self.testing.score(past.device, own, offered, view, self.memory_samples)
 
     def best(self, matches: Iterable[Match]) -> dict[str, int]:
-        """The cluster of each device whose best match is significant.
+        """Cluster of each device whose best match is significant.
 
-        The thesis takes the first match; here it is the one of lowest p-value, the first of equals.
+        The thesis takes the first match; here it is the one of lowest p-value, the first on ties.
         """
         chosen: dict[str, Match] = {}
         for match in matches:

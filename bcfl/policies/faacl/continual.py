@@ -1,4 +1,4 @@
-"""FAACL for data that change over time: devices look for the concept of their new data, C-FAACL.
+"""C-FAACL: FAACL for data that change over time, with a search for recurring concepts.
 
 "Asymmetric clustering in federated continual learning", chapter 4, algorithms 7 to 11.
 """
@@ -15,7 +15,7 @@ from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.faacl.concept_search import ConceptMemory, ConceptSearch
 from bcfl.policies.faacl.faacl import FAACL, INITIAL, support_facts
-from bcfl.policies.faacl.mutual_merge import Clustering, places_after_merging
+from bcfl.policies.faacl.mutual_merge import Clustering, indices_after_merging
 from bcfl.policies.faacl.support import Findings
 from bcfl.policies.policy import Candidate, Given, Ranking, answered
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
@@ -25,28 +25,27 @@ from bcfl.runtime.seeds import lineage_key
 
 @dataclass(frozen=True)
 class ContinualFAACL(PolicyWrapper):
-    """Clusters as in FAACL; in later time steps each device first looks for a cluster that knows.
+    """FAACL; in later time steps each device first searches for a cluster of its new concept.
 
-    The first time step, and so all of static data, is FAACL. When a device first takes part in a
-    later one, it leaves its cluster and trains a model of its own on its new data. It joins a
-    cluster that it had before, else any cluster, whose model and its own support each other (see
-    `ConceptSearch`); else it is a new cluster, of the concept that its data are of. Clusters that
-    have devices then test support and merge until nothing changes, in the first rounds of the time
-    step; the thesis merges once. Clusters without devices stay as they are, for concepts that come
-    back, and are not tested.
+    The first time step, and hence static data, is FAACL. When a device first participates in a
+    later one, it leaves its cluster and trains a personal model on its new data. It joins a cluster
+    that it was in before, else any cluster, whose model and its own support each other (see
+    `ConceptSearch`); else it forms a new cluster. Clusters with devices then test support and merge
+    until nothing changes, in the first rounds of the time step; the thesis merges once. Clusters
+    without devices are kept for recurring concepts, and are not tested.
 
-    A device without validation samples, or with too few for any test, stays where it is; one that
-    has no cluster yet is a new one, which starts from the initial model and is tested from the next
-    round on.
+    A device without validation samples, or with too few for any test, keeps its cluster; one
+    without a cluster forms a new one, which starts from the initial model and is tested from the
+    next round on.
 
     Attributes:
-        policy: the first time step; how support is tested, clusters merge and are trained.
-        memory_samples: at most so many validation samples of each time step are remembered.
-        own_rounds: the device's own model gets as many local steps as in so many rounds.
-        own_start: whether it begins at the `initial` model or at that of the device's `cluster`;
-            the thesis does not say. From the initial one it takes many more steps until a model
-            can match that of a cluster, and a concept that comes back passes for a new one.
-        merging_rounds: rounds of a time step in which clusters may merge; so many again after a
+        policy: FAACL, for the first time step, for tests, merging and training.
+        memory_samples: largest number of validation samples remembered of each time step.
+        own_rounds: number of rounds whose local steps the personal model is trained for.
+        own_start: whether it starts from the `initial` model or from that of the device's
+            `cluster`, which the thesis leaves open. From the initial one it takes many more steps
+            to match a cluster's model, and a recurring concept is taken for a new one.
+        merging_rounds: rounds of a time step in which clusters may merge, counted again after a
             cluster was opened.
     """
 
@@ -65,7 +64,7 @@ class ContinualFAACL(PolicyWrapper):
             raise ValueError(f"own_start must be 'initial' or 'cluster', got {self.own_start!r}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Cluster as FAACL does, or search for concepts, then plan the trainings."""
+        """Cluster as FAACL, or search for concepts, then train. See `Policy.associate`."""
         initial = hypothesis.carried_models.get(INITIAL, hypothesis.clusters[0])
         memory = ConceptMemory.of(hypothesis.state)
         if context.step == 0:
@@ -92,16 +91,16 @@ class ContinualFAACL(PolicyWrapper):
         context: RoundContext,
     ) -> Steps[tuple[Candidate, ConceptMemory, Mapping[str, float]]]:
         """A round of a time step after the first."""
-        state, before = hypothesis.state, _known(hypothesis)
+        state, before = hypothesis.state, _previous(hypothesis)
         begins = int(state.get("concept_step", 0)) < context.step
         left = self.merging_rounds if begins else int(state.get("passes_left", 0))
         memory = memory.with_past(before.labels, context.step)
         due = memory.due(context.validating(context.participants), context.step)
         own = yield from self._own_models(hypothesis, due, initial, context)
-        found, facts = yield from self._search(hypothesis, own, memory, context)
-        opening = {device: own[device] for device, place in found.items() if place == UNSEEN}
+        labels, facts = yield from self._search(hypothesis, own, memory, context)
+        opening = {device: own[device] for device, label in labels.items() if label == UNSEEN}
         opened = replace(hypothesis, clusters=(*hypothesis.clusters, *opening.values()))
-        clustering = _regrouped(before, found, [*opening])
+        clustering = _regrouped(before, labels, [*opening])
         left = self.merging_rounds if opening else left
         memory = memory.after(own, context.step)
         clustering, memory, tests = yield from self._merged(
@@ -112,7 +111,7 @@ class ContinualFAACL(PolicyWrapper):
             clustering = clustering.joined_by(client, 0)
         left = self.merging_rounds if newcomers else max(left - 1, 0)
         chosen = self.policy.planned(opened, clustering, context)
-        chosen = _grounded(chosen, clustering, opened, len(hypothesis.clusters))
+        chosen = _with_given_models(chosen, clustering, opened, len(hypothesis.clusters))
         remembered = {"passes_left": left, "concept_step": context.step}
         chosen = replace(chosen, state={**chosen.state, **remembered})
         return chosen, memory, {**support_facts(clustering, tests), **facts}
@@ -124,17 +123,17 @@ class ContinualFAACL(PolicyWrapper):
         initial: Posterior,
         context: RoundContext,
     ) -> Steps[Mapping[str, Posterior]]:
-        """A model of its own for each device whose data may be new; those that fail have none."""
+        """A personal model for each device with possibly new data, if it answers."""
         labels = Clustering.of(hypothesis).labels
         starts: dict[str, Posterior] = {}
         for device in due:
-            known = self.own_start == "cluster" and device in labels
-            starts[device] = hypothesis.clusters[labels[device]] if known else initial
+            continues = self.own_start == "cluster" and device in labels
+            starts[device] = hypothesis.clusters[labels[device]] if continues else initial
         objective = self.policy.objective
         longer = replace(objective, local_steps=self.own_rounds * objective.local_steps)
         plain = replace(longer, regularizers=(), curvature="samples")
-        asked = [Train(device, start.key, plain) for device, start in starts.items()]
-        replies = (yield Exchange.of(asked, starts.values())) if asked else {}
+        requests = [Train(device, start.key, plain) for device, start in starts.items()]
+        replies = (yield Exchange.of(requests, starts.values())) if requests else {}
         return {
             train.client: starts[train.client].with_parameters(
                 context.model,
@@ -142,7 +141,7 @@ class ContinualFAACL(PolicyWrapper):
                 reply.mean,
                 reply.buffers,
             )
-            for train, reply in answered(asked, replies).items()
+            for train, reply in answered(requests, replies).items()
         }
 
     def _search(
@@ -152,7 +151,7 @@ class ContinualFAACL(PolicyWrapper):
         memory: ConceptMemory,
         context: RoundContext,
     ) -> Steps[tuple[Mapping[str, int], Mapping[str, float]]]:
-        """The cluster of each device that searched; -1 is a new one."""
+        """Cluster of each device that searched; -1 is a new one."""
         search = ConceptSearch(self.policy.testing, self.memory_samples)
         clusters = hypothesis.clusters
         matches = yield from search.local(own, clusters, memory)
@@ -179,66 +178,69 @@ class ContinualFAACL(PolicyWrapper):
         context: RoundContext,
         merging: bool,
     ) -> Steps[tuple[Clustering, ConceptMemory, list[Findings]]]:
-        """Test support and merge until no cluster merges any more."""
+        """Test support and merge until no clusters merge."""
         tests: list[Findings] = []
         while merging:
             before = clustering
-            clustering, found = yield from self.policy.tested(
+            clustering, findings = yield from self.policy.tested(
                 hypothesis, before, len(tests), context
             )
-            tests.append(found)
-            memory = memory.moved(places_after_merging(replace(before, support=found.support)))
+            tests.append(findings)
+            supported = replace(before, support=findings.support)
+            memory = memory.reindexed(indices_after_merging(supported))
             merging = len(clustering.members) < len(before.members)
             clustering = _partitioned(clustering)
         return clustering, memory, tests
 
 
-def _known(hypothesis: Hypothesis) -> Clustering:
-    """The clustering of a hypothesis; clusters without devices where nobody was there before."""
-    known, count = Clustering.of(hypothesis), len(hypothesis.clusters)
-    if known.members:
-        return known
+def _previous(hypothesis: Hypothesis) -> Clustering:
+    """The clustering of a hypothesis; empty clusters before the first round."""
+    clustering, count = Clustering.of(hypothesis), len(hypothesis.clusters)
+    if clustering.members:
+        return clustering
     return Clustering(((),) * count, tuple(range(count)), tuple(range(count)))
 
 
-def _regrouped(before: Clustering, found: Mapping[str, int], opening: Iterable[str]) -> Clustering:
-    """Devices that searched leave their clusters for those that they found, or open new ones.
+def _regrouped(
+    before: Clustering, assigned: Mapping[str, int], opening: Iterable[str]
+) -> Clustering:
+    """Devices that searched move to their assigned clusters, or open new ones.
 
     Args:
         before: the clusters of the hypothesis.
-        found: the number of the cluster of each device that searched, -1 for a new one.
+        assigned: cluster of each device that searched, -1 for a new one.
         opening: devices that open clusters, whose models follow those of the hypothesis.
     """
-    labels = {**before.labels, **found}
+    labels = {**before.labels, **assigned}
     count = len(before.members)
-    labels |= {device: count + place for place, device in enumerate(opening)}
+    labels |= {device: count + index for index, device in enumerate(opening)}
     members: list[list[str]] = [[] for _ in range(1 + max([count - 1, *labels.values()]))]
-    for device, place in sorted(labels.items()):
-        members[place].append(device)
+    for device, label in sorted(labels.items()):
+        members[label].append(device)
     rows = tuple(map(tuple, members))
     whole = replace(before, members=rows, sources=tuple(range(len(rows))))
     return _partitioned(whole)
 
 
 def _partitioned(clustering: Clustering) -> Clustering:
-    """Clusters that have devices in one partition, each of the others in one of its own."""
-    partitions, others = [], 0
+    """Clusters with devices in partition 0, each empty cluster in one of its own."""
+    partitions, num_empty = [], 0
     for members in clustering.members:
-        others += not members
-        partitions.append(0 if members else others)
+        num_empty += not members
+        partitions.append(0 if members else num_empty)
     return replace(clustering, partitions=tuple(partitions))
 
 
-def _grounded(
+def _with_given_models(
     chosen: Candidate, clustering: Clustering, opened: Hypothesis, count: int
 ) -> Candidate:
-    """The candidate whose new clusters go on from given models.
+    """The candidate whose new clusters continue from given models.
 
     Args:
         chosen: planned for the hypothesis with the new models.
-        clustering: says which of its clusters each one goes on from.
-        opened: the hypothesis with the new models behind its own.
-        count: clusters of the hypothesis itself.
+        clustering: its `sources` are the models that the clusters continue from.
+        opened: the hypothesis with the new models after its own.
+        count: number of clusters of the hypothesis itself.
     """
     origins = [
         Given(opened.clusters[source]) if source >= count else origin

@@ -1,4 +1,4 @@
-"""Clusters that others may support without belonging to them: FAACL, flat and hierarchical.
+"""FAACL, flat and hierarchical: clusters trained by their members and their supporters.
 
 "Asymmetric clustering in federated continual learning", chapter 3, algorithms 1 to 6.
 """
@@ -13,11 +13,10 @@ import numpy as np
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.faacl.mutual_merge import AfterMerge, Clustering, merge_mutual
 from bcfl.policies.faacl.support import Findings, Support, SupportTesting
 from bcfl.policies.policy import Candidate, Continue, Given, Origin, Ranking, candidate
-from bcfl.policies.schedule import check_when, round_number
 from bcfl.policies.trainings import trainings
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps, Train
@@ -25,9 +24,9 @@ from bcfl.runtime.seeds import generator
 
 
 def paired(partitions: Sequence[int]) -> tuple[int, ...]:
-    """Join partition i with partition last - i; the middle one of an odd number stays alone.
+    """Join partition i with partition last - i; the middle one of an odd number is left alone.
 
-    The thesis (algorithm 6) pairs at random; its program pairs like this.
+    The thesis (algorithm 6) pairs at random; the author's code pairs in this way.
 
     Args:
         partitions: partition of each cluster, numbered from 0 without gaps.
@@ -37,21 +36,21 @@ def paired(partitions: Sequence[int]) -> tuple[int, ...]:
 
 
 def num_levels(devices: int) -> int:
-    """Levels from one partition for each device to one for all: ceil(log2 devices) + 1."""
+    """Number of levels from one partition per device to one for all: ceil(log2 devices) + 1."""
     return (max(devices, 1) - 1).bit_length() + 1
 
 
 @dataclass(frozen=True)
 class LevelSchedule:
-    """Which levels are worked on in which round.
+    """Levels of the hierarchy that are tested in each round.
 
-    Each level gets `repeats` passes, one a round, fewer where the rounds do not suffice; where
-    there are fewer rounds than levels, several levels are passed in one round.
+    Each level has `repeats` passes, one per round, or fewer if there are too few rounds; with fewer
+    rounds than levels, several levels are passed in one round.
 
     Attributes:
         levels: number of levels, at least 1.
-        rounds: rounds that are available, at least 1.
-        repeats: most passes for each level.
+        rounds: number of available rounds, at least 1.
+        repeats: largest number of passes per level.
     """
 
     levels: int
@@ -85,28 +84,28 @@ INITIAL = "initial"
 class FAACL:
     """Each device starts as a cluster; clusters that support each other merge.
 
-    Rounds of local training come first (algorithm 1). Then each round tests support, merges mutual
-    supporters and trains: a cluster's model is trained by its own devices and by those of its
-    supporters, and serves its own alone. Flat, this goes on until neither devices nor supporters
-    change (algorithm 5); hierarchical, clusters meet level by level (algorithm 6, whose last level
-    is tested too). After that clusters and supporters stay.
+    A cold start of local training (algorithm 1) is followed by rounds that test support, merge
+    mutual supporters and train: a cluster's model is trained by its members and those of its
+    supporters, and serves its members alone. The flat variant ends when neither members nor
+    supporters change (algorithm 5); the hierarchical one tests clusters level by level (algorithm
+    6, the last level included). Clusters and supporters are fixed afterwards.
 
-    A device that comes later is a new cluster, and opens the tests again for `repeats` rounds.
+    A later device is a new cluster, and resumes the tests for `repeats` rounds.
 
-    Flat, with n devices that all support each other, the first test sends each device n models and
-    takes n (n - 1) answers, and n^2 / 2 trainings follow: n / 2 merged clusters train on everybody.
-    The next rounds take n^2 / 4, n^2 / 8, ... trainings. No two of them are the same, since every
-    cluster starts from a model of its own, so none can be shared. In the hierarchy such devices
-    meet in pairs that merge at once: it never takes more than n trainings a round.
+    With n devices that all support each other, the first test of the flat variant sends each device
+    n models and takes n (n - 1) answers; n^2 / 2 local trainings follow, then n^2 / 4, n^2 / 8 and
+    so on. They cannot be deduplicated, since every cluster has its own initial model. In the
+    hierarchy such devices are compared in pairs that merge at once, with at most n local trainings
+    per round.
 
     Attributes:
         objective: local objective.
-        testing: when a cluster supports another.
-        hierarchical: partitions of devices are joined two by two; otherwise all meet at once.
-        cold_start: rounds of local training, at least one; below 1 a share of the run. The
-            program's rounds are 50 + 18 + 300 for 20 devices.
-        clustering: most rounds with tests; below 1 a share of the run.
-        repeats: most passes for each level of the hierarchy.
+        testing: the support test.
+        hierarchical: whether partitions of devices are joined in pairs, level by level.
+        cold_start: rounds of local training, at least one, or a share of the run below 1. The
+            author's code has 50 + 18 + 300 rounds for 20 devices.
+        clustering: largest number of rounds with tests, or a share of the run below 1.
+        repeats: largest number of passes per level of the hierarchy.
         supporters_after_merge: see `merge_mutual`.
     """
 
@@ -119,8 +118,8 @@ class FAACL:
     supporters_after_merge: AfterMerge = "intersection"
 
     def __post_init__(self) -> None:
-        check_when("cold_start", self.cold_start)
-        check_when("clustering", self.clustering)
+        check_round("cold_start", self.cold_start)
+        check_round("clustering", self.clustering)
         if self.repeats < 1:
             raise ValueError(f"repeats must be at least 1, got {self.repeats}")
         if self.supporters_after_merge not in ("intersection", "empty"):
@@ -131,11 +130,11 @@ class FAACL:
 
     @property
     def num_clusters(self) -> int:
-        """One, from which each device's own continues."""
+        """One, from which each device's own cluster continues."""
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Test and merge if it is time to, welcome newcomers, and plan the trainings."""
+        """Test and merge when due, add newcomers, and plan trainings. See `Policy.associate`."""
         before, state = Clustering.of(hypothesis), hypothesis.state
         clustering, level = before, int(state.get("level", 0))
         settled, left = bool(state.get("settled", False)), int(state.get("passes_left", 0))
@@ -149,12 +148,12 @@ class FAACL:
             while level < wanted:
                 clustering = replace(clustering, partitions=paired(clustering.partitions))
                 level += 1
-            clustering, found = yield from self.tested(hypothesis, clustering, number, context)
-            findings.append(found)
+            clustering, result = yield from self.tested(hypothesis, clustering, number, context)
+            findings.append(result)
         if findings and not self.hierarchical:
             settled = findings[-1].complete and clustering.same_as(before)
         newcomers = [c for c in context.participants if c not in before.labels]
-        clustering = self._welcome(clustering, newcomers, level)
+        clustering = self._with_newcomers(clustering, newcomers, level)
         left = self.repeats if before.members and newcomers else left
         remembered = {"level": level, "settled": settled, "passes_left": left}
         chosen = self.planned(hypothesis, clustering, context)
@@ -162,7 +161,7 @@ class FAACL:
         return replace(Ranking.only(chosen), facts=support_facts(clustering, findings))
 
     def _schedule(self, context: RoundContext, devices: int) -> LevelSchedule:
-        """Which levels are tested when, after the cold start."""
+        """Levels tested in each round after the cold start."""
         rounds = max(round_number(self.clustering, context), 1)
         levels = num_levels(devices) if self.hierarchical else 1
         repeats = self.repeats if self.hierarchical else rounds
@@ -174,20 +173,25 @@ class FAACL:
         """Test support between the clusters of each partition, and merge mutual supporters, once.
 
         Args:
-            hypothesis: has the clusters' models.
-            clustering: the clusters.
-            number: of the pass within the round, from 0.
-            context: the round.
+            hypothesis: holds the cluster models.
+            clustering: clusters with their support.
+            number: index of the pass within the round, from 0.
+            context: read-only context of the round.
+
+        Returns:
+            The clustering after merging, and the results of the tests.
         """
         models = [hypothesis.clusters[source] for source in clustering.sources]
-        found = yield from self.testing.find(
+        findings = yield from self.testing.find(
             models, clustering.members, clustering.partitions, clustering.support, context
         )
-        random = generator(context.seed, context.round, number, "merge")
-        supported = replace(clustering, support=found.support)
-        return merge_mutual(supported, random, self.supporters_after_merge), found
+        rng = generator(context.seed, context.round, number, "merge")
+        supported = replace(clustering, support=findings.support)
+        return merge_mutual(supported, rng, self.supporters_after_merge), findings
 
-    def _welcome(self, clustering: Clustering, newcomers: Iterable[str], level: int) -> Clustering:
+    def _with_newcomers(
+        self, clustering: Clustering, newcomers: Iterable[str], level: int
+    ) -> Clustering:
         for client in newcomers:
             alone = self.hierarchical and level == 0
             partition = max(clustering.partitions, default=-1) + 1 if alone else 0
@@ -197,7 +201,13 @@ class FAACL:
     def planned(
         self, hypothesis: Hypothesis, clustering: Clustering, context: RoundContext
     ) -> Candidate:
-        """Members and supporters train from a cluster's model; members are served by it."""
+        """Candidate in which members and supporters train a cluster's model, which serves members.
+
+        Args:
+            hypothesis: holds the cluster models.
+            clustering: clusters with their support.
+            context: read-only context of the round.
+        """
         if not clustering.members:
             return candidate(hypothesis, {}, self.objective)
         initial = hypothesis.carried_models.get(INITIAL, hypothesis.clusters[0])
@@ -219,36 +229,47 @@ class FAACL:
             contribution_weights[row, list(columns)] = 1.0
         clients = hypothesis.association.clients
         labels = np.array([clustering.labels.get(client, -1) for client in clients])
-        everybody = bool((labels >= 0).all())
+        all_seen = bool((labels >= 0).all())
         return Candidate(
-            Association(clients, labels, len(starts)),
-            tuple(rows),
-            contribution_weights,
-            tuple(origins),
+            association=Association(clients, labels, len(starts)),
+            trainings=tuple(rows),
+            contribution_weights=contribution_weights,
+            origins=tuple(origins),
             state={
                 "partitions": list(clustering.partitions),
                 Support.KEY: clustering.support.state,
             },
             models=tuple(models),
-            carried_models={} if everybody else {INITIAL: initial},
+            carried_models={} if all_seen else {INITIAL: initial},
         )
 
 
 def contributors(clustering: Clustering, cluster: int, participants: Iterable[str]) -> list[str]:
-    """Participants that train a cluster's model: its members and those of its supporters."""
-    sets = [cluster, *clustering.support.supporters(cluster)]
-    devices = {client for index in sets for client in clustering.members[index]}
+    """Participants that train a cluster's model: its members and those of its supporters.
+
+    Args:
+        clustering: clusters with their support.
+        cluster: index of the cluster.
+        participants: names of the participants.
+    """
+    clusters = [cluster, *clustering.support.supporters(cluster)]
+    devices = {client for index in clusters for client in clustering.members[index]}
     return sorted(devices & set(participants))
 
 
 def support_facts(clustering: Clustering, findings: list[Findings]) -> Mapping[str, float]:
-    """What is worth logging; devices that are unable to support or be supported are a warning."""
+    """Numbers to log; devices with too few samples for any significant test are a warning.
+
+    Args:
+        clustering: clusters with their support.
+        findings: results of the tests of the round.
+    """
     facts = {
         "clusters": float(len(clustering.members)),
         "supports": float(len(clustering.support.p_values)),
     }
     if findings:
-        facts["support_tests"] = float(sum(found.num_tests for found in findings))
-        unable = {client for found in findings for client in found.unable}
+        facts["support_tests"] = float(sum(result.num_tests for result in findings))
+        unable = {client for result in findings for client in result.unable}
         facts["devices_with_too_few_pairs"] = float(len(unable))
     return facts

@@ -1,7 +1,4 @@
-"""A clustering with directed support, and the merging of clusters that support each other.
-
-"Asymmetric clustering in federated continual learning", algorithm 3.
-"""
+"""Clusterings with directed support, and merging of mutual supporters (FAACL, algorithm 3)."""
 
 from __future__ import annotations
 
@@ -25,10 +22,10 @@ class Clustering:
 
     Attributes:
         members: devices of each cluster, sorted.
-        sources: cluster of the hypothesis whose model each cluster goes on from; -1 is the model
-            that everybody starts from.
+        sources: cluster of the hypothesis whose model each cluster continues from; -1 is the
+            initial model.
         partitions: partition of each cluster, numbered from 0 without gaps.
-        support: who supports whom.
+        support: directed support between the clusters.
     """
 
     members: tuple[tuple[str, ...], ...] = ()
@@ -38,14 +35,12 @@ class Clustering:
 
     @classmethod
     def of(cls, hypothesis: Hypothesis) -> Clustering:
-        """The clustering that a hypothesis remembers; empty before the first round."""
+        """Read from a hypothesis; empty before the first round."""
         if "partitions" not in hypothesis.state:
             return cls()
-        association = hypothesis.association
         members: list[list[str]] = [[] for _ in hypothesis.clusters]
-        for client, label in zip(association.clients, association.labels, strict=True):
-            if label != UNSEEN:
-                members[label].append(client)
+        for client, label in hypothesis.association.by_client.items():
+            members[label].append(client)
         return cls(
             tuple(map(tuple, members)),
             tuple(range(len(members))),
@@ -56,10 +51,15 @@ class Clustering:
     @property
     def labels(self) -> dict[str, int]:
         """Cluster of each device."""
-        return {client: index for index, one in enumerate(self.members) for client in one}
+        return {client: index for index, row in enumerate(self.members) for client in row}
 
     def joined_by(self, client: str, partition: int) -> Clustering:
-        """With one more cluster, of one device that was not there."""
+        """With one more cluster, of a single new device.
+
+        Args:
+            client: name of the device.
+            partition: partition of the new cluster.
+        """
         return replace(
             self,
             members=(*self.members, (client,)),
@@ -68,84 +68,87 @@ class Clustering:
         )
 
     def same_as(self, other: Clustering) -> bool:
-        """Whether devices and supporters are the same, whatever the p-values."""
+        """Whether members and supporters are the same, regardless of p-values."""
         same = self.support.p_values.keys() == other.support.p_values.keys()
         return same and self.members == other.members
 
 
 def merge_mutual(
-    before: Clustering, random: np.random.Generator, supporters: AfterMerge = "intersection"
+    before: Clustering, rng: np.random.Generator, supporters: AfterMerge = "intersection"
 ) -> Clustering:
     """Merge pairs of clusters that support each other; each cluster merges at most once.
 
-    Algorithm 3 as printed can merge a cluster twice, which leaves no partition of the devices. A
-    merged cluster has the place of its first parent and goes on from the model of either, by
-    chance. Clusters that were supported by a parent are supported by the merged cluster.
+    Algorithm 3 as printed can merge a cluster twice, which does not partition the devices. A merged
+    cluster takes the index of its first parent and continues from the model of either, at random.
+    Clusters that were supported by a parent are supported by the merged cluster.
 
     Args:
         before: clusters and their support; pairs are tried in the order of the clusters.
-        random: decides whose model goes on.
-        supporters: of a merged cluster: those that both parents had (the thesis), or none, and
-            nobody keeps a parent as its supporter (the program).
+        rng: chooses the model that is continued.
+        supporters: supporters of a merged cluster. `intersection`: those of both parents (the
+            thesis). `empty`: none, and no cluster keeps a parent as supporter (the author's code).
+
+    Returns:
+        The clustering after merging.
     """
     couples = _couples(before)
-    gone = set(couples.values())
-    living = [index for index in range(len(before.members)) if index not in gone]
+    absorbed = set(couples.values())
+    remaining = [index for index in range(len(before.members)) if index not in absorbed]
     sources = {
-        index: before.sources[(index, couples[index])[int(random.integers(2))]]
+        index: before.sources[(index, couples[index])[int(rng.integers(2))]]
         if index in couples
         else before.sources[index]
-        for index in living
+        for index in remaining
     }
     members = {
         index: tuple(sorted(before.members[index] + before.members[couples[index]]))
         if index in couples
         else before.members[index]
-        for index in living
+        for index in remaining
     }
     return Clustering(
         tuple(members.values()),
         tuple(sources.values()),
-        tuple(before.partitions[index] for index in living),
-        _remapped(before.support, couples, _places(couples, len(before.members)), supporters),
+        tuple(before.partitions[index] for index in remaining),
+        _remapped(before.support, couples, _new_indices(couples, len(before.members)), supporters),
     )
 
 
-def places_after_merging(before: Clustering) -> tuple[int, ...]:
-    """For each cluster, its number after `merge_mutual`; both parents have that of their child.
+def indices_after_merging(before: Clustering) -> tuple[int, ...]:
+    """Index of each cluster after `merge_mutual`; both parents have that of their child.
 
     Args:
         before: clusters and their support.
     """
-    names = _places(_couples(before), len(before.members))
-    return tuple(names[index] for index in range(len(before.members)))
+    new = _new_indices(_couples(before), len(before.members))
+    return tuple(new[index] for index in range(len(before.members)))
 
 
-def _places(couples: Mapping[int, int], count: int) -> dict[int, int]:
-    """New number of each of so many clusters; both of a couple have that of their child."""
-    living = [index for index in range(count) if index not in set(couples.values())]
-    names = {old: new for new, old in enumerate(living)}
-    return names | {second: names[first] for first, second in couples.items()}
+def _new_indices(couples: Mapping[int, int], count: int) -> dict[int, int]:
+    """New index of each of `count` clusters; both of a couple have that of their child."""
+    remaining = [index for index in range(count) if index not in set(couples.values())]
+    indices = {old: new for new, old in enumerate(remaining)}
+    return indices | {second: indices[first] for first, second in couples.items()}
 
 
 def _couples(before: Clustering) -> dict[int, int]:
     """Clusters that merge, by the first of each pair."""
     couples: dict[int, int] = {}
     taken: set[int] = set()
-    for one, other in combinations(range(len(before.members)), 2):
-        if not {one, other} & taken and before.support.mutual(one, other):
-            couples[one] = other
-            taken |= {one, other}
+    for first, second in combinations(range(len(before.members)), 2):
+        if not {first, second} & taken and before.support.mutual(first, second):
+            couples[first] = second
+            taken |= {first, second}
     return couples
 
 
 def _remapped(
     support: Support,
     couples: Mapping[int, int],
-    names: Mapping[int, int],
+    indices: Mapping[int, int],
     supporters: AfterMerge,
 ) -> Support:
-    """The support between the clusters that are left, under their new numbers."""
+    """The support between the remaining clusters, under their new indices."""
     parents = {**{b: a for a, b in couples.items()}, **couples}
     p_values: dict[tuple[int, int], float] = {}
     for (own, other), p_value in sorted(support.p_values.items()):
@@ -154,6 +157,6 @@ def _remapped(
         partner = parents.get(own)
         if partner == other or (partner is not None and (partner, other) not in support.p_values):
             continue
-        pair = names[own], names[other]
+        pair = indices[own], indices[other]
         p_values[pair] = max(p_value, p_values.get(pair, 0.0))
     return Support(p_values)

@@ -1,7 +1,7 @@
-"""Which cluster's model supports which other cluster: the cluster support of FAACL.
+"""Directed cluster support by Wilcoxon tests (FAACL, section 3.2 and algorithm 2).
 
-"Asymmetric clustering in federated continual learning", section 3.2 and algorithm 2. Support is
-directed: a cluster with few or noisy samples may be supported by one that it cannot support.
+"Asymmetric clustering in federated continual learning". A cluster with few or noisy samples may be
+supported by one that it cannot support itself.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from bcfl.data.clients import VALIDATION
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
-from bcfl.protocol.comparison import SupportTest, TestedLoss
 from bcfl.protocol.requests import Exchange, Replies, Score, Steps
+from bcfl.protocol.statistics.support import PairedSupport, SupportTest, TestedLoss
 
 Pair = tuple[int, int]
 """The cluster that is supported, and its supporter."""
@@ -34,33 +34,38 @@ class Support:
     p_values: Mapping[Pair, float] = field(default_factory=dict)
 
     def supporters(self, cluster: int) -> list[int]:
-        """The clusters that support one, sorted."""
+        """Clusters that support the given one, sorted."""
         return sorted(supporter for own, supporter in self.p_values if own == cluster)
 
-    def mutual(self, one: int, other: int) -> bool:
-        """Whether two clusters support each other."""
-        return (one, other) in self.p_values and (other, one) in self.p_values
+    def mutual(self, first: int, second: int) -> bool:
+        """Whether two clusters support each other.
+
+        Args:
+            first: index of one cluster.
+            second: index of the other.
+        """
+        return (first, second) in self.p_values and (second, first) in self.p_values
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Support:
-        """What a hypothesis remembers."""
+        """Read from the state of a hypothesis."""
         return cls({(own, other): p for own, other, p in state.get(cls.KEY, [])})
 
     @property
     def state(self) -> list[list[float]]:
-        """What a hypothesis is to remember: (supported, supporter, p-value), sorted."""
+        """As stored in the state of a hypothesis: (supported, supporter, p-value), sorted."""
         return [[*pair, p] for pair, p in sorted(self.p_values.items())]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What one round of tests found.
+    """Results of one round of tests.
 
     Attributes:
-        support: who supports whom.
-        num_tests: answered tests.
-        unable: devices with too few pairs for any p-value to reach the level.
-        complete: every pair of clusters of a partition was tested.
+        support: directed support between the clusters.
+        num_tests: number of answered tests.
+        unable: devices with too few pairs for any p-value to reach the significance level.
+        complete: whether every pair of clusters of each partition was tested.
     """
 
     support: Support
@@ -71,16 +76,18 @@ class Findings:
 
 @dataclass(frozen=True)
 class SupportTesting:
-    """When a cluster's model supports another cluster: all devices there must find it no worse.
+    """Non-inferiority tests of a cluster's model on all devices of another cluster.
+
+    A cluster supports another one if no device there rejects its model as worse than its own.
 
     Attributes:
-        epsilon: by how much the supporter's model may be worse, nats per sample. The thesis takes
-            0.1 to 0.7, by data set (table B.1).
-        alpha: significance level; the thesis gives none, its program has 0.1.
-        loss: `raw` losses (the program's last version), or `capped` ones, where every wrongly
-            classified sample costs log(classes). Both are without the program's L2 penalty.
-        withdraws: whether a supporter that fails a later test is one no more. Algorithm 2 and the
-            program only ever add supporters, as long as both clusters live.
+        epsilon: non-inferiority margin, nats per sample. The thesis takes 0.1 to 0.7, by data set
+            (table B.1).
+        alpha: significance level; not given in the thesis, 0.1 in the author's code.
+        loss: `raw` losses (the author's latest code), or `capped` ones, where each misclassified
+            sample costs log(classes). Both are without the L2 penalty of the author's code.
+        withdraws: whether a supporter that fails a later test is removed. Algorithm 2 and the
+            author's code only add supporters, as long as both clusters exist.
     """
 
     epsilon: float = 0.7
@@ -106,23 +113,23 @@ class SupportTesting:
     ) -> Steps[Findings]:
         """Test every ordered pair of clusters within each partition, on validation samples.
 
-        Devices that do not answer have no vote. Supporters that fail the test stay with the p-value
-        that they had, unless support is withdrawn; where nobody in a cluster has a vote, all do.
+        Devices that do not answer have no vote. Supporters that fail the test keep their earlier
+        p-value unless support is withdrawn; so do all supporters of a cluster without votes.
 
         Args:
             models: model of each cluster.
             members: devices of each cluster.
             partitions: partition of each cluster.
-            before: support as it was found last.
-            context: the round.
+            before: support found by the previous tests.
+            context: read-only context of the round.
         """
         present = set(context.validating(context.participants))
-        voters = [sorted(present & set(one)) for one in members]
+        voters = [sorted(present & set(devices)) for devices in members]
         pairs = list(_pairs(partitions))
-        asked = {pair: [self._score(c, models, pair) for c in voters[pair[0]]] for pair in pairs}
-        scores = [score for row in asked.values() for score in row]
+        tests = {pair: [self._score(c, models, pair) for c in voters[pair[0]]] for pair in pairs}
+        scores = [score for row in tests.values() for score in row]
         replies = (yield Exchange.of(scores, models)) if scores else {}
-        answers = {pair: _answers(row, replies) for pair, row in asked.items()}
+        answers = {pair: _answers(row, replies) for pair, row in tests.items()}
         return self._findings(answers, before)
 
     def _score(self, client: str, models: Sequence[Posterior], pair: Pair) -> Score:
@@ -132,18 +139,17 @@ class SupportTesting:
     def score(
         self, client: str, own: str, offered: str, view: str, samples: int | None = None
     ) -> Score:
-        """Ask a client whether a model is no worse for it than its own.
+        """Request a test whether a model is no worse for a client than its own.
 
         Args:
-            client: its name.
+            client: name of the client.
             own: key of its own model.
-            offered: key of the other one.
-            view: which of its samples.
-            samples: at most so many of them; None is all.
+            offered: key of the other model.
+            view: view of the client's samples.
+            samples: largest number of samples; None is all.
         """
-        return Score(
-            client, (own, offered), "support", view, samples, epsilon=self.epsilon, loss=self.loss
-        )
+        statistic = PairedSupport(self.epsilon, self.loss)
+        return Score(client, (own, offered), statistic, view, samples)
 
     def _findings(
         self, answers: Mapping[Pair, Mapping[str, SupportTest]], before: Support

@@ -1,4 +1,4 @@
-"""Association by what local training did to a model: FeSEM, WeCFL, OCFL, SCL, BCL, FedGroup.
+"""Clustering of local models and updates: FeSEM, WeCFL, OCFL, SCL, BCL, FedGroup.
 
-Clustering on distances of trained models or on cosines of updates.
+By distances of trained models, or by cosines of updates.
 """

@@ -1,6 +1,7 @@
-"""Recursive bipartition of clusters that have converged but whose clients have not: SCL.
+"""Recursive bipartition by cosine similarity of updates (SCL; Sattler, Müller and Samek, 2020).
 
-Sattler, Müller and Samek, "Clustered Federated Learning" (2020).
+"Clustered Federated Learning: Model-Agnostic Distributed Multitask Optimization under Privacy
+Constraints".
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Ranking
-from bcfl.policies.schedule import check_when, round_number
 from bcfl.policies.updates.divisions import Divisions, divide, regrouped
 from bcfl.policies.updates.local_updates import LocalUpdates, local_updates
 from bcfl.policies.updates.update_similarity import cosine_distances, norm_of_mean, norms
@@ -26,30 +26,30 @@ Linkage = Literal["single", "complete"]
 
 @dataclass(frozen=True)
 class RecursiveBipartition:
-    """Split a cluster whose mean update is short although some client's update is long.
+    """Split a cluster near a stationary point whose clients' updates are still large.
 
-    Several clusters may split in a round, each once. Clients that miss a split are placed when
-    they come back. Norms and cosines are of trainable parameters only, of the clients that trained.
+    Several clusters may split in a round, each once. Clients that miss a split are assigned when
+    they return. Norms and cosines are those of trainable parameters, over the clients that trained.
 
     Attributes:
-        objective: local objective. The paper's program takes the unweighted mean of the updates of
-            a cluster, which is curvature `uniform`.
-        mean_norm: a cluster splits only if its mean update is shorter than this (epsilon_1),
-        client_norm: and if a client's update is longer than this (epsilon_2).
-        scale: what the two are. `absolute`: lengths, as in the paper; what fits depends on model,
+        objective: local objective. The authors' code takes the unweighted mean of the updates of a
+            cluster, which is curvature `uniform`.
+        mean_norm: epsilon_1; a cluster splits only if the norm of its mean update is smaller,
+        client_norm: epsilon_2; and if the norm of some client's update is larger.
+        scale: scale of both. `absolute`: norms, as in the paper; suitable values depend on model,
             learning rate and number of steps. `relative`: shares, `mean_norm` of the cluster's
-            longest update and `client_norm` of the longest update of the first round.
-        when: the first round that may split, from 0, or its share of the run as a number below 1.
-        min_members: smallest cluster that may split.
-        linkage: `single` finds the bipartition with the least largest similarity across, exactly,
-            which is the paper's rule; `complete` is what its program runs.
+            largest update and `client_norm` of the largest update of the first round.
+        first_round: first round that may split, from 0, or its share of the run below 1.
+        min_members: size of the smallest cluster that may split.
+        linkage: `single` minimises the largest similarity across the bipartition, exactly, which is
+            the paper's rule; `complete` is what the authors' code runs.
     """
 
     objective: Objective
     mean_norm: float = 0.4
     client_norm: float = 1.6
     scale: Literal["absolute", "relative"] = "absolute"
-    when: float = 0.4
+    first_round: float = 0.4
     min_members: int = 3
     linkage: Linkage = "single"
 
@@ -59,7 +59,7 @@ class RecursiveBipartition:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
         if self.scale not in ("absolute", "relative"):
             raise ValueError(f"scale must be 'absolute' or 'relative', got {self.scale!r}")
-        check_when("when", self.when)
+        check_round("first_round", self.first_round)
         if self.min_members < 2:
             raise ValueError(f"min_members must be at least 2, got {self.min_members}")
         if self.linkage not in ("single", "complete"):
@@ -71,48 +71,51 @@ class RecursiveBipartition:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Place late clients, train, and split the clusters that ask for it."""
-        known = Divisions.of(hypothesis)
-        divisions, places = yield from known.place(hypothesis, context, self.objective)
-        updates = yield from local_updates(hypothesis, places, self.objective, context)
+        """Assign late clients, train, and split clusters. See `Policy.associate`."""
+        earlier = Divisions.of(hypothesis)
+        divisions, assigned = yield from earlier.assign(hypothesis, context, self.objective)
+        updates = yield from local_updates(hypothesis, assigned, self.objective, context)
         chosen = updates.candidate(self.objective)
         state = self._state(hypothesis, updates)
-        if context.round < round_number(self.when, context):
-            return Ranking.only(divisions.remembered(chosen, state))
+        if context.round < round_number(self.first_round, context):
+            return Ranking.only(divisions.carried_by(chosen, state))
         groups = self.groups(updates, state.get("longest", 1.0))
-        found, made = divide(updates.clusters, groups, len(hypothesis.clusters))
-        labels = dict(zip(updates.clients, map(int, found), strict=True))
-        after = divisions.extended(hypothesis, made, updates.labels)
-        return Ranking.only(after.remembered(regrouped(chosen, labels, made), state))
+        clusters, new = divide(updates.clusters, groups, len(hypothesis.clusters))
+        labels = dict(zip(updates.clients, map(int, clusters), strict=True))
+        after = divisions.extended(hypothesis, new, updates.labels)
+        return Ranking.only(after.carried_by(regrouped(chosen, labels, new), state))
 
     def _state(self, hypothesis: Hypothesis, updates: LocalUpdates) -> dict[str, float]:
-        """The longest update of the first round that had any, where lengths are relative."""
+        """Norm of the largest update of the first round with updates, for the relative scale."""
         if self.scale == "absolute" or not len(updates):
             return {}
         longest = hypothesis.state.get("longest")
         return {"longest": norms(updates.products).max().item() if longest is None else longest}
 
     def groups(self, updates: LocalUpdates, longest: float = 1.0) -> NDArray[np.int64]:
-        """(clients,) half of its cluster in which each client is, 0 where the cluster stays.
+        """Half of its cluster that each client belongs to, 0 where the cluster does not split.
 
         Args:
-            updates: of this round.
-            longest: length of the longest update of the first round, for relative lengths.
+            updates: local updates of this round.
+            longest: norm of the largest update of the first round, for the relative scale.
+
+        Returns:
+            int64 of shape (clients,).
         """
         groups = np.zeros(len(updates), dtype=np.int64)
         for cluster in np.unique(updates.clusters):
-            inside = np.flatnonzero(updates.clusters == cluster)
-            products = updates.products[np.ix_(inside, inside)]
+            members = np.flatnonzero(updates.clusters == cluster)
+            products = updates.products[np.ix_(members, members)]
             if self.splits(products, longest):
-                groups[inside] = bipartition(products, self.linkage)
+                groups[members] = bipartition(products, self.linkage)
         return groups
 
     def splits(self, products: NDArray[np.float64], longest: float = 1.0) -> bool:
-        """Whether a cluster is to be split.
+        """Whether a cluster satisfies the splitting criterion.
 
         Args:
             products: (clients, clients) inner products of the updates of its clients.
-            longest: length of the longest update of the first round, for relative lengths.
+            longest: norm of the largest update of the first round, for the relative scale.
         """
         if len(products) < self.min_members:
             return False
@@ -124,14 +127,16 @@ class RecursiveBipartition:
 
 
 def bipartition(products: NDArray[np.float64], linkage: Linkage = "single") -> NDArray[np.int64]:
-    """(updates,) 0 or 1: the half of each.
+    """Divide updates into two halves by agglomerative clustering on cosines.
 
-    Single linkage minimises the largest cosine between updates of different halves: it joins the
-    most similar ones first, so that what is left apart is as unlike as can be.
+    Single linkage minimises the largest cosine between updates of different halves.
 
     Args:
         products: (updates, updates) inner products, at least two updates.
         linkage: `single` or `complete`.
+
+    Returns:
+        0 or 1 for each update, int64 of shape (updates,).
     """
     from sklearn.cluster import AgglomerativeClustering
 

@@ -1,4 +1,4 @@
-"""Clustering temperature: when one-shot clustering takes its shot.
+"""Clustering temperature: the trigger of one-shot clustering (OCFL).
 
 Zuziak, Pellungrini and Rinzivillo, "One-Shot Clustering for Federated Learning" (OCFL), equations
 2 to 4 and algorithm 1.
@@ -12,8 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.policies.context import RoundContext
-from bcfl.policies.schedule import check_when, round_number
+from bcfl.policies.context import RoundContext, check_round, round_number
 
 
 def clustering_temperature(distances: NDArray[np.float64], norm: float = 2.0) -> float:
@@ -34,7 +33,7 @@ def clustering_temperature(distances: NDArray[np.float64], norm: float = 2.0) ->
 
 
 class Trigger(Protocol):
-    """Says in which round clients are clustered."""
+    """Decides in which round clients are clustered."""
 
     @property
     def norm(self) -> float:
@@ -42,12 +41,12 @@ class Trigger(Protocol):
         ...
 
     def fires(self, temperature: float, before: float | None, context: RoundContext) -> bool:
-        """Whether this is the round.
+        """Whether clients are clustered in this round.
 
         Args:
             temperature: clustering temperature of this round's updates.
-            before: that of the last round that had one; None if there was none.
-            context: the round.
+            before: that of the last round with updates; None if there was none.
+            context: read-only context of the round.
         """
         ...
 
@@ -58,9 +57,9 @@ class TemperatureRise:
 
     Attributes:
         norm: p of the norm.
-        rule: `rise` needs a strict rise and begins at T = +inf, so that it never fires in the
-            first round: this is what the paper's tables and program show. `printed` is algorithm 1
-            to the letter, T = -inf and "at least", which fires at once.
+        rule: `rise` needs a strict rise and starts at T = +inf, so that it never fires in the
+            first round, consistent with the paper's tables and the authors' code. `printed` is
+            algorithm 1 as printed, T = -inf and "at least", which fires at once.
     """
 
     norm: float = 2.0
@@ -73,7 +72,7 @@ class TemperatureRise:
             raise ValueError(f"rule must be 'rise' or 'printed', got {self.rule!r}")
 
     def fires(self, temperature: float, before: float | None, context: RoundContext) -> bool:
-        """Whether the temperature has risen."""
+        """Whether the temperature has risen. See `Trigger.fires`."""
         del context
         if self.rule == "printed":
             return before is None or temperature >= before
@@ -82,23 +81,23 @@ class TemperatureRise:
 
 @dataclass(frozen=True)
 class AtRound:
-    """Cluster in a round that is fixed beforehand (Briggs et al. 2020).
+    """Cluster in a round that is fixed in advance (Briggs et al., 2020).
 
     Attributes:
-        when: number of the round, from 0, or its share of the run as a number below 1; where too
-            few clients answer in it, the next one.
+        round: number of the round, from 0, or its share of the run below 1; the next one if too
+            few clients answer in it.
         norm: p of the temperature that is logged.
     """
 
-    when: float
+    round: float
     norm: float = 2.0
 
     def __post_init__(self) -> None:
-        check_when("when", self.when)
+        check_round("round", self.round)
         if not self.norm >= 1:
             raise ValueError(f"norm must be at least 1, got {self.norm}")
 
     def fires(self, temperature: float, before: float | None, context: RoundContext) -> bool:
-        """Whether this is the round, whatever the temperature."""
+        """Whether the round is reached, at any temperature. See `Trigger.fires`."""
         del temperature, before
-        return context.round >= round_number(self.when, context)
+        return context.round >= round_number(self.round, context)

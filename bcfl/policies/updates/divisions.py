@@ -1,9 +1,9 @@
-"""Clusters that were divided, and where clients go that were not there.
+"""Divisions of clusters, and the assignment of clients that were absent (Sattler et al., 2020).
 
-A client that takes no part in the round of a division is placed when it first comes back: it trains
-once from the model that was divided, and joins the part whose mean update its own update resembles
-most. With several divisions it goes down the tree, as in section V of Sattler, Müller and Samek
-(2020). What is needed for this is kept until every client has its place.
+A client that is absent in the round of a division is assigned when it returns: it trains once from
+the model that was divided, and joins the part whose mean update has the largest cosine with its
+own. With several divisions it descends the tree of divisions (section V of the paper). The models
+that this requires are carried on until every client is assigned.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
@@ -43,86 +43,90 @@ class Division:
 
 @dataclass(frozen=True, eq=False)
 class Divisions:
-    """All divisions that somebody still has to catch up with.
+    """Divisions of clusters that some client has still to be assigned by.
 
     Attributes:
-        made: the divisions, first one first.
-        waiting: for clients that were seen before but missed a division, the position of the first
-            that they missed. Clients never seen have missed all.
-        models: of each division, the model that was divided, and those of the parts after the round
-            of the division.
+        divisions: in order of time.
+        waiting: for clients that were seen before but missed a division, the index of the first
+            one that they missed. Clients never seen have missed all.
+        models: for each division, the model that was divided, and those of the parts after the
+            round of the division.
     """
 
-    made: tuple[Division, ...] = ()
+    divisions: tuple[Division, ...] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
     models: Mapping[str, Posterior] = field(default_factory=dict)
 
     @classmethod
     def of(cls, hypothesis: Hypothesis) -> Divisions:
-        """Those that a hypothesis remembers; the parts of the last round's are now known."""
+        """Read from the state of a hypothesis; models of the last round's parts are added."""
         state = hypothesis.state
-        made = tuple(Division(one, tuple(parts)) for one, parts in state.get("divisions", []))
+        divisions = tuple(
+            Division(cluster, tuple(parts)) for cluster, parts in state.get("divisions", [])
+        )
         models = dict(hypothesis.carried_models)
-        for position, division in enumerate(made):
+        for position, division in enumerate(divisions):
             for part in division.parts:
                 models.setdefault(f"{position} part {part}", hypothesis.clusters[part])
-        return cls(made, dict(state.get("waiting", {})), models)
+        return cls(divisions, dict(state.get("waiting", {})), models)
 
-    def remembered(self, chosen: Candidate, state: Mapping[str, Any]) -> Candidate:
-        """A candidate that carries the divisions on, if somebody still needs them.
+    def carried_by(self, chosen: Candidate, state: Mapping[str, Any]) -> Candidate:
+        """A candidate whose state carries the divisions on, while some client waits for them.
 
         Args:
             chosen: the candidate.
-            state: what else the policy carries.
+            state: other state of the policy.
         """
-        everybody_seen = bool((chosen.association.labels != UNSEEN).all())
-        if everybody_seen and not self.waiting:
+        all_seen = bool((chosen.association.labels != UNSEEN).all())
+        if all_seen and not self.waiting:
             return replace(chosen, state=dict(state), carried_models={})
-        made = [[division.cluster, list(division.parts)] for division in self.made]
-        carried = {"divisions": made, "waiting": dict(self.waiting)} if made else {}
+        divisions = [[division.cluster, list(division.parts)] for division in self.divisions]
+        carried = {"divisions": divisions, "waiting": dict(self.waiting)} if divisions else {}
         return replace(chosen, state={**state, **carried}, carried_models=self.models)
 
     def extended(
-        self, hypothesis: Hypothesis, made: Sequence[Division], present: Mapping[str, int]
+        self, hypothesis: Hypothesis, new: Sequence[Division], present: Mapping[str, int]
     ) -> Divisions:
         """With the divisions of a round.
 
         Args:
-            hypothesis: from before the round.
-            made: the divisions; one whose cluster has one part is none.
-            present: clients that took part in the round.
+            hypothesis: parent, from before the round.
+            new: divisions of the round; those with one part are ignored.
+            present: participants of the round.
         """
         waiting, models = dict(self.waiting), dict(self.models)
-        real = [division for division in made if len(division.parts) > 1]
-        for position, division in enumerate(real, start=len(self.made)):
+        real = [division for division in new if len(division.parts) > 1]
+        for position, division in enumerate(real, start=len(self.divisions)):
             models[f"{position} divided"] = hypothesis.clusters[division.cluster]
-            for client, label in _labels(hypothesis.association).items():
+            for client, label in hypothesis.association.by_client.items():
                 if label == division.cluster and client not in present:
                     waiting.setdefault(client, position)
-        return Divisions((*self.made, *real), waiting, models)
+        return Divisions((*self.divisions, *real), waiting, models)
 
-    def place(
+    def assign(
         self, hypothesis: Hypothesis, context: RoundContext, objective: Objective
     ) -> Steps[tuple[Divisions, dict[str, int]]]:
-        """Let participants catch up.
+        """Assign participants that missed divisions.
 
         Args:
-            hypothesis: from before the round.
+            hypothesis: parent, from before the round.
             context: the round.
-            objective: how clients train from the models that were divided.
+            objective: local objective from the models that were divided.
 
         Returns:
-            The divisions with fewer clients waiting, and the cluster of each participant; one that
-            gave no answer has none.
+            The divisions with fewer clients waiting, and the cluster of each participant except
+            those that gave no answer.
         """
         largest = int(hypothesis.association.sizes.argmax())
-        root = self.made[0].cluster if self.made else largest
-        known = _labels(hypothesis.association)
-        places = {client: known.get(client, root) for client in context.participants}
-        missed = {c: self.waiting.get(c, len(self.made)) if c in known else 0 for c in places}
-        for position, division in enumerate(self.made):
+        root = self.divisions[0].cluster if self.divisions else largest
+        previous = hypothesis.association.by_client
+        labels = {client: previous.get(client, root) for client in context.participants}
+        missed = {
+            c: self.waiting.get(c, len(self.divisions)) if c in previous else 0 for c in labels
+        }
+        for position, division in enumerate(self.divisions):
             moving = [
-                c for c, at in places.items() if at == division.cluster and missed[c] <= position
+                c for c, k in labels.items() if k == division.cluster and missed[c] <= position
             ]
             if not moving:
                 continue
@@ -135,24 +139,24 @@ class Divisions:
             parts = [self.models[f"{position} part {part}"] for part in division.parts]
             for training in work.requests:
                 if training not in replies:
-                    del places[training.client]
+                    del labels[training.client]
                     continue
                 nearest = nearest_part(context.model, start, replies[training].mean, parts)
-                places[training.client] = division.parts[nearest]
-        waiting = {client: at for client, at in self.waiting.items() if client not in places}
-        return replace(self, waiting=waiting), places
+                labels[training.client] = division.parts[nearest]
+        waiting = {c: index for c, index in self.waiting.items() if c not in labels}
+        return replace(self, waiting=waiting), labels
 
 
 def nearest_part(
     model: Model, start: Posterior, trained: Tensor, parts: Sequence[Posterior]
 ) -> int:
-    """Which part a client resembles most, by the cosine of its update and the parts' updates.
+    """Index of the part whose update has the largest cosine with a client's update.
 
     Args:
         model: the architecture.
         start: model that all trained from.
-        trained: (parameters,) where the client ended.
-        parts: models of the parts after the round in which they came to be.
+        trained: (parameters,) the client's trained parameters.
+        parts: models of the parts after the round of their division.
     """
     origin = start.mean(model)
     ends = [trained, *(part.mean(model) for part in parts)]
@@ -170,39 +174,40 @@ def divide(
 
     Args:
         labels: (clients,) cluster of each client.
-        groups: (clients,) group of each client, any numbers; only who shares a group within a
-            cluster counts.
-        num_clusters: clusters so far.
+        groups: (clients,) group of each client, any numbers, compared within clusters only.
+        num_clusters: number of clusters so far.
 
     Returns:
         (clients,) new clusters, and one division for each cluster that has clients.
     """
-    divided, made, free = labels.copy(), [], num_clusters
+    divided, divisions, free = labels.copy(), [], num_clusters
     for cluster in np.unique(labels):
-        inside = np.flatnonzero(labels == cluster)
-        names, first, sizes = np.unique(groups[inside], return_index=True, return_counts=True)
+        members = np.flatnonzero(labels == cluster)
+        names, first, sizes = np.unique(groups[members], return_index=True, return_counts=True)
         parts = []
-        for place, index in enumerate(np.lexsort((first, -sizes))):
-            part = int(cluster) if place == 0 else free
-            free += place > 0
-            divided[inside[groups[inside] == names[index]]] = part
+        for rank, index in enumerate(np.lexsort((first, -sizes))):
+            part = int(cluster) if rank == 0 else free
+            free += rank > 0
+            divided[members[groups[members] == names[index]]] = part
             parts.append(part)
-        made.append(Division(int(cluster), tuple(parts)))
-    return divided, made
+        divisions.append(Division(int(cluster), tuple(parts)))
+    return divided, divisions
 
 
-def regrouped(chosen: Candidate, labels: Mapping[str, int], made: Sequence[Division]) -> Candidate:
+def regrouped(
+    chosen: Candidate, labels: Mapping[str, int], divisions: Sequence[Division]
+) -> Candidate:
     """The candidate after divisions: parts continue from the cluster that was divided.
 
     Args:
-        chosen: the candidate in which clients stay where they trained.
+        chosen: the candidate in which clients stay in the clusters that they trained in.
         labels: new cluster of each client that trains.
-        made: the divisions.
+        divisions: divisions of the round.
     """
-    parents = {part: one.cluster for one in made for part in one.parts if part != one.cluster}
+    parents = {part: d.cluster for d in divisions for part in d.parts if part != d.cluster}
     association = chosen.association
     for _ in parents:
-        association = association.widened()
+        association = association.with_empty_cluster()
     contribution_weights = np.zeros((len(chosen.trainings), association.num_clusters))
     for row, training in enumerate(chosen.trainings):
         contribution_weights[row, labels[training.client]] = 1.0
@@ -212,9 +217,3 @@ def regrouped(chosen: Candidate, labels: Mapping[str, int], made: Sequence[Divis
         contribution_weights=contribution_weights,
         origins=(*chosen.origins, *(Continue(parents[part]) for part in sorted(parents))),
     )
-
-
-def _labels(association: Association) -> dict[str, int]:
-    """Cluster of each client that was seen."""
-    pairs = zip(association.clients, map(int, association.labels), strict=True)
-    return {client: label for client, label in pairs if label != UNSEEN}

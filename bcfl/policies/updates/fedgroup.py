@@ -1,4 +1,4 @@
-"""Groups found once, from a cold start: FedGroup.
+"""FedGroup: groups from decomposed cosine similarities of updates in a cold start.
 
 Duan et al., "FedGroup: Efficient Federated Learning via Decomposed Similarity-Based Clustering"
 (2021).
@@ -26,22 +26,22 @@ from bcfl.runtime.seeds import derive_seed, generator
 
 @dataclass(frozen=True)
 class FedGroup:
-    """Cluster the updates of the first round, then train each group on its own.
+    """Cluster the updates of the first round, then train each group separately.
 
-    The first round is the cold start: some clients, the founders, train from one model; they are
-    grouped by the decomposed cosine similarity of their updates, and each group goes on from the
-    plain mean of its founders' models. Everyone else trains from the same first model when it
-    first comes, and joins the group whose mean update its own resembles most by the cosine (of
-    differences to the first model: the ternary cosine). Nobody changes group afterwards.
+    The first round is the cold start: some clients, the founders, train from one model. They are
+    grouped by the decomposed cosine similarity of their updates, and each group continues from the
+    unweighted mean of its founders' models. Later clients first train from the initial model and
+    join the group whose mean update has the largest cosine with their own (of differences to the
+    initial model: the ternary cosine). Groups are fixed afterwards.
 
     Attributes:
         groups: number of groups.
         objective: local objective after the cold start.
         cold_start: local objective of the cold start. The paper takes 50 steps of 10 samples, and
             the unweighted mean of the models, which is curvature `uniform`.
-        founders: most founders for each group.
-        dissimilarity: `edc`, K-means on the cosines with the main directions, as many as groups;
-            `madc`, complete linkage on mean absolute differences of cosines.
+        founders: largest number of founders per group.
+        dissimilarity: `edc`, K-means on cosines with the leading singular directions, as many as
+            groups; `madc`, complete linkage on mean absolute differences of cosines.
     """
 
     groups: int
@@ -62,67 +62,71 @@ class FedGroup:
         """One, before the cold start."""
         return 1
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse more groups than clients.
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
+        """Check that there are enough clients. See `Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
             num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
+            num_participants: number of participants of a round.
 
         Raises:
             ValueError: there are fewer clients than groups.
         """
-        del num_clusters, num_asked
+        del num_clusters, num_participants
         if self.groups > num_clients:
             raise ValueError(
                 f"groups must be at most the number of clients, {num_clients}, got {self.groups}"
             )
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Group the founders in the cold start; later, place newcomers."""
+        """Group the founders in the cold start, then assign newcomers. See `Policy.associate`."""
         if not hypothesis.state.get("grouped"):
             return (yield from self._cold_start(hypothesis, context))
-        known = Divisions.of(hypothesis)
-        divisions, places = yield from known.place(hypothesis, context, self.cold_start)
-        chosen = candidate(hypothesis, places, self.objective, num_samples=context.num_samples)
-        return Ranking.only(divisions.remembered(chosen, {"grouped": True}))
+        earlier = Divisions.of(hypothesis)
+        divisions, labels = yield from earlier.assign(hypothesis, context, self.cold_start)
+        chosen = candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
+        return Ranking.only(divisions.carried_by(chosen, {"grouped": True}))
 
     def _cold_start(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        founders = dict.fromkeys(self.drawn(context), 0)
+        founders = dict.fromkeys(self.sampled_founders(context), 0)
         updates = yield from local_updates(hypothesis, founders, self.cold_start, context)
         chosen = updates.candidate(self.cold_start)
         if not len(updates):
             return Ranking.only(chosen)
         seed = derive_seed(context.seed, context.round, "cold start")
-        found = group(updates.products, self.groups, self.dissimilarity, seed)
-        parts, made = divide(updates.clusters, found, len(hypothesis.clusters))
-        labels = dict(zip(updates.clients, map(int, parts), strict=True))
-        after = Divisions().extended(hypothesis, made, updates.labels)
-        return Ranking.only(after.remembered(regrouped(chosen, labels, made), {"grouped": True}))
+        groups = group(updates.products, self.groups, self.dissimilarity, seed)
+        clusters, new = divide(updates.clusters, groups, len(hypothesis.clusters))
+        labels = dict(zip(updates.clients, map(int, clusters), strict=True))
+        after = Divisions().extended(hypothesis, new, updates.labels)
+        return Ranking.only(after.carried_by(regrouped(chosen, labels, new), {"grouped": True}))
 
-    def drawn(self, context: RoundContext) -> tuple[str, ...]:
-        """The founders among the participants, sorted."""
+    def sampled_founders(self, context: RoundContext) -> tuple[str, ...]:
+        """Founders sampled from the participants, sorted.
+
+        Args:
+            context: read-only context of the round.
+        """
         most = self.founders * self.groups
         if len(context.participants) <= most:
             return context.participants
-        random = generator(context.seed, context.round, "founders")
-        order = random.permutation(len(context.participants))[:most]
+        rng = generator(context.seed, context.round, "founders")
+        order = rng.permutation(len(context.participants))[:most]
         return tuple(sorted(context.participants[index] for index in order))
 
 
 def group(
     products: NDArray[np.float64], groups: int, dissimilarity: Literal["edc", "madc"], seed: int
 ) -> NDArray[np.int64]:
-    """(updates,) group of each update, from the inner products of the updates.
+    """Group of each update, int64 of shape (updates,), from inner products of the updates.
 
-    Fewer distinct updates than groups leave groups out; updates that are all zero are one group.
+    Fewer distinct updates than groups give fewer groups; updates that are all zero are one group.
 
     Args:
         products: (updates, updates) inner products.
         groups: number of groups.
         dissimilarity: `edc` or `madc`, see `FedGroup`.
-        seed: decides the starts of K-means.
+        seed: seed of the starts of K-means.
     """
     if len(products) == 1 or not products.any():
         return np.zeros(len(products), dtype=np.int64)

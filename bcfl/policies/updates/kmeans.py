@@ -1,7 +1,7 @@
-"""Association by K-means on the clients' trained models: FeSEM and WeCFL.
+"""K-means on local models: the policy of FeSEM and WeCFL, and the warm-up of BCFL.
 
-FeSEM (Long et al. 2022) clusters local models with equal weights, WeCFL (Ma et al. 2022) with the
-clients' numbers of samples as weights. The clients train first, from the model that served them.
+FeSEM (Long et al., 2022) clusters local models with equal weights, WeCFL (Ma et al., 2022) weighted
+by the clients' numbers of samples. Clients first train from the model that serves them.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class KMeansAssociation:
         num_clusters: number of clusters K.
         objective: local objective.
         weighting: `samples` weighs each client by its number of training samples (WeCFL),
-            `equal` weighs all alike (FeSEM).
-        cluster_size: bounds on the number of clients per cluster. K-means finds the centroids;
-            the clients are then associated within the bounds at the least summed distance.
-        part: parameters whose distance counts; the WeCFL thesis clusters on the fully connected
-            layers.
+            `equal` weighs all equally (FeSEM).
+        cluster_size: bounds on the number of clients per cluster. After K-means, clients are
+            associated with its centroids within the bounds at the least summed distance.
+        part: parameters that distances are computed on; the WeCFL thesis clusters on the fully
+            connected layers.
         starts: starts of K-means, of which the one of least variance counts.
     """
 
@@ -61,17 +61,17 @@ class KMeansAssociation:
         if self.weighting not in ("samples", "equal"):
             raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Check that the bounds fit the clients; see `Validates`."""
-        del num_asked
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
+        """Check that the bounds fit the clients. See `Validates.check`."""
+        del num_participants
         self.cluster_size.check(num_clusters, num_clients)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Train every participant from the model that serves it, then cluster."""
+        """Train from the serving models, then cluster. See `Policy.associate`."""
         keys = [posterior.key for posterior in hypothesis.clusters]
         newcomers = int(hypothesis.association.sizes.argmax())
-        served = {c: hypothesis.association.label(c) for c in context.participants}
-        starts = {c: keys[newcomers if i == UNSEEN else i] for c, i in served.items()}
+        labels = {c: hypothesis.association.label(c) for c in context.participants}
+        starts = {c: keys[newcomers if k == UNSEEN else k] for c, k in labels.items()}
         work = trainings(hypothesis, starts, self.objective, context.num_samples)
         replies = yield Exchange.of(work.requests, (*hypothesis.clusters, *work.models))
         answers = answered(work.requests, replies)
@@ -79,21 +79,21 @@ class KMeansAssociation:
         if not clients:
             return Ranking.only(candidate(hypothesis, {}, self.objective))
         trained = {training.client: reply for training, reply in answers.items()}
-        seen = context.model.chosen(self.part)
-        points = np.stack([trained[c].mean.cpu()[seen].double().numpy() for c in clients])
+        mask = context.model.chosen(self.part)
+        points = np.stack([trained[c].mean.cpu()[mask].double().numpy() for c in clients])
         weights = np.ones(len(clients))
         if self.weighting == "samples":
             weights = np.array([float(trained[c].num_samples) for c in clients])
         seed = derive_seed(context.seed, context.round, "kmeans")
-        found = weighted_kmeans(points, weights, self.num_clusters, seed, self.starts)
-        labels = relabel(found, hypothesis.association, clients)
+        groups = weighted_kmeans(points, weights, self.num_clusters, seed, self.starts)
+        clusters = relabel(groups, hypothesis.association, clients)
         if not self.cluster_size.free:
             cost = weights[:, None] * distances_to_centroids(
-                points, weights, labels, self.num_clusters
+                points, weights, clusters, self.num_clusters
             )
             lower, upper = self.cluster_size.left_for(clients, hypothesis.association)
-            labels = assignment.best_assignment(cost, lower, upper).labels
-        by_client = dict(zip(clients, map(int, labels), strict=True))
+            clusters = assignment.best_assignment(cost, lower, upper).labels
+        by_client = dict(zip(clients, map(int, clusters), strict=True))
         return Ranking.only(
             candidate(
                 hypothesis,
@@ -113,9 +113,19 @@ def weighted_kmeans(
     seed: int,
     starts: int = NUM_STARTS,
 ) -> NDArray[np.int64]:
-    """(points,) labels of Lloyd's algorithm, best of several k-means++ starts.
+    """Weighted K-means: Lloyd's algorithm, best of several k-means++ starts.
 
     Fewer distinct points than clusters leave clusters empty.
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        weights: float64 of shape (points,).
+        num_clusters: number of clusters K.
+        seed: seed of the starts.
+        starts: number of starts.
+
+    Returns:
+        Cluster of each point, int64 of shape (points,).
     """
     from sklearn.cluster import KMeans
 
@@ -130,7 +140,7 @@ def weighted_kmeans(
 
 @cache
 def thread_pools() -> ThreadpoolController:
-    """The thread pools of this process; looking for them takes longer than a small K-means."""
+    """Thread pools of this process, cached: finding them takes longer than a small K-means."""
     return ThreadpoolController()
 
 
@@ -140,18 +150,36 @@ def distances_to_centroids(
     labels: NDArray[np.int64],
     num_clusters: int,
 ) -> NDArray[np.float64]:
-    """(points, clusters) squared distances; an empty cluster's centroid is that of all points."""
+    """Squared distances of points to centroids, float64 of shape (points, clusters).
+
+    An empty cluster's centroid is that of all points.
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        weights: float64 of shape (points,).
+        labels: cluster of each point, int64 of shape (points,).
+        num_clusters: number of clusters.
+    """
     centroids = np.tile(np.average(points, axis=0, weights=weights), (num_clusters, 1))
     for label in np.unique(labels):
-        inside = labels == label
-        centroids[label] = np.average(points[inside], axis=0, weights=weights[inside])
+        members = labels == label
+        centroids[label] = np.average(points[members], axis=0, weights=weights[members])
     return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centroids], axis=1)
 
 
 def relabel(
     labels: NDArray[np.int64], association: Association, clients: Sequence[str]
 ) -> NDArray[np.int64]:
-    """Rename new clusters after the old clusters with which they share most clients."""
+    """Relabel new clusters after the old ones with which they share most clients.
+
+    Args:
+        labels: new cluster of each client, int64 of shape (clients,).
+        association: of all clients, before the round.
+        clients: names of the clients that were clustered.
+
+    Returns:
+        int64 of shape (clients,).
+    """
     num_clusters = association.num_clusters
     shared = np.zeros((num_clusters, num_clusters))
     for client, label in zip(clients, labels, strict=True):

@@ -1,4 +1,4 @@
-"""One round of local training, seen as updates."""
+"""Local updates of one round: trained parameters minus the cluster model."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from bcfl.protocol.requests import Exchange, Steps, Train
 
 @dataclass(frozen=True, eq=False)
 class LocalUpdates:
-    """What the clients of a round changed, each from the model of its cluster.
+    """Local updates of the clients of a round, each from the model of its cluster.
 
     Attributes:
-        hypothesis: whose clusters they trained from.
+        hypothesis: holds the models that they trained from.
         model: the architecture.
         labels: cluster of each client that answered, in the order of their names.
         answers: their trainings, in that order.
@@ -61,7 +61,7 @@ class LocalUpdates:
         )
 
     def candidate(self, objective: Objective) -> Candidate:
-        """The association in which every client stays where it trained."""
+        """The association in which each client stays in the cluster that it trained in."""
         return candidate(
             self.hypothesis,
             self.labels,
@@ -80,15 +80,21 @@ def local_updates(
     """Train clients, each from the model of its cluster.
 
     Args:
-        hypothesis: holds the clusters.
-        labels: cluster of each client that is to train.
+        hypothesis: holds the cluster models.
+        labels: cluster of each client that trains.
         objective: local objective.
-        context: the round.
+        context: read-only context of the round.
     """
     keys = [posterior.key for posterior in hypothesis.clusters]
     starts = {client: keys[labels[client]] for client in sorted(labels)}
     work = trainings(hypothesis, starts, objective, context.num_samples)
     replies = yield Exchange.of(work.requests, (*hypothesis.clusters, *work.models))
     answers = answered(work.requests, replies)
-    kept = {training.client: labels[training.client] for training in answers}
-    return LocalUpdates(hypothesis, context.model, kept, answers, context.num_samples)
+    answering = {training.client: labels[training.client] for training in answers}
+    return LocalUpdates(
+        hypothesis=hypothesis,
+        model=context.model,
+        labels=answering,
+        answers=answers,
+        num_samples=context.num_samples,
+    )

@@ -1,8 +1,8 @@
-"""One-shot clustering by the cosine distances of updates: OCFL, and the method of Briggs et al.
+"""One-shot clustering by cosine distances of updates: OCFL, and BCL (Briggs et al., 2020).
 
 Zuziak, Pellungrini and Rinzivillo, "One-Shot Clustering for Federated Learning", algorithm 1, and
-Briggs, Fan and Andras (2020), which differ in when the shot is taken and in how clients are
-clustered. Before it there is one cluster with all clients.
+Briggs, Fan and Andras (2020) differ in the round of the clustering and in its algorithm. Until then
+all clients form one cluster.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ RISE: Trigger = TemperatureRise()
 
 @dataclass(frozen=True)
 class OneShotClustering:
-    """Train one model for all; when the trigger fires, cluster the clients once and for all.
+    """Train one model for all clients until the trigger fires, then cluster them once.
 
-    The shot takes effect in its own round: each part continues from the common model and receives
-    the updates of its clients. Clients that come later join the part that their update resembles
-    most. Up to the shot the clustering temperature is reported as a fact of the round. Distances
-    are of trainable parameters only.
+    The clustering takes effect in its own round: each part continues from the common model and
+    receives the updates of its clients. Later clients join the part whose mean update has the
+    largest cosine with their own. Until then the clustering temperature is logged. Distances are
+    those of trainable parameters.
 
     Attributes:
         objective: local objective. Both papers take the unweighted mean of the updates of a
             cluster, which is curvature `uniform`.
-        clustering: how clients are clustered.
-        trigger: when.
+        clustering: clustering algorithm.
+        trigger: decides the round.
     """
 
     objective: Objective
@@ -55,13 +55,13 @@ class OneShotClustering:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Place late clients, train, and take the shot if its time has come."""
-        known = Divisions.of(hypothesis)
-        divisions, places = yield from known.place(hypothesis, context, self.objective)
+        """Assign late clients, train, and cluster when triggered. See `Policy.associate`."""
+        earlier = Divisions.of(hypothesis)
+        divisions, labels = yield from earlier.assign(hypothesis, context, self.objective)
         if hypothesis.state.get("clustered"):
-            chosen = candidate(hypothesis, places, self.objective, num_samples=context.num_samples)
-            return Ranking.only(divisions.remembered(chosen, {"clustered": True}))
-        updates = yield from local_updates(hypothesis, places, self.objective, context)
+            chosen = candidate(hypothesis, labels, self.objective, num_samples=context.num_samples)
+            return Ranking.only(divisions.carried_by(chosen, {"clustered": True}))
+        updates = yield from local_updates(hypothesis, labels, self.objective, context)
         chosen = updates.candidate(self.objective)
         if len(updates) < 2:
             return Ranking.only(chosen)
@@ -78,7 +78,7 @@ class OneShotClustering:
     ) -> Candidate:
         seed = derive_seed(context.seed, context.round, "one-shot clustering")
         groups = self.clustering.groups(cosine_distances(updates.products), seed)
-        found, made = divide(updates.clusters, groups, len(updates.hypothesis.clusters))
-        labels = dict(zip(updates.clients, map(int, found), strict=True))
-        after = divisions.extended(updates.hypothesis, made, updates.labels)
-        return after.remembered(regrouped(chosen, labels, made), {"clustered": True})
+        clusters, new = divide(updates.clusters, groups, len(updates.hypothesis.clusters))
+        labels = dict(zip(updates.clients, map(int, clusters), strict=True))
+        after = divisions.extended(updates.hypothesis, new, updates.labels)
+        return after.carried_by(regrouped(chosen, labels, new), {"clustered": True})

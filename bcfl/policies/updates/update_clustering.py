@@ -1,7 +1,7 @@
-"""Ways to cluster clients by the cosine distances of their updates.
+"""Clustering algorithms on cosine distances of updates, for OCFL and BCL.
 
-Each turns (clients, clients) distances into (clients,) group numbers from 0; they differ in what
-they must be told. OCFL (Zuziak et al.) takes any; Briggs et al. (2020) take the agglomerative one.
+HDBSCAN, mean shift, affinity propagation and K-means are those of OCFL (Zuziak et al.);
+agglomerative clustering is that of BCL (Briggs et al., 2020).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Groups = NDArray[np.int64]
 
 
 class UpdateClustering(Protocol):
-    """Groups clients by how far apart their updates point."""
+    """Groups clients by the cosine distances of their updates."""
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """(clients,) group of each client, from 0.
+        """Group of each client, int64 of shape (clients,), from 0.
 
         Args:
             distances: (clients, clients) symmetric, zero on the diagonal, at least two clients.
-            seed: decides whatever is random.
+            seed: seed of algorithms that are randomised.
         """
         ...
 
@@ -38,11 +38,11 @@ class HDBSCANClustering:
     """HDBSCAN on the distances; finds the number of clusters.
 
     Attributes:
-        min_share: smallest share of the clients that is a cluster, rounded to whole clients, at
-            least two. OCFL uses 20 %.
-        noise: where clients go that fit no cluster. `together`: they form one cluster of their
-            own, as in OCFL's program; `nearest`: each joins the cluster of least mean distance.
-            If nobody fits a cluster, all stay together.
+        min_share: smallest cluster as a share of the clients, rounded to whole clients, at least
+            two. OCFL uses 20 %.
+        noise: assignment of noise points. `together`: they form one cluster of their own, as in
+            the authors' code; `nearest`: each joins the cluster of least mean distance. If there
+            is no cluster, all clients stay together.
     """
 
     min_share: float = 0.2
@@ -55,13 +55,13 @@ class HDBSCANClustering:
             raise ValueError(f"noise must be 'together' or 'nearest', got {self.noise!r}")
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Cluster; deterministic."""
+        """Deterministic. See `UpdateClustering.groups`."""
         from sklearn.cluster import HDBSCAN
 
         del seed
         smallest = max(2, int(self.min_share * len(distances) + 0.5))
-        found = HDBSCAN(min_cluster_size=smallest, metric="precomputed", copy=True).fit(distances)
-        labels: Groups = found.labels_.astype(np.int64)
+        fitted = HDBSCAN(min_cluster_size=smallest, metric="precomputed", copy=True).fit(distances)
+        labels: Groups = fitted.labels_.astype(np.int64)
         return renumbered(joining_nearest(labels, distances) if self.noise == "nearest" else labels)
 
 
@@ -69,12 +69,12 @@ class HDBSCANClustering:
 class MeanShiftClustering:
     """Mean shift on the rows of the distance matrix; finds the number of clusters.
 
-    The bandwidth is scikit-learn's estimate. Of fewer than seven clients each stands alone, since
-    the estimate is then zero.
+    The bandwidth is scikit-learn's estimate, which is zero below seven clients: each is then a
+    cluster of its own.
     """
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Cluster; deterministic."""
+        """Deterministic. See `UpdateClustering.groups`."""
         from sklearn.cluster import MeanShift
 
         del seed
@@ -85,11 +85,11 @@ class MeanShiftClustering:
 class AffinityClustering:
     """Affinity propagation; finds the number of clusters.
 
-    Where it doesn't converge, or all clients are equally alike, all stay together.
+    All clients stay together if it does not converge or all distances are equal.
 
     Attributes:
-        reads: `similarity` gives it minus the distance. `distance` gives it the distance itself,
-            as OCFL's program does, which groups clients that are unlike.
+        reads: `similarity`: similarities are minus the distances. `distance`: the distances
+            themselves, as in the authors' code, which groups dissimilar clients.
     """
 
     reads: Literal["similarity", "distance"] = "similarity"
@@ -98,22 +98,22 @@ class AffinityClustering:
         check_reads(self.reads)
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Cluster, breaking ties by the seed."""
+        """Ties are broken by the seed. See `UpdateClustering.groups`."""
         from sklearn.cluster import AffinityPropagation
 
-        apart = distances[~np.eye(len(distances), dtype=bool)]
-        if np.ptp(apart) == 0:
+        off_diagonal = distances[~np.eye(len(distances), dtype=bool)]
+        if np.ptp(off_diagonal) == 0:
             return np.zeros(len(distances), dtype=np.int64)
-        given = -distances if self.reads == "similarity" else distances
+        affinities = -distances if self.reads == "similarity" else distances
         method = AffinityPropagation(affinity="precomputed", random_state=seed % 2**32)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # not converged: labels say so
-            return renumbered(method.fit(given).labels_)
+            return renumbered(method.fit(affinities).labels_)
 
 
 @dataclass(frozen=True)
 class KMeansClustering:
-    """K-means on the rows of the distance matrix, as OCFL's program does; K must be known.
+    """K-means on the rows of the distance matrix, as in OCFL; K must be known.
 
     Attributes:
         num_clusters: K.
@@ -126,7 +126,7 @@ class KMeansClustering:
             raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Cluster from seeded starts."""
+        """From seeded starts. See `UpdateClustering.groups`."""
         weights = np.ones(len(distances))
         return renumbered(weighted_kmeans(distances, weights, self.num_clusters, seed))
 
@@ -138,8 +138,8 @@ class AgglomerativeClustering:
     Attributes:
         threshold: clusters at this distance or more stay apart.
         linkage: distance of two clusters: the mean, largest or least over their clients.
-        reads: `distance` gives it the distance. `similarity` gives it the cosine itself, as OCFL's
-            program does for its baseline, which merges the least alike.
+        reads: `distance`: distances. `similarity`: the cosines themselves, as in OCFL's code for
+            this baseline, which merges the least similar clients.
     """
 
     threshold: float
@@ -156,7 +156,7 @@ class AgglomerativeClustering:
         check_reads(self.reads)
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Cluster; deterministic."""
+        """Deterministic. See `UpdateClustering.groups`."""
         from sklearn import cluster
 
         del seed
@@ -171,21 +171,30 @@ class AgglomerativeClustering:
 
 
 def check_reads(reads: str) -> None:
-    """Raise ValueError unless a clustering reads similarities or distances."""
+    """Check the input of a clustering algorithm.
+
+    Raises:
+        ValueError: it is neither `similarity` nor `distance`.
+    """
     if reads not in ("similarity", "distance"):
         raise ValueError(f"reads must be 'similarity' or 'distance', got {reads!r}")
 
 
 def joining_nearest(labels: Groups, distances: Distances) -> Groups:
-    """The labels with noise in the cluster of least mean distance, where there is a cluster."""
+    """Assign noise points to the cluster of least mean distance, if there is a cluster.
+
+    Args:
+        labels: (clients,) cluster of each client, `NOISE` for noise.
+        distances: (clients, clients) cosine distances.
+    """
     clusters = np.unique(labels[labels != NOISE])
     if not len(clusters):
         return labels
-    away = np.stack([distances[:, labels == one].mean(axis=1) for one in clusters], axis=1)
-    return np.where(labels == NOISE, clusters[away.argmin(axis=1)], labels)
+    means = np.stack([distances[:, labels == k].mean(axis=1) for k in clusters], axis=1)
+    return np.where(labels == NOISE, clusters[means.argmin(axis=1)], labels)
 
 
 def renumbered(labels: Groups) -> Groups:
-    """The same groups under the numbers 0, 1, ... in the order in which they first appear."""
+    """The same groups, numbered 0, 1, ... in order of first appearance."""
     names: dict[int, int] = {}
-    return np.array([names.setdefault(int(one), len(names)) for one in labels], dtype=np.int64)
+    return np.array([names.setdefault(int(label), len(names)) for label in labels], dtype=np.int64)

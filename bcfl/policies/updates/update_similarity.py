@@ -1,8 +1,8 @@
-"""How alike local updates are, from their inner products.
+"""Similarities of local updates: cosines, EDC and MADC (FedGroup), from inner products.
 
-An update is what a local training changed: trained parameters minus those that it started from,
-trainable parameters only (running statistics would drown them), in float64. Norms, cosines and
-means of updates all follow from their inner products, so no copy of all updates is needed.
+An update is the difference of trained and initial parameters, in float64, without running
+statistics, which would dominate it. Norms, cosines and means of updates follow from their inner
+products, so no copy of all updates is needed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ NEGLIGIBLE = 1e-14
 
 
 def decomposed_cosines(products: NDArray[np.float64], directions: int) -> NDArray[np.float64]:
-    """(updates, directions) cosines of the updates with their main directions.
+    """Cosines of the updates with their leading singular directions, (updates, directions).
 
-    The sign of a column is such that its largest entry is positive. There are fewer columns where
-    the updates span fewer directions; an update of length zero has cosine 0 with all.
+    The largest entry of each column is positive. There are fewer columns where the updates have a
+    lower rank; an update of norm zero has cosine 0 with all.
 
     Args:
         products: (updates, updates) inner products.
-        directions: how many right singular vectors, at least 1.
+        directions: number of right singular vectors, at least 1.
     """
     squared, vectors = np.linalg.eigh(products)
     order = np.argsort(-squared, kind="stable")[:directions]
@@ -37,17 +37,6 @@ def decomposed_cosines(products: NDArray[np.float64], directions: int) -> NDArra
     largest = np.abs(cosines).argmax(axis=0)
     signed: NDArray[np.float64] = cosines * np.sign(cosines[largest, np.arange(len(order))])
     return signed
-
-
-def decomposed_distances(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(updates, updates) Euclidean distance of decomposed cosine similarity (EDC).
-
-    Args:
-        cosines: (updates, directions) from `decomposed_cosines`.
-    """
-    apart: NDArray[np.float64] = np.linalg.norm(cosines[:, None] - cosines[None], axis=2)
-    apart /= np.sqrt(max(cosines.shape[1], 1))
-    return apart
 
 
 def mean_cosine_differences(products: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -71,7 +60,7 @@ def mean_cosine_differences(products: NDArray[np.float64]) -> NDArray[np.float64
 
 
 SLICE = 2**16
-"""Parameters that are read at a time."""
+"""Parameters processed at a time."""
 
 
 def inner_products(starts: Sequence[Tensor], ends: Sequence[Tensor]) -> NDArray[np.float64]:
@@ -108,7 +97,7 @@ def norm_of_mean(products: NDArray[np.float64]) -> float:
 
 
 def cosine_similarities(products: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(updates, updates) cosines; an update of length zero has cosine 0 with every other."""
+    """(updates, updates) cosines; an update of norm zero has cosine 0 with every other."""
     lengths = norms(products)
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     cosines = np.clip(products * scale[:, None] * scale, -1.0, 1.0)
@@ -122,7 +111,13 @@ def cosine_distances(products: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def cosine_with_mean(products: NDArray[np.float64], row: int, members: Sequence[int]) -> float:
-    """Cosine of one update with the mean update of others; 0 where either has length zero."""
+    """Cosine of one update with the mean of others; 0 where either has norm zero.
+
+    Args:
+        products: (updates, updates) inner products.
+        row: index of the update.
+        members: indices of the others.
+    """
     inside = products[np.ix_(members, members)].sum()
     squared = products[row, row] * inside
     return float(products[row, members].sum() / np.sqrt(squared)) if squared > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Policies that change another policy: warm-up, freezing, partial moves.
+"""Policies that wrap another policy: warm-up, freezing, partial steps.
 
 Each holds the inner policy and follows the same protocol.
 """

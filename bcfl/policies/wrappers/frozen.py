@@ -1,4 +1,4 @@
-"""Clustering for some rounds only."""
+"""Few-shot clustering (WeCFL thesis, chapters 4 to 6): associations freeze after some rounds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bcfl.protocol.requests import Steps
 
 @dataclass(frozen=True)
 class Frozen(PolicyWrapper):
-    """Few-shot clustering: after some rounds the clients stay where they are.
+    """Associate by a policy in the first rounds; afterwards clients keep their clusters.
 
-    The WeCFL thesis clusters in the first 10 rounds (chapters 4 to 6). Clients that were never
-    seen in them go on being associated by the policy.
+    The WeCFL thesis clusters in the first 10 rounds. Rounds with clients that were never seen are
+    still associated by the policy.
 
     Attributes:
         policy: associates in the first rounds.
-        rounds: how many those are.
+        rounds: number of these rounds.
     """
 
     policy: Policy
@@ -32,7 +32,7 @@ class Frozen(PolicyWrapper):
             raise ValueError(f"rounds must be at least 1, got {self.rounds}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate by the policy, then keep what was found."""
+        """Associate by the policy, or keep the association. See `Policy.associate`."""
         labels = {client: hypothesis.association.label(client) for client in context.participants}
         if context.round < self.rounds or UNSEEN in labels.values():
             return (yield from self.policy.associate(hypothesis, context))

@@ -1,4 +1,4 @@
-"""Clusters that move only part of the way: CAM, equation 6."""
+"""Partial aggregation steps: clusters move by their share of all samples (CAM, Eq. 6)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Partial(PolicyWrapper):
     policy: Policy
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate by the policy, and mark what it finds."""
+        """Associate by the policy, and mark its candidates. See `Policy.associate`."""
         ranking = yield from self.policy.associate(hypothesis, context)
         return replace(ranking, candidates=_marked(iter(ranking)))
 

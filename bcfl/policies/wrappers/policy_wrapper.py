@@ -1,4 +1,4 @@
-"""What a policy that follows another one takes from it."""
+"""Base of policies that wrap another policy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from bcfl.protocol.objective import Objective
 
 
 class PolicyWrapper:
-    """A policy around another one, with as many clusters, the same objective and the same demands.
+    """A policy around another one, with its number of clusters, objective and requirements.
 
     Attributes:
-        policy: the policy that is followed.
+        policy: the wrapped policy.
     """
 
     policy: Policy
@@ -25,7 +25,7 @@ class PolicyWrapper:
         """How the clients train."""
         return self.policy.objective
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse what the policy refuses; see `Validates`."""
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
+        """Check the requirements of the wrapped policy. See `Validates.check`."""
         if isinstance(self.policy, Validates):
-            self.policy.check(num_clusters, num_clients, num_asked)
+            self.policy.check(num_clusters, num_clients, num_participants)

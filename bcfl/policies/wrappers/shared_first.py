@@ -1,4 +1,4 @@
-"""The warm-up of clustered additive modelling: FedAvg on the network that all clusters share."""
+"""Warm-up of clustered additive modelling (CAM, section 4): FedAvg on the shared network."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from posteriors import DiagonalGaussian
 
 @dataclass(frozen=True)
 class SharedFirst:
-    """Everybody trains the shared block alone, as if the clusters' networks were silent.
+    """All clients train the shared block alone, with the cluster networks set to zero.
 
-    The CAM paper (section 4) warms up with FedAvg. Meanwhile all clients are served by the first
-    cluster, whose own network is as it was drawn.
+    All clients are served by the first cluster, whose own network keeps its initial parameters.
 
     Attributes:
-        num_clusters: clusters of the policy that follows.
+        num_clusters: number of clusters of the policy that follows.
         objective: local objective; its phases name the shared block alone.
-        silent: name of the block that counts as silent.
+        silent: name of the block that is set to zero.
     """
 
     num_clusters: int
@@ -38,18 +37,23 @@ class SharedFirst:
             raise ValueError(f"objective must train other blocks than {self.silent!r} alone")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without asking anything."""
+        """Associate without any request. See `Policy.associate`."""
         yield from ()
         start = silenced(hypothesis.clusters[0], self.silent)
         labels = dict.fromkeys(context.participants, 0)
         plain = replace(self.objective, regularizers=())
         starts = dict.fromkeys(context.participants, start.key)
-        made = candidate(hypothesis, labels, plain, starts=starts)
-        return Ranking.only(replace(made, models=(start,)))
+        chosen = candidate(hypothesis, labels, plain, starts=starts)
+        return Ranking.only(replace(chosen, models=(start,)))
 
 
 def silenced(posterior: Posterior, name: str) -> Posterior:
-    """The model whose block of a name is all zeros, so that a network made of it outputs zero."""
+    """The model with one block set to zero, so that its network outputs zero.
+
+    Args:
+        posterior: the model.
+        name: name of the block.
+    """
     return Posterior(
         tuple(_silent(block) if block.name == name else block for block in posterior.blocks)
     )
@@ -58,4 +62,12 @@ def silenced(posterior: Posterior, name: str) -> Posterior:
 def _silent(block: Block) -> Block:
     point = DiagonalGaussian(torch.zeros_like(block.gaussian.mean), block.gaussian.precision)
     key = lineage_key("silent", block.key)
-    return Block(key, block.name, point, block.base, point, block.buffers, is_zero=True)
+    return Block(
+        key=key,
+        name=block.name,
+        gaussian=point,
+        base=block.base,
+        prior=point,
+        buffers=block.buffers,
+        is_zero=True,
+    )

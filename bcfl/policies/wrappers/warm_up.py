@@ -1,13 +1,12 @@
-"""Some rounds of another policy first."""
+"""Warm-up by another policy (BCFL, section 5: two rounds of K-means on local models)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.context import RoundContext
+from bcfl.policies.context import RoundContext, round_number
 from bcfl.policies.policy import Policy, Ranking, Validates
-from bcfl.policies.schedule import round_number
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
 
@@ -16,13 +15,10 @@ from bcfl.protocol.requests import Steps
 class WarmUp:
     """Follow `first` for `rounds` rounds, then `then`.
 
-    BCFL's warm-up (section 5 of the paper) is two rounds of Euclidean K-means on local models.
-
     Attributes:
         first: policy of the first rounds.
         then: policy of the rounds after.
-        rounds: how many rounds `first` is followed; a number below 1 that is no whole number is a
-            share of the run.
+        rounds: number of rounds of `first`, or a share of the run in (0, 1).
     """
 
     first: Policy
@@ -50,23 +46,23 @@ class WarmUp:
         """How the clients train after the warm-up."""
         return self.then.objective
 
-    def check(self, num_clusters: int, num_clients: int, num_asked: int) -> None:
-        """Refuse what one of the two policies would refuse.
+    def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
+        """Check the requirements of both policies. See `Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
             num_clients: clients of the federation.
-            num_asked: clients that are asked in a round.
+            num_participants: number of participants of a round.
 
         Raises:
-            ValueError: one of them does.
+            ValueError: one of them is not met.
         """
         for policy in (self.first, self.then):
             if isinstance(policy, Validates):
-                policy.check(num_clusters, num_clients, num_asked)
+                policy.check(num_clusters, num_clients, num_participants)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate by whichever policy this round belongs to."""
+        """Associate by the policy of this round. See `Policy.associate`."""
         warming = context.round < round_number(self.rounds, context)
         policy = self.first if warming else self.then
         return (yield from policy.associate(hypothesis, context))

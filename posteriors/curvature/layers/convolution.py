@@ -2,57 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 
-def convolution(layer: nn.Conv2d, inputs: Tensor, gradients: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Sum of squared per-sample gradients of weight and bias, for any stride, padding and groups.
+def patches(layer: nn.Conv2d, inputs: Tensor, models: int = 1) -> Tensor:
+    """Patches under the kernel at each output position: what `squares` needs of the input.
+
+    Any stride, padding and number of groups.
 
     Args:
-        layer: The layer.
-        inputs: Its input, (samples, in_channels, height, width).
-        gradients: Columns of gradients with respect to its output, each (samples, out_channels,
+        layer: The layer of one network.
+        inputs: Images, (samples, models x in_channels, height, width).
+        models: Networks in the stack, whose channels are concatenated.
+
+    Returns:
+        A copy, (samples, models x groups, in_channels / groups x kernel area, positions).
+    """
+    mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+    padded = functional.pad(inputs, _edges(layer), mode=mode).contiguous()
+    spans = [d * (k - 1) for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
+    sizes = [
+        (size - span - 1) // stride + 1
+        for size, span, stride in zip(padded.shape[2:], spans, layer.stride, strict=True)
+    ]
+    sample, channel, *along = padded.stride()
+    windows = padded.as_strided(
+        (*padded.shape[:2], *layer.kernel_size, *sizes),
+        (
+            sample,
+            channel,
+            *(step * d for step, d in zip(along, layer.dilation, strict=True)),
+            *(step * s for step, s in zip(along, layer.stride, strict=True)),
+        ),
+    )
+    return windows.reshape(len(inputs), models * layer.groups, -1, sizes[0] * sizes[1])
+
+
+def squares(patches: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
+    """Sum of squared per-sample gradients of weight and bias; positions are summed first.
+
+    Memory: one product (samples, models, *weight shape).
+
+    Args:
+        patches: (samples, models x groups, in_channels / groups x kernel area, positions).
+        columns: Gradients with respect to the output, each (samples, models x out_channels,
             output height, output width).
 
     Returns:
-        `weight`, in the shape of the layer's, and, if the layer has one, `bias` (out_channels,).
-
-    Memory: the unfolded input, (samples, in_channels x kernel area, output area), and one product
-    (samples, *weight shape).
+        Those of the weight, (models x groups, out_channels / groups, in_channels / groups x kernel
+        area), and of the bias, (models x groups, out_channels / groups).
     """
-    patches = _unfold(layer, inputs)
-    samples, _, positions = patches.shape
-    patches = patches.view(samples * layer.groups, -1, positions).transpose(1, 2)
-    weight = torch.zeros_like(layer.weight, requires_grad=False)
-    bias = weight.new_zeros(len(weight))
-    for column in gradients:
-        per_sample = column.reshape(samples * layer.groups, -1, positions) @ patches
-        weight += per_sample.square_().view(samples, -1).sum(0).view(weight.shape)
-        bias += column.sum((2, 3)).square().sum(0)
-    return {"weight": weight} if layer.bias is None else {"weight": weight, "bias": bias}
-
-
-def _unfold(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
-    """Patches under the kernel at each output position, (samples, channels x kernel, positions)."""
-    mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-    padded = functional.pad(inputs, _edges(layer), mode=mode)
-    return functional.unfold(
-        padded, layer.kernel_size, dilation=layer.dilation, stride=layer.stride
-    )
+    transposed = patches.transpose(2, 3)
+    weight = bias = patches.new_zeros(())
+    for column in columns:
+        gradient = column.reshape(*patches.shape[:2], -1, patches.shape[3])
+        weight = weight + (gradient @ transposed).square_().sum(0)
+        bias = bias + gradient.sum(3).square_().sum(0)
+    return weight, bias
 
 
 def _edges(layer: nn.Conv2d) -> list[int]:
     """Padding before and after each spatial axis, last axis first."""
-    edges: list[int] = []
-    for axis in (1, 0):
-        if isinstance(layer.padding, str):
-            total = layer.dilation[axis] * (layer.kernel_size[axis] - 1)
-            total = total if layer.padding == "same" else 0
-            edges += [total // 2, total - total // 2]
-        else:
-            edges += [int(layer.padding[axis])] * 2
-    return edges
+    if not isinstance(layer.padding, str):
+        return [int(layer.padding[axis]) for axis in (1, 1, 0, 0)]
+    if layer.padding == "valid":
+        return [0] * 4
+    totals = [layer.dilation[axis] * (layer.kernel_size[axis] - 1) for axis in (1, 0)]
+    return [edge for total in totals for edge in (total // 2, total - total // 2)]

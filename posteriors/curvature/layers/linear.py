@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-import torch
 from torch import Tensor, nn
 
 
-def linear(layer: nn.Linear, inputs: Tensor, gradients: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Sum of squared per-sample gradients of weight and bias.
+def inputs_of_one(layer: nn.Linear, inputs: Tensor) -> Tensor:
+    """What `squares` needs of the input of one network's layer, (samples, ..., in_features)."""
+    del layer
+    return inputs.square() if inputs.ndim == 2 else prepared(inputs.unsqueeze(0))
+
+
+def prepared(inputs: Tensor) -> Tensor:
+    """What `squares` needs of the inputs of a stack of networks.
 
     Args:
-        layer: The layer.
-        inputs: Its input, (samples, ..., in_features).
-        gradients: Columns of gradients with respect to its output, each (samples, ...,
-            out_features).
+        inputs: (models, samples, ..., in_features).
 
     Returns:
-        `weight` (out_features, in_features) and, if the layer has one, `bias` (out_features,).
+        The squared inputs, (models, samples, in_features); or, where a sample passes the layer at
+        several positions, the inputs themselves, (models, samples, positions, in_features).
     """
-    if inputs.ndim > 2:
-        return _over_positions(layer, inputs.flatten(1, -2), gradients)
-    squared = torch.zeros_like(gradients[0])
-    for column in gradients:
-        squared.addcmul_(column, column)
-    result = {"weight": squared.T @ inputs.square()}
-    if layer.bias is not None:
-        result["bias"] = squared.sum(0)
-    return result
+    return inputs.square() if inputs.ndim == 3 else inputs.flatten(2, -2)
 
 
-def _over_positions(
-    layer: nn.Linear, inputs: Tensor, gradients: Sequence[Tensor]
-) -> dict[str, Tensor]:
-    """The same where each sample passes the layer at several positions, (samples, positions, _)."""
-    weight = torch.zeros_like(layer.weight, requires_grad=False)
-    bias = weight.new_zeros(len(weight))
-    for column in gradients:
-        flat = column.flatten(1, -2)
-        weight += (flat.transpose(1, 2) @ inputs).square().sum(0)
-        bias += flat.sum(1).square().sum(0)
-    return {"weight": weight} if layer.bias is None else {"weight": weight, "bias": bias}
+def squares(prepared: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
+    """Sum of squared per-sample gradients of weight and bias.
+
+    The square of an outer product is the outer product of squares; gradients at several positions
+    are summed before they are squared.
+
+    Args:
+        prepared: Squared inputs of one network, (samples, in_features), or what `prepared` gives.
+        columns: Gradients with respect to the output, each (samples, ..., out_features) of one
+            network or (models, samples, ..., out_features); one tensor or several.
+
+    Returns:
+        Those of the weight, (models, out_features, in_features), and of the bias, (models,
+        out_features); without models where `prepared` has none.
+    """
+    if prepared.ndim < 4:
+        squared = _sum_of_squares(columns)
+        return squared.mT @ prepared, squared.sum(-2)
+    weight = bias = prepared.new_zeros(())
+    for column in columns:
+        gradient = column.reshape(*prepared.shape[:-1], -1)
+        weight = weight + (gradient.mT @ prepared).square_().sum(1)
+        bias = bias + gradient.sum(2).square_().sum(1)
+    return weight, bias
+
+
+def _sum_of_squares(columns: Iterable[Tensor]) -> Tensor:
+    if isinstance(columns, Tensor):
+        return columns.square().sum(0)
+    rest = iter(columns)
+    total = next(rest).square()
+    for column in rest:
+        total.addcmul_(column, column)
+    return total

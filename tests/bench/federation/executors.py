@@ -1,4 +1,4 @@
-"""Side-by-side work against one client after the other: one round, interleaved, one thread."""
+"""Executors against the loop over clients: one round, interleaved; batched on one thread."""
 
 from statistics import median
 from time import process_time
@@ -8,14 +8,16 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Model, Objective
-from bcfl.executors import BatchedExecutor, LoopExecutor
+from bcfl.executors import BatchedExecutor, LoopExecutor, ProcessesExecutor
+from bcfl.executors.pool.workers import Workers
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
 from bcfl.runtime.devices import limited_threads
 from experiments.models import mlp
+from tests.bench.federation.rounds import interleaved
 from tests.bench.row import Row
 
-REPEATS, MODELS = 3, 4
+REPEATS, MODELS, PAIRS, PROCESSES = 3, 4, 5, 2
 CPU = torch.device("cpu")
 
 
@@ -56,7 +58,7 @@ def seconds(executor, requests, models):
 def compared(name, model, clients, objective):
     """Training and scoring of a round by both executors."""
     births = (from_initial(model, f"k{i}", *model.initial(i), 1.0) for i in range(MODELS))
-    models = {one.key: one for one in births}
+    models = {posterior.key: posterior for posterior in births}
     keys = tuple(models)
     loop = LoopExecutor.on(clients, model, 0, CPU, torch.float32)
     batched = BatchedExecutor.on(clients, model, 0, CPU, torch.float32)
@@ -65,27 +67,53 @@ def compared(name, model, clients, objective):
         f"scoring {MODELS} models": [Score(c.client, keys) for c in clients],
     }
     rows = []
-    for what, asked in work.items():
+    for what, requests in work.items():
         pairs = [
-            (seconds(batched, asked, models), seconds(loop, asked, models)) for _ in range(REPEATS)
+            (seconds(batched, requests, models), seconds(loop, requests, models))
+            for _ in range(REPEATS)
         ]
         ours, theirs = (1e3 * median(pair[i] for pair in pairs) for i in (0, 1))
-        title = f"{name}, {len(clients)} clients, {what}: side by side, then one by one"
+        title = f"{name}, {len(clients)} clients, {what}: batched, then loop"
         rows.append(Row(title, ours, theirs, theirs / ours, "batched matrix products"))
     return rows
 
 
+def by_processes(name, model, clients, objective):
+    """Wall time of training by processes, and by the loop, all of one thread."""
+    start = from_initial(model, "k", *model.initial(0), 1.0)
+    trains = [Train(data.client, start.key, objective) for data in clients]
+    loop = LoopExecutor.on(clients, model, 0, CPU, torch.float32)
+    workers = Workers(PROCESSES)
+    processes = ProcessesExecutor.on(clients, model, 0, CPU, torch.float32, workers=workers)
+    try:
+        return interleaved(
+            f"{name}, {len(clients)} clients, training: {PROCESSES} processes, then loop",
+            lambda: processes.answer(trains, {start.key: start}, 0),
+            lambda: loop.answer(trains, {start.key: start}, 0),
+            "cores; models are copied to the processes and back",
+            PAIRS,
+        )
+    finally:
+        workers.close()
+
+
 def run():
-    """MLP and CNN on images of 8 x 8, then the MLP with 10 to 1,000 clients."""
+    """MLP and CNN on images of 8 x 8, the MLP with 10 to 1,000 clients, then processes."""
     with limited_threads(1):
-        return rows()
+        measured = rows()
+        small, images = mlp((1, 8, 8), 32, 10), Model("cnn", cnn, (1, 8, 8), 10)
+        for name, model in (("MLP 64-32-10", small), ("CNN", images)):
+            measured.append(by_processes(name, model, drawn(40, (1, 8, 8)), Objective()))
+    return measured
 
 
 def rows():
     small = mlp((1, 8, 8), 32, 10)
     images = Model("cnn", cnn, (1, 8, 8), 10)
-    found = compared("MLP 64-32-10, GGN", small, drawn(40, (1, 8, 8)), Objective(curvature="ggn"))
-    found += compared("CNN", images, drawn(10, (1, 8, 8)), Objective())
+    measured = compared(
+        "MLP 64-32-10, GGN", small, drawn(40, (1, 8, 8)), Objective(curvature="ggn")
+    )
+    measured += compared("CNN", images, drawn(10, (1, 8, 8)), Objective())
     for count in (10, 100, 1000):
-        found += compared("MLP 64-32-10", small, drawn(count, (1, 8, 8)), Objective())
-    return found
+        measured += compared("MLP 64-32-10", small, drawn(count, (1, 8, 8)), Objective())
+    return measured

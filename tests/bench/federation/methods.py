@@ -21,7 +21,7 @@ def seconds(name, partition, model):
     federation = Federation(partition, model, methods.build(name), evaluate=False)
     marks = [perf_counter()]
     run = federation.run(ROUNDS, on_round=lambda *_: marks.append(perf_counter()))
-    done = sum(record.ledger.trainings_done for record in run.records)
+    done = sum(record.ledger.trainings_run for record in run.records)
     return marks[-1] - marks[0], marks[-1] - marks[-1 - SETTLED], done
 
 

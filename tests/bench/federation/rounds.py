@@ -94,7 +94,7 @@ class Rounds:
     def __call__(self):
         run = self.federation.run(self.state.round + 1, state=self.state)
         self.state = run.state
-        self.trainings += run.records[0].ledger.trainings_done
+        self.trainings += run.records[0].ledger.trainings_run
 
 
 def beside(cheap, dear, clients, model, threads, limit, rounds=ROUNDS, **settings):

@@ -15,9 +15,11 @@ from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import LikelihoodAssociation
-from bcfl.protocol.answers import ClientInfo, EvidenceSum, LossSum, Trained
+from bcfl.protocol.answers import ClientInfo, Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.evidence import EvidenceSum
+from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.rounds.state import FederationState
 from experiments.datasets import load
@@ -101,7 +103,7 @@ class LinearWorld:
         design, values = self.of(request.client, round)
         residual = values - design @ mean
         log_likelihood = -0.5 * float(residual @ residual + len(values) * math.log(2 * math.pi))
-        if request.statistic == "loss":
+        if request.statistic == Loss():
             return LossSum(-log_likelihood, 0.0, len(values))
         slope = torch.from_numpy(design.T @ residual)
         bend = torch.from_numpy(np.diag(design.T @ design).copy())

@@ -93,7 +93,7 @@ def test_literal_and_weighted_rules_are_not_the_pooled_posterior():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sites_refreshed_under_their_cavity_stay_the_pooled_posterior(seed):
+def test_sites_updated_under_their_cavity_stay_the_pooled_posterior(seed):
     shards, prior = make_shards(seed)
     zero = torch.zeros(PARAMETERS, dtype=torch.float64)
     sites = [Site(zero, zero) for _ in shards]

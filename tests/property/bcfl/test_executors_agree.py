@@ -1,4 +1,4 @@
-"""Side by side, one after the other, in any order and in any chunks: the same answers."""
+"""Batched or sequential, in any order and in any chunks: the same answers."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,10 @@ from bcfl import ClientData, Model, Objective
 from bcfl.executors import BatchedExecutor, LoopExecutor
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
+from bcfl.protocol.statistics.best_counts import BestModels
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import Loss
+from bcfl.protocol.statistics.predictions import Predictions
 
 CPU = torch.device("cpu")
 DENSE = Model("dense", lambda: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)), (4,), 3)
@@ -137,7 +141,7 @@ def test_scores_are_those_of_the_loop(name, counts, samples, memory):
     clients, models = clients_of(counts, model), born(model)
     keys = tuple(models)
     asked = [
-        Score(data.client, keys[i % 2 :], "loss", samples=samples) for i, data in enumerate(clients)
+        Score(data.client, keys[i % 2 :], Loss(), samples=samples) for i, data in enumerate(clients)
     ]
     loop, batched = executors(model, clients, memory=memory)
     wanted, found = loop.answer(asked, models, 0), batched.answer(asked, models, 0)
@@ -154,12 +158,10 @@ def test_scores_are_those_of_the_loop(name, counts, samples, memory):
 def test_predictions_are_those_of_the_loop(pooling):
     clients, models = clients_of([5, 1, 20], DENSE), born(DENSE, 2)
     asked = [
-        Score(
-            data.client, tuple(models), "prediction", "test", weights=(0.25, 0.75), pooling=pooling
-        )
+        Score(data.client, tuple(models), Predictions((0.25, 0.75), pooling), "test")
         for data in clients
     ]
-    asked += [Score(data.client, tuple(models), "best_counts") for data in clients]
+    asked += [Score(data.client, tuple(models), BestModels()) for data in clients]
     loop, batched = executors(DENSE, clients)
     wanted, found = loop.answer(asked, models, 0), batched.answer(asked, models, 0)
     for request in asked[:3]:
@@ -177,7 +179,7 @@ def test_evidence_is_that_of_the_loop(name, counts, samples, memory):
     clients, models = clients_of(counts, model), born(model)
     keys = tuple(models)
     asked = [
-        Score(data.client, keys[i % 2 :], "evidence", view, samples=samples)
+        Score(data.client, keys[i % 2 :], Evidence(), view, samples=samples)
         for i, data in enumerate(clients)
         for view in ("train", "test")
     ]

@@ -15,6 +15,9 @@ from bcfl.executors import LoopExecutor, ProcessesExecutor
 from bcfl.executors.pool.workers import Workers
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import Loss
+from bcfl.protocol.statistics.predictions import Predictions
 from bcfl.runtime.devices import limited_threads
 
 CPU = torch.device("cpu")
@@ -72,9 +75,9 @@ def born(model):
 def asked_of(clients, keys, objective):
     asked = [Describe(data.client) for data in clients]
     asked += [Train(data.client, key, objective) for data in clients for key in keys]
-    asked += [Score(data.client, keys, what) for data in clients for what in ("loss", "evidence")]
+    asked += [Score(data.client, keys, what) for data in clients for what in (Loss(), Evidence())]
     mixture = (0.5, 0.25, 0.25)
-    return asked + [Score(d.client, keys, "prediction", "test", weights=mixture) for d in clients]
+    return asked + [Score(d.client, keys, Predictions(mixture), "test") for d in clients]
 
 
 def numbers(answer):

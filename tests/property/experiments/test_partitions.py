@@ -60,45 +60,47 @@ def own_options(draw, name, data, clients):
     return {}
 
 
-UNREACHABLE = ("none of 1000 draws", "each of 1000 draws", "min_samples=", "can't all hold")
+UNREACHABLE = ("none of 1000 draws", "each of 1000 draws", "min_samples=", "cannot all have")
 
 
-def check_every_sample_is_used_once(made, data, config):
-    every = np.concatenate([rows for views in made.indices.values() for rows in views.values()])
-    assert len(np.unique(every)) == len(every) == made.num_samples
-    assert len(every) + made.num_left_out == len(data)
-    assert all(made.left_out.values())
+def check_every_sample_is_used_once(partition, data, config):
+    held_rows = np.concatenate(
+        [rows for views in partition.indices.values() for rows in views.values()]
+    )
+    assert len(np.unique(held_rows)) == len(held_rows) == partition.num_samples
+    assert len(held_rows) + partition.num_left_out == len(data)
+    assert all(partition.left_out.values())
     if config["samples_per_client"] is None and "drop_unused" not in config:
-        assert sorted(every) == list(range(len(data)))
+        assert sorted(held_rows) == list(range(len(data)))
 
 
-def check_clients(made, data, config):
-    names = [client.client for client in made]
+def check_clients(partition, data, config):
+    names = [client.client for client in partition]
     assert names == sorted(set(names))
     assert len(names) == config["clients"]
     cap = config["samples_per_client"] or len(data)
-    for client in made:
+    for client in partition:
         sizes = client.num_samples
         assert config["min_samples"] <= sum(sizes.values()) <= cap
         assert sizes["train"] >= 1
         assert ("test" in sizes) == (sum(sizes.values()) > 1 and config["test_fraction"] > 0)
         for view, samples in client.views.items():
-            held = made.indices[client.client][view]
+            held = partition.indices[client.client][view]
             assert samples.inputs[:, 0, 0].numpy().astype(int).tolist() == held.tolist()
             assert samples.targets.tolist() == data.targets[held].tolist()
 
 
-def check_groups(made, config):
+def check_groups(partition, config):
     if "groups" not in config:
-        assert made.groups is None
+        assert partition.groups is None
         return
-    members = np.bincount([made.groups[client.client] for client in made])
+    members = np.bincount([partition.groups[client.client] for client in partition])
     assert len(members) == config["groups"]
     assert members.max() - members.min() <= 1
 
 
-def check_same(made, again):
-    for client, views in made.indices.items():
+def check_same(partition, again):
+    for client, views in partition.indices.items():
         for view, rows in views.items():
             np.testing.assert_array_equal(again.indices[client][view], rows)
 
@@ -110,17 +112,17 @@ def test_laws(draws):
     config = draws.draw(splits(data))
     name = draws.draw(st.sampled_from(PLAIN))
     config |= own_options(draws.draw, name, data, config["clients"])
-    made, refusal = None, ""
+    partition, refusal = None, ""
     try:
-        made = partitions.build(name, data, config)
+        partition = partitions.build(name, data, config)
     except ValueError as error:
         refusal = str(error)
     if refusal:
         # Sets of classes and groups can be out of reach; the other partitions always exist.
         assert name in ("two-stage-dirichlet", "n-class", "cluster-n-class")
         assert any(text in refusal for text in UNREACHABLE)
-    assume(made is not None)
-    check_every_sample_is_used_once(made, data, config)
-    check_clients(made, data, config)
-    check_groups(made, config)
-    check_same(made, partitions.build(name, data, dict(reversed(config.items()))))
+    assume(partition is not None)
+    check_every_sample_is_used_once(partition, data, config)
+    check_clients(partition, data, config)
+    check_groups(partition, config)
+    check_same(partition, partitions.build(name, data, dict(reversed(config.items()))))

@@ -76,6 +76,6 @@ def test_lazy_iteration_is_the_same_list():
         ([[[0.0]], [[0.0], [1.0]]], [0.0, 0.0], "share their clients"),
     ],
 )
-def test_bad_families_are_refused(costs, weights, message):
+def test_bad_parents_are_refused(costs, weights, message):
     with pytest.raises(ValueError, match=message):
         assignment.m_best_over_parents(costs, weights, 2)

@@ -43,7 +43,7 @@ def test_arguments_out_of_range_are_refused(linear, clients, arguments, message)
 
 def test_cuda_is_refused_where_there_is_none(linear, clients, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="device 'cuda' was asked for, but torch sees no CUDA"):
+    with pytest.raises(ValueError, match="device 'cuda' is not available: torch finds no CUDA"):
         Federation(clients, linear, ONE, device="cuda")
 
 
@@ -132,8 +132,8 @@ def test_rounds_already_done_are_not_done_again(linear, clients):
 
 def test_a_policy_alone_is_tracked_greedily(linear, clients):
     federation = Federation(clients, linear, ONE)
-    assert federation.recipe.policy is ONE
-    assert federation.recipe.name == "custom"
+    assert federation.method.policy is ONE
+    assert federation.method.name == "custom"
 
 
 def test_clients_may_come_from_an_iterator(linear, clients):
@@ -159,7 +159,7 @@ def test_float64_is_used_throughout(linear, clients):
     [
         (lambda: Consensus(0), "num_associations must be at least 1, got 0"),
         (lambda: MultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
-        (lambda: MultiHypothesis(2, -1), "candidates_per_parent must be .*, got -1"),
+        (lambda: MultiHypothesis(2, -1), "max_per_parent must be .*, got -1"),
         (lambda: AdaptiveMultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
         (lambda: Exact(0), "limit must be at least 1, got 0"),
         (
@@ -189,8 +189,8 @@ def test_the_exact_tracker_refuses_more_than_its_limit(linear, clients):
 
 def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
     class Picky(FedAvg):
-        def check(self, num_clusters, num_clients, num_asked):
-            raise ValueError(f"not with {num_clusters}, {num_clients}, {num_asked}")
+        def check(self, num_clusters, num_clients, num_participants):
+            raise ValueError(f"not with {num_clusters}, {num_clients}, {num_participants}")
 
     policy = WarmUp(ONE, Picky(Objective()))
     for method in (policy, Picky(Objective()), Method(policy, Consensus(2))):

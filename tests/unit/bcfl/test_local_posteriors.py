@@ -43,7 +43,7 @@ def network():
 def reply_of(federation, client):
     """What a client reports of its first training, and the prior that it was sent."""
     cluster = federation.initial_state().hypotheses.best.clusters[0]
-    request = Train(client, cluster.key, federation.recipe.policy.objective)
+    request = Train(client, cluster.key, federation.method.policy.objective)
     answer = federation.engine.answer([request], {cluster.key: cluster}, 0)[request]
     precision = cluster.prior_precision(federation.model)
     return answer, DiagonalGaussian(cluster.mean(federation.model), precision)

@@ -44,7 +44,7 @@ def test_mlp_by_shape_and_with_any_number_of_layers():
         (lambda: models.mlp(64), "number of classes"),
         (lambda: models.mlp(64, 0, 10), "at least 1, got 0"),
         (lambda: models.mlp(64, 3.5, 10), "whole number of at least 1, got 3.5"),
-        (lambda: models.mlp(64, 10, input_shape=(1, 8, 9)), r"hold 64 numbers, got \(1, 8, 9\)"),
+        (lambda: models.mlp(64, 10, input_shape=(1, 8, 9)), r"have 64 elements, got \(1, 8, 9\)"),
         (lambda: models.fashion_cnn(norm="layer"), "'batch', 'group' or 'none', got 'layer'"),
         (lambda: models.fashion_cnn(classes=0), "classes must be a whole number"),
         (lambda: models.linear(0, 1), "inputs"),
@@ -146,7 +146,9 @@ def test_models_are_fitted_to_a_data_set():
 
 def test_models_that_do_not_fit_a_data_set():
     digits = datasets.load("optdigits")
-    with pytest.raises(ValueError, match=r"samples of \(1, 28, 28\).* has samples of \(1, 8, 8\)"):
+    with pytest.raises(
+        ValueError, match=r"samples of shape \(1, 28, 28\).* has samples of shape \(1, 8, 8\)"
+    ):
         models.build_for(digits, "fashion-cnn", {})
     with pytest.raises(ValueError, match=r"9 outputs, .* 10 classes"):
         models.build_for(digits, "mlp", {"classes": 9})
@@ -154,7 +156,7 @@ def test_models_that_do_not_fit_a_data_set():
         models.build_for(digits, "cnn", {})
 
 
-def test_a_flat_model_reads_images_but_a_convolution_does_not_read_rows():
+def test_flat_models_accept_images_but_convolutions_reject_flat_inputs():
     rows = Dataset("rows", np.zeros((2, 784), np.float32), np.array([0, 1]), 2)
     assert models.build_for(rows, "mlp", {}).input_shape == (784,)
     with pytest.raises(ValueError, match="fashion-cnn"):

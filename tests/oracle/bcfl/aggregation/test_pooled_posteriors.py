@@ -118,11 +118,11 @@ def test_literal_product_counts_the_prior_per_client(linear_world):
 def test_an_empty_cluster_keeps_its_mean(linear_world, by_path):
     """With `replace` its precision falls back to the prior's; with `accumulate` it stays."""
     world = linear_world(16, clients=3, clusters=2, rounds=2)
-    everyone, nobody = (0, 0, 0), (1, 1, 1)
+    full, empty = (0, 0, 0), (1, 1, 1)
     for memory in ("replace", "accumulate"):
         after_one, after_two = world.run(world.method(Exact(), memory=memory), 2)
-        before = by_path(after_one)[(everyone,)].clusters[0]
-        emptied = by_path(after_two)[(everyone, nobody)].clusters[0]
+        before = by_path(after_one)[(full,)].clusters[0]
+        emptied = by_path(after_two)[(full, empty)].clusters[0]
         assert torch.equal(emptied.mean(world.model), before.mean(world.model))
         left = emptied.precision(world.model)
         if memory == "accumulate":

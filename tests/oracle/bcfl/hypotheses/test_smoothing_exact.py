@@ -115,7 +115,7 @@ def test_shares_of_ancestors_are_the_smoothing_marginals(world, staying):
 def test_enough_hypotheses_smooth_exactly(linear_world):
     world = linear_world(11, clients=3, clusters=2, rounds=ROUNDS)
     exact = tracked(world, Exact(), 0.8)[-1]
-    kept = tracked(world, MultiHypothesis(512, candidates_per_parent=8), 0.8)[-1]
+    kept = tracked(world, MultiHypothesis(512, max_per_parent=8), 0.8)[-1]
     for round in range(1, ROUNDS + 1):
         shares = [
             dict(zip(paths_of(s.history, round), ancestor_shares(s.history, round), strict=True))

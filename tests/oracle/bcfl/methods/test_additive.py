@@ -9,7 +9,7 @@ import torch
 import bcfl
 from bcfl.architecture.additive import OWN, SHARED, AdditiveNetwork, additive
 from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.executors.sequential.training import mean_loss, train_locally
+from bcfl.executors.sequential.training import train_locally
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import from_initial
@@ -19,6 +19,7 @@ from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Proximal
 from bcfl.protocol.requests import Train
 from experiments.models import linear
+from posteriors.curvature.likelihood import negative_log_likelihood
 
 
 def test_logits_are_summed():
@@ -27,7 +28,7 @@ def test_logits_are_summed():
     network.load_state_dict({"shared.weight": h, "own.weight": f})
     one, target = torch.ones(1, 1), torch.tensor([1])
     losses = [
-        mean_loss("categorical", part(one), target).item()
+        negative_log_likelihood(part(one), target, "categorical", "mean").item()
         for part in (network, network.shared, network.own)
     ]
     assert losses == pytest.approx([0.252359, 1.407606, 0.227820], abs=5e-7)

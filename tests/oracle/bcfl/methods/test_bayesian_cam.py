@@ -66,7 +66,9 @@ def states(turned_clients, states_of):
         device="cpu",
         dtype=torch.float64,
     )
-    data = [(d.views["train"].inputs.numpy(), d.views["train"].targets.numpy()) for d in one.data]
+    data = [
+        (d.views["train"].inputs.numpy(), d.views["train"].targets.numpy()) for d in one.clients
+    ]
     seen = [one.initial_state(), *(state for state, _ in states_of(one, ROUNDS))]
     return data, one.model, [state.hypotheses.best for state in seen]
 

@@ -44,7 +44,7 @@ def run(turned_clients):
             tuple(
                 (d.views[v].inputs.numpy(), d.views[v].targets.numpy()) for v in ("train", "test")
             )
-            for d in one.data
+            for d in one.clients
         ]
         return one.run(ROUNDS), views
 

@@ -42,7 +42,7 @@ def run(turned_clients, states_of):
             clients, model, built(name, **chosen), seed=3, device="cpu", dtype=torch.float64
         )
         data = [
-            (d.views["train"].inputs.numpy(), d.views["train"].targets.numpy()) for d in one.data
+            (d.views["train"].inputs.numpy(), d.views["train"].targets.numpy()) for d in one.clients
         ]
         start = models_of(one, one.initial_state())
         return data, start, [(models_of(one, s), labels_of(s)) for s, _ in states_of(one, ROUNDS)]

@@ -35,8 +35,8 @@ def ledgers(method, rounds, **options):
 def counts(ledger):
     return {
         "exchanges": ledger.exchanges,
-        "scores": (ledger.scores_asked, ledger.scores_done),
-        "trainings": (ledger.trainings_asked, ledger.trainings_done),
+        "scores": (ledger.scores_requested, ledger.scores_run),
+        "trainings": (ledger.trainings_requested, ledger.trainings_run),
         "bytes": (ledger.bytes_down, ledger.bytes_up),
     }
 
@@ -96,20 +96,20 @@ def test_a_prior_term_sends_precisions_too():
 def test_scoring_a_subset_costs_the_same_messages():
     settings = dict(num_clusters=2, objective=OBJECTIVE, score_samples=2)
     first, *_ = ledgers(methods.build("ifca", **settings), 1)
-    assert (first.scores_done, first.bytes_up) == (6, 6 * 8 + 3 * (BYTES + 8))
+    assert (first.scores_run, first.bytes_up) == (6, 6 * 8 + 3 * (BYTES + 8))
 
 
 def test_two_hypotheses_of_one_client_apart():
     """The two best associations differ in one client: 6 trainings asked, 4 done."""
     settings = dict(num_clusters=2, objective=OBJECTIVE, curvature="samples")
     first, *_ = ledgers(methods.build("bcfl-mh-2", **settings), 1)
-    assert (first.trainings_asked, first.trainings_done) == (6, 4)
+    assert (first.trainings_requested, first.trainings_run) == (6, 4)
     assert first.bytes_up == 6 * 8 + 4 * (BYTES + 8)
 
 
 def test_clients_that_drop_out_send_nothing():
     (ledger,) = ledgers(methods.build("fedavg", objective=OBJECTIVE), 1, drop_out=1.0)
-    assert (ledger.trainings_asked, ledger.trainings_done, ledger.bytes_up) == (3, 3, 0)
+    assert (ledger.trainings_requested, ledger.trainings_run, ledger.bytes_up) == (3, 3, 0)
     assert ledger.bytes_down == 3 * BYTES
     assert len(ledger.failures) == 3
 
@@ -133,8 +133,8 @@ def test_against_a_listener_between_server_and_clients(name):
         state, record = server_round(method, MODEL, Listener(), state, setting)
         scored = [(r.client, key) for r in heard if isinstance(r, Score) for key in r.models]
         trained = [(r.client, r.start) for r in heard if isinstance(r, Train)]
-        assert len(set(scored)) == len(scored) == record.ledger.scores_done
-        assert len(set(trained)) == len(trained) == record.ledger.trainings_done
+        assert len(set(scored)) == len(scored) == record.ledger.scores_run
+        assert len(set(trained)) == len(trained) == record.ledger.trainings_run
         assert record.ledger.bytes_down == BYTES * len({*scored, *trained})
         vectors = 1 if name in ("ifca", "wecfl") else 2
         up = 8 * len(scored) + len(trained) * (8 + vectors * BYTES)

@@ -32,7 +32,7 @@ def test_all_hypotheses_kept_is_exact(linear_world, by_path, rounds, memory, evi
     world = linear_world(rounds, clients=3, clusters=2)
     every = 2**3
     exact = world.run(world.method(Exact(), memory=memory, evidence=evidence), rounds)
-    enough = MultiHypothesis(every**rounds, candidates_per_parent=every)
+    enough = MultiHypothesis(every**rounds, max_per_parent=every)
     kept = world.run(world.method(enough, memory=memory, evidence=evidence), rounds)
     for state in (*exact, *kept):
         assert len(state.hypotheses) == every**state.round
@@ -51,7 +51,7 @@ def test_every_history_is_there(linear_world, by_path):
 def test_one_hypothesis_short_is_not_exact(linear_world, by_path):
     world = linear_world(6, clients=3, clusters=2)
     exact = by_path(world.run(world.method(Exact()), 1)[-1])
-    state = world.run(world.method(MultiHypothesis(7, candidates_per_parent=8)), 1)[-1]
+    state = world.run(world.method(MultiHypothesis(7, max_per_parent=8)), 1)[-1]
     (lost,) = exact.keys() - by_path(state).keys()
     assert exact[lost].log_weight == min(h.log_weight for h in exact.values())
     captured = np.log1p(-np.exp(exact[lost].log_weight))
@@ -76,5 +76,5 @@ def test_on_networks_trained_by_gradient_steps(by_path):
         )
         return bcfl.Federation(clients, linear(4, 3), method, seed=1, device="cpu").run(2)
 
-    exact, kept = run(Exact()), run(MultiHypothesis(64, candidates_per_parent=8))
+    exact, kept = run(Exact()), run(MultiHypothesis(64, max_per_parent=8))
     assert_same_hypotheses(by_path(kept.state), by_path(exact.state))

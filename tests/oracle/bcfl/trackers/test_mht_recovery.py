@@ -46,7 +46,7 @@ def agreement(run):
 
 
 def trainings(run):
-    return sum(record.ledger.trainings_done for record in run.records)
+    return sum(record.ledger.trainings_run for record in run.records)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_looking_at_more_associations_than_are_kept(digits_clients, assert_same_
     settings = {**SETTINGS, "temperature": temperature}
     clients = digits_clients(SIZES)
     greedy = methods.build("bcfl-g", **settings)
-    wider = replace(greedy, tracker=MultiHypothesis(1, candidates_per_parent=9))
+    wider = replace(greedy, tracker=MultiHypothesis(1, max_per_parent=9))
     one, other = federation(clients, greedy), federation(clients, wider)
     assert_same_run(one, other, assert_same_bits)
 

@@ -137,7 +137,7 @@ def test_merging_widens_what_the_parts_disagree_on(linear_world):
 @pytest.mark.parametrize(("kept", "per_parent"), [(1, 1), (3, 3), (6, 2), (4, 10), (30, 5)])
 def test_multi_hypothesis_and_captured_mass(linear_world, kept, per_parent, temperature):
     world = linear_world(53, clients=4, clusters=2, rounds=3)
-    tracker = MultiHypothesis(kept, candidates_per_parent=per_parent)
+    tracker = MultiHypothesis(kept, max_per_parent=per_parent)
     states = world.run(world.method(tracker, temperature=temperature), 3)
     particles = [start_of(world)]
     for round, state in enumerate(states):
@@ -155,7 +155,7 @@ def test_multi_hypothesis_and_captured_mass(linear_world, kept, per_parent, temp
 def test_bounded_cluster_sizes(linear_world, lower, upper):
     world = linear_world(55, clients=4, clusters=2, rounds=2)
     bounds = ClusterSize(lower, upper)
-    method = world.method(MultiHypothesis(5, candidates_per_parent=4), cluster_size=bounds)
+    method = world.method(MultiHypothesis(5, max_per_parent=4), cluster_size=bounds)
     particles, sizes = [start_of(world)], range(lower, (upper or 4) + 1)
     for round, state in enumerate(world.run(method, 2)):
         particles, captured = multi_hypothesis(world, particles, round, 5, 4, 1.0, sizes)

@@ -118,7 +118,7 @@ def test_a_path_through_cycles_of_no_cost_ends():
 
 @pytest.mark.parametrize("clients", [300, 3000])
 def test_large_skewed_problems_reach_their_bounds(clients):
-    """A cluster's price certifies the optimum: nobody gains by a swap of two clients."""
+    """A cluster's price certifies the optimum: no swap of two clients lowers the cost."""
     rng = np.random.default_rng(clients)
     cost = rng.normal(size=(clients, 6)) + 2.0 * np.arange(6)
     labels = assignment.best_assignment(cost, clients // 8, clients // 5 + 1).labels

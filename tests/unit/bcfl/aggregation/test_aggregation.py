@@ -142,7 +142,7 @@ def test_exact_fusion_divides_by_the_prior_that_each_client_was_sent(linear, par
     torch.testing.assert_close(clusters[0].mean(linear), shift / 5.0)
 
 
-def test_a_global_block_is_one_object_fed_by_everybody(shared_body, newborn):
+def test_a_global_block_is_one_object_with_contributions_of_all_clients(shared_body, newborn):
     clusters = tuple(newborn(shared_body, seed) for seed in (0, 1))
     body = clusters[0].blocks[1]
     clusters = (clusters[0], Posterior((clusters[1].blocks[0], body)))

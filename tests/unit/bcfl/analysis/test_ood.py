@@ -7,9 +7,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from bcfl import Federation, Objective
-from bcfl.analysis.ood import MOST_FEATURES, FeatureDensity
 from bcfl.data.clients import ClientData, View
 from bcfl.methods import build
+from bcfl.protocol.statistics.features import MAX_FEATURES
 from experiments import models
 
 GROUPS = {"a": 4.0, "b": 4.0, "c": -4.0, "d": -4.0}
@@ -32,7 +32,7 @@ def run(clients):
     return Federation(clients, models.linear(3, 2), method, evaluate=False).run(3)
 
 
-def test_strangeness_is_that_of_scipy(run, clients):
+def test_ood_scores_are_those_of_scipy(run, clients):
     """Features of a linear network are its inputs; clusters count clients by probability."""
     rows = run.association_probabilities()
     inputs = [data.views["train"].inputs.numpy().astype(np.float64) for data in clients]
@@ -58,7 +58,7 @@ def test_strangeness_is_that_of_scipy(run, clients):
     np.testing.assert_allclose(found, other - own, rtol=1e-5)
 
 
-def test_own_samples_are_familiar_others_and_noise_are_not(run):
+def test_own_samples_score_lower_than_other_groups_and_noise(run):
     random = np.random.default_rng(2)
     own, other = (random.normal(m, 1, size=(40, 3)).astype(np.float32) for m in (4, -4))
     noise = random.uniform(-40, 40, size=(40, 3)).astype(np.float32)
@@ -67,7 +67,7 @@ def test_own_samples_are_familiar_others_and_noise_are_not(run):
     assert found[0] < 1 < found[2]
 
 
-def test_a_newcomer_is_as_familiar_as_the_clusters_it_joins(run, clients):
+def test_a_newcomer_scores_as_the_clusters_it_joins(run, clients):
     view = clients[0].views["train"]
     x = view.inputs[:5]
     known = run.predict("a", x).ood_score
@@ -75,15 +75,16 @@ def test_a_newcomer_is_as_familiar_as_the_clusters_it_joins(run, clients):
     np.testing.assert_allclose(new, known, atol=0.5)
 
 
-def test_without_data_there_is_no_strangeness(run):
-    assert replace(run, data=()).predict("a", torch.zeros(1, 3)).ood_score is None
+def test_without_clients_there_is_no_ood_score(run):
+    assert replace(run, executor=None).predict("a", torch.zeros(1, 3)).ood_score is None
 
 
 def test_many_features_are_projected_always_in_the_same_way(clients):
     model = models.mlp(3, 100, 2)
     run = Federation(clients, model, build("wecfl", num_clusters=2), evaluate=False).run(1)
-    first, again = (FeatureDensity.of(run.model, run.hypotheses, run.data) for _ in range(2))
-    assert first.anything.mean.shape == (MOST_FEATURES,)
+    first, again = (replace(run).feature_density for _ in range(2))
+    assert first is not again
+    assert first.background.mean.shape == (MAX_FEATURES,)
     x = clients[0].views["train"].inputs
     rows = run.association_probabilities()
     np.testing.assert_array_equal(first.ood_score(rows[0], x), again.ood_score(rows[0], x))
@@ -95,8 +96,10 @@ def test_the_samples_of_the_last_time_step_count(run, clients):
         for d in clients
         for v in [d.views["train"]]
     ]
-    later = FeatureDensity.of(run.model, run.hypotheses, moved)
-    np.testing.assert_allclose(later.anything.mean, run.familiarity.anything.mean + 50, rtol=1e-4)
+    federation = Federation(moved, run.model, build("wecfl", num_clusters=2), evaluate=False)
+    later = replace(run, executor=federation.executor_of(3)).feature_density
+    density = run.feature_density
+    np.testing.assert_allclose(later.background.mean, density.background.mean + 50, rtol=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -109,7 +112,7 @@ def test_clients_of_one_sample_leave_proper_densities(seed):
     assert np.isfinite(run.predict("a", np.zeros((2, 3), np.float32)).ood_score).all()
 
 
-def test_nothing_is_strange_where_no_client_ever_answered(clients):
+def test_scores_are_zero_where_no_cluster_has_clients(clients):
     run = Federation(
         clients, models.linear(3, 2), build("wecfl", num_clusters=2), drop_out=1.0, evaluate=False
     ).run(1)

@@ -164,6 +164,6 @@ def test_nothing_is_rounded_to_tf32(clients, monkeypatch):
     inputs = np.zeros((2, 3), dtype=np.float32)
     run.predict("c0", inputs, "monte-carlo")
     run.predict_new(inputs, (inputs, np.array([0, 1])))
-    run.tuned(run.data, "plug-in")
+    run.tuned("plug-in")
     assert seen == {False}
     assert torch.backends.cudnn.allow_tf32

@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import entropy
+from sklearn.metrics import adjusted_rand_score
 
 from bcfl import Federation, Objective
+from bcfl.analysis import metrics
 from bcfl.methods import build
 from bcfl.policies import FedAvg
 from bcfl.rounds.evaluation import served_mixture
@@ -46,6 +50,24 @@ def test_probabilities_and_entropies_are_over_the_hypotheses(run):
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_allclose(run.association_entropy(), entropy(p, axis=1), atol=1e-12)
     assert run.clients == ("c0", "c1", "c2", "c3")
+
+
+def test_metrics_are_those_of_the_last_round(run):
+    groups = {"c0": 0, "c1": 0, "c2": 1, "c3": None}
+    found = run.metrics(groups)
+    evaluations = run.records[-1].evaluations
+    assert found["accuracy"] == metrics.micro_accuracy(evaluations)
+    assert found["nll"] == metrics.nll(evaluations)
+    labels = run.hypotheses.best.association.labels[:3]
+    assert found["ari"] == adjusted_rand_score([0, 0, 1], labels)
+    assert run.metrics() == pytest.approx(run.metrics(run.groups), nan_ok=True)
+
+
+def test_metrics_that_are_not_known_are_nan(run):
+    bare = replace(run, records=())
+    found = bare.metrics(dict.fromkeys(run.clients))
+    assert all(np.isnan(value) for value in found.values())
+    assert set(found) == set(run.metrics())
 
 
 def test_nothing_is_known_of_a_client_never_seen(linear, clients):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,9 @@ def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parame
     run, clients, name, count
 ):
     clients = clients[:count]
-    found = run.tuned(clients, PredictionRule(name, num_draws=16), view="test", grid=GRID)
+    names = [data.client for data in clients]
+    rule = PredictionRule(name, num_draws=16)
+    found = run.tuned(rule, clients=names, view="test", grid=GRID)
     every = [
         PredictionRule(name, precision, temperature, num_draws=16)
         for precision in GRID.prior_precisions
@@ -54,9 +58,9 @@ def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parame
 def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name):
     settings = dict(num_clusters=2, objective=Objective(3, 4), calibration=0.4)
     federation = Federation(clients, linear, built(name, **settings))
-    assert [len(data.views["validation"]) for data in federation.data] == [3, 3, 4, 4]
+    assert [len(data.views["validation"]) for data in federation.clients] == [3, 3, 4, 4]
     run = federation.run(2)
-    assert run.rule == run.tuned(federation.data, "plug-in")
+    assert run.rule == run.tuned(federation.clients, "plug-in")
     x = clients[0].views["test"].inputs
     expected = run.predict("c0", x, run.rule).mean
     np.testing.assert_array_equal(run.predict("c0", x).mean, expected)
@@ -77,13 +81,16 @@ def test_calibration_is_a_share():
         build("fedavg", calibration=1.0)
 
 
-def test_order_of_clients_does_not_matter(run, clients):
-    one = run.tuned(clients, "monte-carlo", view="test", grid=GRID)
-    assert run.tuned(clients[::-1], "monte-carlo", view="test", grid=GRID) == one
+def test_order_of_clients_does_not_matter(run):
+    one = run.tuned("monte-carlo", view="test", grid=GRID)
+    names = run.clients[::-1]
+    assert run.tuned("monte-carlo", clients=names, view="test", grid=GRID) == one
 
 
-def test_only_clients_of_the_run_with_samples_can_tune(run, clients, make_client):
+def test_only_clients_of_the_run_with_samples_can_tune(run):
     with pytest.raises(ValueError, match="samples in the view 'validation', none has"):
-        run.tuned(clients)
-    with pytest.raises(ValueError, match="clients must be of this run, got 'z'"):
-        run.tuned([make_client("z", 8)], view="test")
+        run.tuned()
+    with pytest.raises(ValueError, match=r"client must be one of .*, got 'z'"):
+        run.tuned(clients=["z"], view="test")
+    with pytest.raises(ValueError, match="executor must reach the clients"):
+        replace(run, executor=None).tuned(view="test")

@@ -7,7 +7,7 @@ from bcfl.architecture.additive import OWN, SHARED, additive
 from bcfl.architecture.layout import CLASSIFIER, Part
 
 
-def test_it_is_twice_the_network(linear):
+def test_an_additive_model_has_twice_the_parameters(linear):
     both = additive(linear)
     assert both.layout.num_parameters == 2 * linear.layout.num_parameters
     assert {b.name: b.scope for b in both.blocks} == {SHARED: "global", OWN: "cluster"}
@@ -15,7 +15,7 @@ def test_it_is_twice_the_network(linear):
     assert both.name == "additive-linear"
 
 
-def test_its_networks_start_differently(linear):
+def test_both_networks_have_different_initial_values(linear):
     mean, buffers = additive(linear).initial(0)
     parts = additive(linear).split(mean, buffers)
     assert not torch.equal(parts[SHARED][0], parts[OWN][0])
@@ -42,6 +42,6 @@ def test_each_has_a_classifier_of_its_own(batch_norm):
     assert sizes == [one, one, 2 * one]
 
 
-def test_a_divided_model_is_refused(shared_body):
-    with pytest.raises(ValueError, match="it has blocks head, body"):
+def test_a_model_of_several_blocks_is_refused(shared_body):
+    with pytest.raises(ValueError, match="got blocks head, body"):
         additive(shared_body)

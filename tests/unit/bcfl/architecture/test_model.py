@@ -75,7 +75,7 @@ def test_a_parameter_in_no_block_or_in_two_is_refused(prefixes, owners):
         blocks=(BlockSpec("a", "cluster", prefixes[0]), BlockSpec("b", "cluster", prefixes[1])),
     )
     with pytest.raises(
-        ValueError, match=f"'2.weight' must lie in exactly one block, got .*{owners}"
+        ValueError, match=f"'2.weight' must belong to exactly one block, got .*{owners}"
     ):
         model.split(torch.zeros(26), torch.empty(0))
 
@@ -91,7 +91,7 @@ def test_a_joined_vector_keeps_its_type(shared_body):
     assert np.array_equal(shared_body.join(parts), np.arange(26))
 
 
-def test_looking_at_a_model_leaves_the_global_random_state(shared_body):
+def test_inspecting_a_model_keeps_the_global_random_state(shared_body):
     before = torch.get_rng_state()
     assert shared_body.layout.num_parameters == 26
     assert repr(shared_body.module(3)).startswith("Sequential")

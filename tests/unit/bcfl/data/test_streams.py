@@ -32,7 +32,7 @@ def test_a_step_shows_its_own_samples_and_the_past_as_memory():
     assert at_step(data, 2).num_samples == {"train": 5, "test": 1, "memory:0": 4, "memory:1": 5}
 
 
-def test_validation_samples_of_the_past_are_remembered():
+def test_validation_samples_of_the_past_are_kept():
     """What a client had is remembered of each step, also where it brought nothing new."""
     data = stream()
     held_out = {"validation": data.views["test"], "validation:1": data.views["test:1"]}
@@ -44,7 +44,7 @@ def test_validation_samples_of_the_past_are_remembered():
     assert kept == {0: first, 1: second, 2: second}
 
 
-def test_rounds_are_shared_out_among_the_steps():
+def test_rounds_are_divided_among_the_steps():
     schedule = Schedule(3, 7)
     assert [schedule.rounds(step) for step in range(3)] == [3, 2, 2]
     assert [schedule.step(round) for round in range(8)] == [0, 0, 0, 1, 1, 2, 2, 2]

@@ -13,6 +13,8 @@ from bcfl.executors.arithmetic import Computing, computing
 from bcfl.executors.sequential import training
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import Loss
 
 CPU = torch.device("cpu")
 DENSE = Model(
@@ -70,8 +72,8 @@ def test_mixed_precision_moves_models_by_about_a_percent(name, model):
 def test_mixed_precision_leaves_curvature_and_evidence_alone(name):
     clients, start = clients_of(DENSE), born(DENSE)
     still = Objective(1, 8, learning_rate=0.0, curvature="ggn")
-    asked = [Train("c2", start.key, still), Score("c2", (start.key,), "evidence")]
-    asked += [Score("c2", (start.key,), "loss")]
+    asked = [Train("c2", start.key, still), Score("c2", (start.key,), Evidence())]
+    asked += [Score("c2", (start.key,), Loss())]
     full = answers(ExecutorConfig(name), DENSE, clients, asked)
     mixed = answers(ExecutorConfig(name, arithmetic="bfloat16"), DENSE, clients, asked)
     assert torch.equal(full[asked[0]].curvature, mixed[asked[0]].curvature)

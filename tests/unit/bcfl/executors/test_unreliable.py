@@ -6,6 +6,7 @@ from bcfl import Objective
 from bcfl.executors import Unreliable
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.predictions import Predictions
 
 NAMES = [f"c{i}" for i in range(400)]
 
@@ -51,7 +52,7 @@ def test_the_draw_depends_on_seed_round_and_client_alone():
 
 def test_descriptions_and_tests_always_come():
     echo = Echo()
-    asked = [Describe("c0"), Score("c0", ("k",), "prediction", "test", weights=(1.0,))]
+    asked = [Describe("c0"), Score("c0", ("k",), Predictions((1.0,)), "test")]
     assert set(Unreliable(echo, 1.0, 0).answer(asked, {}, 0).values()) == {"c0"}
 
 

@@ -15,9 +15,10 @@ def test_hard_labels_serve_one_cluster_each():
     assert association.serving.tolist() == [[0, 1], [0, 0], [1, 0]]
     assert association.sizes.tolist() == [1, 1]
     assert (association.label("a"), association.label("b")) == (1, -1)
+    assert association.by_client == {"a": 1, "c": 0}
 
 
-def test_at_first_nobody_is_associated():
+def test_at_first_no_client_is_associated():
     association = Association.unseen(NAMES, 4)
     assert association.labels.tolist() == [-1, -1, -1]
     assert association.serving.tolist() == [[0] * 4] * 3

@@ -51,7 +51,7 @@ def _values(hint, default):
         return get_args(hint)
     if get_origin(hint) is tuple:
         moves = get_args(hint)[-1] is Ellipsis
-        return [("split", "swap")] if moves else [(1, None)]
+        return [()] if moves else [(1, None)]
     known = default if isinstance(default, int | float) else 0.25
     return {
         NoneType: [None],

@@ -4,7 +4,7 @@ import pytest
 
 from bcfl import Federation
 from bcfl.methods import build
-from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree, Swap
+from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree
 from tests.recipes import built
 
 
@@ -18,8 +18,7 @@ def test_what_has_paid_is_proposed_by_itself():
 
 
 def test_moves_are_switched_on_one_by_one():
-    assert proposed(num_clusters=3, moves=("swap",)) == [Swap]
-    assert proposed(num_clusters=3, moves=("swap", "split")) == [SplitAndFree, Swap]
+    assert proposed(num_clusters=3, moves=("split",)) == [SplitAndFree]
     assert proposed(num_clusters="auto", moves=("merge", "birth")) == [Birth, Merge]
     assert proposed(num_clusters="auto", moves=()) == []
 

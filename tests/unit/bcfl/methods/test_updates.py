@@ -36,7 +36,7 @@ def test_one_shot_methods_differ_in_trigger_and_clustering(name):
 def test_bipartition_is_by_relative_lengths_and_the_exact_linkage():
     policy = build("scl").policy
     assert type(policy) is RecursiveBipartition
-    assert (policy.scale, policy.linkage, policy.when) == ("relative", "single", 0.4)
+    assert (policy.scale, policy.linkage, policy.first_round) == ("relative", "single", 0.4)
     assert policy.objective.curvature == "uniform"
 
 

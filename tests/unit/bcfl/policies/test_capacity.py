@@ -75,7 +75,7 @@ def any_within(random, count, lower, upper):
 @settings(max_examples=150, deadline=None)
 @given(rounds())
 def test_whoever_takes_part_bounds_hold_in_the_end(case):
-    """The most is never exceeded, and once everybody was seen no cluster lacks any."""
+    """The upper bound always holds; the lower one once all clients were seen."""
     clusters, clients, sizes, present, seed = case
     sizes.check(clusters, clients)
     random = np.random.default_rng(seed)

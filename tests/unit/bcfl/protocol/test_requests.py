@@ -3,9 +3,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from bcfl import Objective
-from bcfl.protocol.answers import LossSum
+from bcfl import Objective, drive
 from bcfl.protocol.requests import Exchange, Score, Train, loss_matrix, together
+from bcfl.protocol.statistics.best_counts import BestModels
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import LossSum
 
 
 def asking(*exchanges, result):
@@ -16,16 +18,10 @@ def asking(*exchanges, result):
     return got, result
 
 
-def drive(steps):
-    """Answer every request by its name; returns what was asked at each time and the result."""
-    asked = []
-    try:
-        exchange = next(steps)
-        while True:
-            asked.append((exchange.requests, set(exchange.models)))
-            exchange = steps.send({r: f"re {r}" for r in exchange.requests})
-    except StopIteration as end:
-        return asked, end.value
+def answered(steps):
+    """Answer every request by its name; returns the requests and models of each exchange."""
+    result, exchanges = drive(steps, lambda r: f"re {r}", return_exchanges=True)
+    return [(exchange.requests, set(exchange.models)) for exchange in exchanges], result
 
 
 def test_generators_that_end_at_different_times_run_in_lockstep():
@@ -36,7 +32,7 @@ def test_generators_that_end_at_different_times_run_in_lockstep():
             asking(["c1", "a1"], result="C"),
         ]
     )
-    asked, results = drive(steps)
+    asked, results = answered(steps)
     assert asked == [
         (("a1", "c1", "a1"), {"key of a1", "key of c1"}),
         (("a2",), {"key of a2"}),
@@ -48,8 +44,8 @@ def test_generators_that_end_at_different_times_run_in_lockstep():
 
 
 def test_generators_that_ask_nothing_end_without_an_exchange():
-    assert drive(together([asking(result=1), asking(result=2)])) == ([], [([], 1), ([], 2)])
-    assert drive(together([])) == ([], [])
+    assert drive(together([asking(result=1), asking(result=2)])) == [([], 1), ([], 2)]
+    assert drive(together([])) == []
 
 
 @pytest.mark.parametrize(
@@ -81,7 +77,7 @@ def test_requests_are_equal_by_value():
     objective = Objective()
     assert Train("a", "k", objective) == Train("a", "k", replace(objective))
     assert len({Score("a", ("k",)), Score("a", ("k",)), Score("a", ("k",), samples=3)}) == 2
-    assert Score("a", ("k",), "prediction").elementwise is False
+    assert Score("a", ("k",), BestModels()).parts() == (Score("a", ("k",), BestModels()),)
 
 
 def test_losses_become_a_matrix_with_a_column_for_each_key():
@@ -96,7 +92,7 @@ def test_losses_become_a_matrix_with_a_column_for_each_key():
 
 
 def test_parts_of_a_score_keep_all_that_is_not_its_models():
-    asked = Score("c", ("a", "b"), "evidence", "v", 3, (0.5, 0.5), "logits", 0.1, "capped")
+    asked = Score("c", ("a", "b"), Evidence(), "v", 3)
     unchanged = [one.name for one in fields(Score) if getattr(asked, one.name) == one.default]
     assert not unchanged
     assert asked.parts() == tuple(replace(asked, models=(key,)) for key in ("a", "b"))

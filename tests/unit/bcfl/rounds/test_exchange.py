@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from bcfl import Objective
-from bcfl.protocol.answers import Failure, LossSum, Trained
+from bcfl.protocol.answers import Failure, Trained
 from bcfl.protocol.requests import Describe, Exchange, Score, Train
+from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.exchange import RoundExchange
 
 OBJECTIVE = Objective()
@@ -59,7 +60,7 @@ def test_equal_trainings_are_sent_once(talk):
     replies, ledger = talk(executor, [training, Train("a", "k", Objective()), other, training])
     assert executor.batches == [(training, other)]
     assert set(replies[0]) == {training, other}
-    assert (ledger.trainings_asked, ledger.trainings_done, ledger.exchanges) == (4, 2, 1)
+    assert (ledger.trainings_requested, ledger.trainings_run, ledger.exchanges) == (4, 2, 1)
 
 
 def test_pairs_of_client_and_model_are_shared_between_hypotheses(talk):
@@ -69,7 +70,7 @@ def test_pairs_of_client_and_model_are_shared_between_hypotheses(talk):
     assert executor.batches == [(Score("a", ("k", "longer", "other")), Score("b", ("k",)))]
     assert {k: s.total for k, s in replies[0][first].items()} == {"k": 1.0, "longer": 6.0}
     assert {k: s.total for k, s in replies[0][second].items()} == {"longer": 6.0, "other": 5.0}
-    assert (ledger.scores_asked, ledger.scores_done) == (5, 4)
+    assert (ledger.scores_requested, ledger.scores_run) == (5, 4)
 
 
 def test_scores_of_different_kinds_are_kept_apart(talk):

@@ -5,6 +5,8 @@ import pytest
 from bcfl import Objective
 from bcfl.architecture.model import BlockSpec
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.support import PairedSupport
 from bcfl.rounds.ledger import Ledger
 
 
@@ -29,7 +31,7 @@ def test_a_model_goes_down_once_per_client(sent):
         Score("a", ("k", "m")), Train("a", "k", Objective()), Train("b", "k", Objective())
     )
     assert ledger.bytes_down == 3 * 168
-    assert (ledger.scores_asked, ledger.trainings_asked) == (2, 2)
+    assert (ledger.scores_requested, ledger.trainings_requested) == (2, 2)
 
 
 def test_a_trained_model_comes_up_with_its_precision_where_it_has_one(sent):
@@ -48,11 +50,11 @@ def test_the_prior_of_a_penalised_training_goes_down_too(sent):
 
 def test_scores_come_up_as_numbers_and_evidence_as_vectors(sent):
     assert sent(Score("a", ("k", "m"))).bytes_up == 2 * 8
-    assert sent(Score("a", ("k",), "evidence")).bytes_up == 8 + 2 * 4 * 34
+    assert sent(Score("a", ("k",), Evidence())).bytes_up == 8 + 2 * 4 * 34
 
 
 def test_a_support_test_sends_two_models_down_and_two_numbers_up(sent):
-    ledger = sent(Score("a", ("k", "m"), "support"), Score("a", ("m", "k"), "support"))
+    ledger = sent(Score("a", ("k", "m"), PairedSupport()), Score("a", ("m", "k"), PairedSupport()))
     assert (ledger.bytes_down, ledger.bytes_up) == (2 * 168, 2 * 2 * 8)
 
 

@@ -34,8 +34,8 @@ def test_a_round_counts_what_it_cost(linear, clients):
     method = Method(LikelihoodAssociation(2, Objective(2, 4)))
     (record,) = Federation(clients, linear, method).run(1).records
     ledger = record.ledger
-    assert (ledger.scores_asked, ledger.scores_done) == (8, 8)
-    assert (ledger.trainings_asked, ledger.trainings_done) == (4, 4)
+    assert (ledger.scores_requested, ledger.scores_run) == (8, 8)
+    assert (ledger.trainings_requested, ledger.trainings_run) == (4, 4)
     assert ledger.exchanges == 3
     assert ledger.bytes_down == 4 * 2 * 8 * 4
     assert set(ledger.seconds) >= {"train", "score", "server", "evaluate"}

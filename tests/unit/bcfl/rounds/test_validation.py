@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from bcfl import Objective
-from bcfl.protocol.answers import ClientInfo, EvidenceSum, Failure, LossSum, Trained
-from bcfl.protocol.comparison import BestCounts, SupportTest
-from bcfl.protocol.prediction_sums import PredictionSums
+from bcfl.protocol.answers import ClientInfo, Failure, Trained
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
+from bcfl.protocol.statistics.loss import LossSum
+from bcfl.protocol.statistics.predictions import Predictions, PredictionSums
+from bcfl.protocol.statistics.support import PairedSupport, SupportTest
 from bcfl.rounds.validation import checked
 
 TRAIN = Train("a", "k", Objective())
@@ -27,18 +30,18 @@ def trained(mean=0.0, buffers=None, curvature=1.0, samples=3):
         (Describe("a"), ClientInfo({"train": 1, "test": 0}, (3,))),
         (Score("a", ("k",)), {"k": LossSum(-3.0, 0.1, 2)}),
         (
-            Score("a", ("k",), "evidence"),
+            Score("a", ("k",), Evidence()),
             {"k": EvidenceSum(-1.0, torch.ones(34), torch.zeros(34), 2)},
         ),
         (
-            Score("a", ("k",), "prediction", "test", weights=(1.0,)),
+            Score("a", ("k",), Predictions((1.0,)), "test"),
             PredictionSums.of(np.array([[0.2, 0.8]]), np.array([1])),
         ),
         (
-            Score("a", ("k", "m"), "best_counts"),
+            Score("a", ("k", "m"), BestModels()),
             BestCounts(np.array([0, 3]), 4),
         ),
-        (Score("a", ("k", "m"), "support"), SupportTest(0.25, 3, 4)),
+        (Score("a", ("k", "m"), PairedSupport()), SupportTest(0.25, 3, 4)),
         (TRAIN, trained()),
         (TRAIN, trained(curvature=[0.0] * 34)),
         (TRAIN, Failure("crashed", "out of memory")),
@@ -80,7 +83,7 @@ def test_unusable_trainings_become_failures_that_say_why(batch_norm, answer, tex
     ],
 )
 def test_unusable_counts_become_failures(batch_norm, answer, text):
-    failure = checked(Score("a", ("k", "m"), "best_counts"), answer, batch_norm)
+    failure = checked(Score("a", ("k", "m"), BestModels()), answer, batch_norm)
     assert isinstance(failure, Failure)
     assert text in failure.text
 
@@ -96,6 +99,6 @@ def test_unusable_counts_become_failures(batch_norm, answer, text):
     ],
 )
 def test_unusable_support_tests_become_failures(batch_norm, answer, text):
-    failure = checked(Score("a", ("k", "m"), "support"), answer, batch_norm)
+    failure = checked(Score("a", ("k", "m"), PairedSupport()), answer, batch_norm)
     assert isinstance(failure, Failure)
     assert text in failure.text

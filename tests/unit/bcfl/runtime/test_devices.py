@@ -9,7 +9,7 @@ def test_the_cpu_is_always_there():
     assert device_named("cpu") == torch.device("cpu")
 
 
-def test_auto_takes_cuda_where_there_is_one(monkeypatch):
+def test_auto_selects_cuda_where_available(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_named("auto").type == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -19,15 +19,15 @@ def test_auto_takes_cuda_where_there_is_one(monkeypatch):
 @pytest.mark.parametrize("name", ["cuda", "cuda:1"])
 def test_cuda_without_cuda_is_refused(name, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match=f"device '{name}' was asked for, but torch sees no CUDA"):
+    with pytest.raises(ValueError, match=f"device '{name}' is not available: torch finds no CUDA"):
         device_named(name)
 
 
-def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+def test_a_missing_gpu_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert device_named("cuda:1") == torch.device("cuda", 1)
-    with pytest.raises(ValueError, match="device 'cuda:2' was asked for, but torch sees 2 CUDA"):
+    with pytest.raises(ValueError, match="device 'cuda:2' is not available: torch finds 2 CUDA"):
         device_named("cuda:2")
 
 

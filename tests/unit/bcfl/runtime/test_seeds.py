@@ -5,7 +5,7 @@ import numpy as np
 from bcfl.runtime.seeds import derive_seed, generator, lineage_key
 
 
-def test_a_seed_is_half_of_a_hash_that_is_written_down():
+def test_a_seed_is_the_documented_hash():
     """Computed with another implementation of BLAKE2b (coreutils' b2sum -l 64)."""
     assert derive_seed(0) == 0x842B7D9D43CDDF75 >> 1
     assert derive_seed(0, 3, "client-7", "batches") == 0x2E585005A34565AC >> 1
@@ -24,7 +24,7 @@ def test_seeds_are_63_bits_and_differ_in_every_part():
     assert max(seeds) > 2**62
 
 
-def test_parts_do_not_run_into_one_another():
+def test_parts_are_separated():
     assert derive_seed(1, 23) != derive_seed(12, 3) != derive_seed(123)
 
 

@@ -82,7 +82,7 @@ def test_as_many_are_kept_as_the_weights_say_there_are(federation):
 
 
 @pytest.mark.parametrize("memory", ["replace", "forget", "accumulate"])
-def test_proposals_hold_no_weight_and_serve_nobody(federation, memory):
+def test_proposals_hold_no_weight_and_serve_no_client(federation, memory):
     without, with_ = (
         federation(AdaptiveMultiHypothesis(3, proposals=p), memory=memory).run(2)
         for p in ((), (SPLIT,))
@@ -95,7 +95,7 @@ def test_proposals_hold_no_weight_and_serve_nobody(federation, memory):
         without.association_probabilities().tolist()
     )
     for one, other in zip(with_.records, without.records, strict=True):
-        assert one.ledger.trainings_asked == other.ledger.trainings_asked
+        assert one.ledger.trainings_requested == other.ledger.trainings_requested
         assert one.evaluations.keys() == other.evaluations.keys()
         for client, sums in one.evaluations.items():
             assert sums.nll == other.evaluations[client].nll

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Aggregation, Association, Hypothesis, HypothesisSet, Objective
+from bcfl import Aggregation, Association, Hypothesis, HypothesisSet, Objective, drive
 from bcfl.policies import Ranking, candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
@@ -59,15 +59,9 @@ def parents(linear, newborn):
 
 
 def end_of(steps, answer=None):
-    """Drive a generator, answering trainings by `answer`; returns what was asked and the end."""
-    asked = []
-    try:
-        exchange = next(steps)
-        while True:
-            asked.append(exchange.requests)
-            exchange = steps.send({r: answer(r) for r in exchange.requests})
-    except StopIteration as end:
-        return asked, end.value
+    """Answer trainings by `answer`; returns the requests of each exchange and the result."""
+    result, exchanges = drive(steps, answer, return_exchanges=True)
+    return [exchange.requests for exchange in exchanges], result
 
 
 def trained(request: Train):

@@ -77,7 +77,7 @@ def test_options_of_one_method_are_set_as_toml_or_text():
     texts = [
         "ifca.num_clusters=7",
         "wecfl.clustered_layers=classifier",
-        "bcfl-mht-8.moves=['split', 'swap']",
+        "bcfl-mht-8.moves=[]",
         "bcfl-mht-8.near_copies=none",
         "bcfl-g.objective.learning_rate=0.5",
         "bcfl-g.objective.momentum=0",
@@ -86,7 +86,7 @@ def test_options_of_one_method_are_set_as_toml_or_text():
     assert found.build("ifca").num_clusters == 7
     assert found.build("wecfl").policy.num_clusters == 4
     assert found.build("wecfl").policy.part.layers == "classifier"
-    assert len(found.build("bcfl-mht-8").tracker.proposals) == 2
+    assert len(found.build("bcfl-mht-8").tracker.proposals) == 0
     assert found.build("bcfl-mht-8").tracker.near_copies is None
     objective = found.build("bcfl-g").policy.objective
     assert (objective.learning_rate, objective.momentum) == (0.5, 0.0)

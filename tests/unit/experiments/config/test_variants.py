@@ -21,7 +21,7 @@ from experiments.config.variants import (
         ("joint", "joint"),
         ("none", "none"),
         ("[2, 9]", [2, 9]),
-        ("['split', 'swap']", ["split", "swap"]),
+        ("['split', 'birth']", ["split", "birth"]),
     ],
 )
 def test_values_are_toml_or_text_and_read_back(text, value):

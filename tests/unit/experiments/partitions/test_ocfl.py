@@ -31,29 +31,29 @@ def like_mnist():
         (30, False, [7, 14, 9]),
     ],
 )
-def test_groups_have_their_classes_and_clients_share_nothing(
+def test_groups_have_their_classes_and_clients_are_disjoint(
     like_mnist, overlapping, clients, balanced, sizes
 ):
-    made = partitions.ocfl(like_mnist, clients, overlapping, balanced)
-    groups = np.array(list(made.groups.values()))
+    partition = partitions.ocfl(like_mnist, clients, overlapping, balanced)
+    groups = np.array(list(partition.groups.values()))
     assert np.bincount(groups).tolist() == sizes
-    counts = made.class_counts()
+    counts = partition.class_counts()
     for group, allowed in enumerate(CLASSES[overlapping]):
         held = counts[groups == group]
         assert set(np.flatnonzero(held.sum(axis=0))) <= allowed
         assert (held == held[0]).all()
     assert len(np.unique(counts.sum(axis=1))) == 1
-    rows = np.concatenate([r for views in made.indices.values() for r in views.values()])
+    rows = np.concatenate([r for views in partition.indices.values() for r in views.values()])
     assert len(np.unique(rows)) == len(rows)
     assert rows.max() < 60_000
-    assert made.hold_out.tolist() == list(range(60_000, 70_000))
-    assert made.left_out["held out to test on"] == 10_000
-    assert made.num_samples + made.num_left_out == 70_000
-    for views in made.indices.values():
+    assert partition.hold_out.tolist() == list(range(60_000, 70_000))
+    assert partition.left_out["in the hold-out set"] == 10_000
+    assert partition.num_samples + partition.num_left_out == 70_000
+    for views in partition.indices.values():
         assert len(views["test"]) == int(0.3 * (len(views["train"]) + len(views["test"])))
 
 
-def test_balanced_groups_weigh_all_their_samples_alike():
+def test_balanced_groups_weight_all_samples_equally():
     shares = class_shares(MNIST, overlapping=False, balanced=True, seed=0)
     assert shares[1, 4:7] == pytest.approx(MNIST[4:7] / MNIST[4:7].sum())
     assert shares.sum(axis=1) == pytest.approx([1, 1, 1])
@@ -75,24 +75,24 @@ def test_imbalanced_weights_are_drawn_once_for_a_group():
         (30, True, [1946.3, 1944.3, 1945.5]),
     ],
 )
-def test_published_clients_hold_what_drawing_with_replacement_leaves(
+def test_published_clients_hold_distinct_samples_of_draws_with_replacement(
     like_mnist, clients, overlapping, expected
 ):
-    made = partitions.shared_ocfl(like_mnist, clients, overlapping)
-    sizes = np.array([sum(data.num_samples.values()) for data in made])
+    partition = partitions.shared_ocfl(like_mnist, clients, overlapping)
+    sizes = np.array([sum(data.num_samples.values()) for data in partition])
     means = sizes.reshape(3, -1).mean(axis=1)
     # The number of distinct draws deviates by less than 20 per client.
     np.testing.assert_allclose(means, expected, atol=3 * 20 / np.sqrt(clients / 3))
-    rows = [set(np.concatenate(list(views.values()))) for views in made.indices.values()]
+    rows = [set(np.concatenate(list(views.values()))) for views in partition.indices.values()]
     assert rows[0] & rows[1]
-    assert made.num_left_out == 70_000 - len(set().union(*rows))
+    assert partition.num_left_out == 70_000 - len(set().union(*rows))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"clients": 20, "balanced": False}, "clients must be 15 or 30"),
-        ({"native_test": True}, "the source's own test set is held out"),
+        ({"native_test": True}, "the original test set is held out"),
         ({"clients": 2}, "groups must be at most clients=2"),
     ],
 )

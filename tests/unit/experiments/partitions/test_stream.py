@@ -17,26 +17,28 @@ def images():
 
 
 def test_each_step_has_its_own_samples_under_its_concept(images):
-    made = partitions.stream(images, clients=10, steps=4, order="multi-task", seed=3)
-    every = [rows for views in made.indices.values() for rows in views.values()]
+    partition = partitions.stream(images, clients=10, steps=4, order="multi-task", seed=3)
+    every = [rows for views in partition.indices.values() for rows in views.values()]
     assert len(np.unique(np.concatenate(every))) == sum(map(len, every)) == 2000
-    for data in made:
+    for data in partition:
         assert set(data.views) == {
             *("train", "train:1", "train:2", "train:3"),
             *("test", "test:1", "test:2", "test:3"),
         }
-        for step, concept in enumerate(made.concepts[data.client]):
+        for step, concept in enumerate(partition.concepts[data.client]):
             for part in ("train", "test"):
                 name = f"{part}:{step}" if step else part
-                rows = made.indices[data.client][name]
+                rows = partition.indices[data.client][name]
                 seen = data.views[name].targets.numpy()
                 assert (seen == (images.targets[rows] + concept) % 10).all()
                 assert len(rows) > 0
-        assert data.group == made.concepts[data.client][0]
-    assert num_steps(made) == 4
+        assert data.group == partition.concepts[data.client][0]
+    assert num_steps(partition) == 4
     for step in range(4):
-        assert made.groups_at(step) == {name: seen[step] for name, seen in made.concepts.items()}
-    assert made.class_counts().sum() == 2000
+        assert partition.groups_at(step) == {
+            name: seen[step] for name, seen in partition.concepts.items()
+        }
+    assert partition.class_counts().sum() == 2000
 
 
 def test_orders_of_concepts():
@@ -51,37 +53,37 @@ def test_orders_of_concepts():
 
 
 def test_steps_of_merged_labels_have_a_quarter_of_the_samples(images):
-    made = partitions.stream(images, clients=4, concept="merged-labels", steps=4)
-    for data in made:
-        for step, concept in enumerate(made.concepts[data.client]):
+    partition = partitions.stream(images, clients=4, concept="merged-labels", steps=4)
+    for data in partition:
+        for step, concept in enumerate(partition.concepts[data.client]):
             rows = [
-                made.indices[data.client][f"{part}:{step}" if step else part]
+                partition.indices[data.client][f"{part}:{step}" if step else part]
                 for part in ("train", "test")
             ]
             assert sum(map(len, rows)) == (round(125 / 4) if concept else 125)
             labels = data.views[f"train:{step}" if step else "train"].targets.numpy()
             assert bool(np.isin(labels, [1, 3]).any()) is not bool(concept)
-    assert made.num_samples + made.num_left_out == 2000
+    assert partition.num_samples + partition.num_left_out == 2000
 
 
 def test_steps_of_half_the_classes_leave_the_others_out(images):
-    made = partitions.stream(images, clients=4, concept="label-halves", steps=4)
-    for data in made:
-        for step, concept in enumerate(made.concepts[data.client]):
+    partition = partitions.stream(images, clients=4, concept="label-halves", steps=4)
+    for data in partition:
+        for step, concept in enumerate(partition.concepts[data.client]):
             labels = data.views[f"train:{step}" if step else "train"].targets.numpy()
             assert ((labels >= 5) == bool(concept)).all()
-    (reason,) = made.left_out
+    (reason,) = partition.left_out
     assert "concept" in reason
-    assert made.num_samples + made.num_left_out == 2000
+    assert partition.num_samples + partition.num_left_out == 2000
     capped = partitions.stream(images, clients=4, steps=4, samples_per_client=100)
-    assert capped.left_out == {"over samples_per_client": 400}
+    assert capped.left_out == {"above samples_per_client": 400}
 
 
 @pytest.mark.parametrize("concept", ["noisy", "merged-labels"])
 def test_other_concepts(images, concept):
-    made = partitions.stream(images, clients=4, concept=concept, steps=3, order="sequential")
-    data, last = made[0], made.concepts[made[0].client].index(1)
-    seen, rows = data.views[f"train:{last}"], made.indices[data.client][f"train:{last}"]
+    partition = partitions.stream(images, clients=4, concept=concept, steps=3, order="sequential")
+    data, last = partition[0], partition.concepts[partition[0].client].index(1)
+    seen, rows = data.views[f"train:{last}"], partition.indices[data.client][f"train:{last}"]
     if concept == "noisy":
         assert (seen.inputs.numpy() != images.inputs[rows]).any()
     else:
@@ -92,8 +94,8 @@ def test_clients_of_a_stream_can_be_run(images):
     from bcfl import Federation, methods
     from experiments import models
 
-    made = partitions.stream(images, clients=4, steps=2)
-    run = Federation(made, models.linear(1, 10), methods.build("wecfl", num_clusters=2)).run(2)
+    partition = partitions.stream(images, clients=4, steps=2)
+    run = Federation(partition, models.linear(1, 10), methods.build("wecfl", num_clusters=2)).run(2)
     assert run.state.round == 2
 
 
@@ -101,7 +103,7 @@ def test_clients_of_a_stream_can_be_run(images):
     ("options", "message"),
     [
         ({"steps": 0}, "steps must be a whole number of at least 1"),
-        ({"steps": 30}, "steps=30 of clients=20 with min_samples=8 take 4800 samples"),
+        ({"steps": 30}, "steps=30 of clients=20 with min_samples=8 require 4800 samples"),
         ({"concept": "noise"}, "unknown concept 'noise'"),
         ({"order": "random"}, "order must be 'sequential' or 'multi-task', got 'random'"),
     ],

@@ -1,4 +1,4 @@
-"""What every other client sees: labels, noise, fewer classes; numbers worked out elsewhere."""
+"""Concepts of alternating clients: labels, noise, classes; expected values derived separately."""
 
 import numpy as np
 import pytest
@@ -16,35 +16,35 @@ def images():
     return Dataset("images", inputs, targets, 10)
 
 
-def compared(made, images):
+def compared(partition, images):
     """For each client: group, view, what it sees and the samples themselves."""
-    for data in made:
-        for view, rows in made.indices[data.client].items():
+    for data in partition:
+        for view, rows in partition.indices[data.client].items():
             seen = data.views[view]
             yield data.group, view, seen.inputs.numpy(), seen.targets.numpy(), rows
 
 
 def test_labels_are_shifted_in_training_and_tests(images):
-    made = partitions.shifted_labels(images)
-    assert list(made.groups.values()) == [0, 1] * 10
-    for group, _, inputs, targets, rows in compared(made, images):
+    partition = partitions.shifted_labels(images)
+    assert list(partition.groups.values()) == [0, 1] * 10
+    for group, _, inputs, targets, rows in compared(partition, images):
         assert (targets == (images.targets[rows] + group) % 10).all()
         assert (inputs == images.inputs[rows]).all()
-    assert made.num_samples == 2000
+    assert partition.num_samples == 2000
 
 
 def test_halves_of_the_classes(images):
-    made = partitions.label_halves(images)
-    for group, _, _, targets, rows in compared(made, images):
+    partition = partitions.label_halves(images)
+    for group, _, _, targets, rows in compared(partition, images):
         assert (targets == images.targets[rows]).all()
         assert ((targets >= 5) == bool(group)).all()
-    assert made.num_samples == 2000
+    assert partition.num_samples == 2000
 
 
 def test_random_other_labels_are_in_training_only(images):
-    made = partitions.label_halves(images, random_other_labels=True)
+    partition = partitions.label_halves(images, random_other_labels=True)
     changed = 0
-    for group, view, _, targets, rows in compared(made, images):
+    for group, view, _, targets, rows in compared(partition, images):
         true = images.targets[rows]
         own = (true >= 5) == bool(group)
         assert (targets[own] == true[own]).all()
@@ -56,16 +56,16 @@ def test_random_other_labels_are_in_training_only(images):
             changed += (targets[~own] != true[~own]).mean() / 20
     # One in ten random labels is right by chance.
     assert changed == pytest.approx(0.9, abs=0.05)
-    assert made.num_samples + made.num_left_out == 2000
+    assert partition.num_samples + partition.num_left_out == 2000
 
 
 def test_merged_classes_and_fewer_samples(images):
-    made = partitions.merged_classes(images)
-    for group, _, _, targets, rows in compared(made, images):
+    partition = partitions.merged_classes(images)
+    for group, _, _, targets, rows in compared(partition, images):
         true = images.targets[rows]
         expected = np.where(np.isin(true, (1, 3)), 2, true) if group else true
         assert (targets == expected).all()
-    assert [sum(data.num_samples.values()) for data in made] == [100, 25] * 10
+    assert [sum(data.num_samples.values()) for data in partition] == [100, 25] * 10
     capped = partitions.merged_classes(images, samples_per_client=60, min_samples=4)
     assert [sum(data.num_samples.values()) for data in capped] == [60, 15] * 10
 
@@ -93,15 +93,15 @@ def test_expected_pixels_under_noise(
         assert (noisy == 1).mean() == pytest.approx(at_one, abs=0.004)
 
 
-def test_noise_is_seen_by_every_other_client_and_differs(images):
-    made = partitions.noisy(images)
-    for group, _, inputs, targets, rows in compared(made, images):
+def test_every_other_client_has_noise_of_its_own(images):
+    partition = partitions.noisy(images)
+    for group, _, inputs, targets, rows in compared(partition, images):
         assert (inputs == images.inputs[rows]).all() == (not group)
         assert (targets == images.targets[rows]).all()
         assert 0 <= inputs.min() <= inputs.max() <= 1
 
 
-def test_noise_is_that_of_the_data_set_or_as_asked(images):
+def test_noise_is_that_of_the_data_set_or_as_given(images):
     blank = Dataset("fashion-mnist", np.zeros((400, 1, 8, 8), np.float32), np.arange(400) % 10, 10)
     noisy = partitions.noisy(blank, clients=2)[1].views["train"].inputs.numpy()
     # A share of 0.35 is white by salt, of 0.3 what Gaussian noise of variance 0.9 leaves above 1.
@@ -141,14 +141,16 @@ def test_refused(images, name, options, message):
 def test_each_writer_is_a_client(images):
     writers = np.repeat(np.arange(100), 20)
     known = Dataset("written", images.inputs, images.targets, 10, writers=writers)
-    made = partitions.writers(known, clients=12)
-    assert len(made) == 12
-    found = [set(writers[np.concatenate(list(views.values()))]) for views in made.indices.values()]
+    partition = partitions.writers(known, clients=12)
+    assert len(partition) == 12
+    found = [
+        set(writers[np.concatenate(list(views.values()))]) for views in partition.indices.values()
+    ]
     assert all(len(one) == 1 for one in found)
     assert len(set.union(*found)) == 12
-    assert made.groups is None
-    assert made.num_samples == 240
-    with pytest.raises(ValueError, match="doesn't say who wrote what"):
+    assert partition.groups is None
+    assert partition.num_samples == 240
+    with pytest.raises(ValueError, match=r"writers of dataset .* are unknown"):
         partitions.writers(images)
     with pytest.raises(ValueError, match="has 0 writers of at least min_samples=21"):
         partitions.writers(known, clients=12, min_samples=21)
@@ -163,6 +165,6 @@ def test_real_writers_where_there_are_any():
         pytest.skip("no MNIST in the data directories")
     if mnist.writers is None:
         pytest.skip("nothing says who wrote MNIST")
-    made = partitions.writers(mnist, min_samples=50)
-    assert len(made) == 20
-    assert min(sum(data.num_samples.values()) for data in made) >= 50
+    partition = partitions.writers(mnist, min_samples=50)
+    assert len(partition) == 20
+    assert min(sum(data.num_samples.values()) for data in partition) >= 50

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from experiments.config.variants import Pair
-from experiments.report import compare
+from experiments.reports import compare
 from experiments.runs import summary
+from experiments.runs.files import Pair
 from experiments.runs.rows import COUNTS
 
 F1 = [(0.5, 0.7), (0.8, 0.3), (0.7, 0.4), (0.8, 0.2)]
@@ -29,13 +29,13 @@ def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
     seed = summary.of_seed(rounds(0))
     assert seed["accuracy"] == pytest.approx((0.2 + 0.6 + 0.9) / 3)
     assert seed["seconds"] == 8.0
-    assert (seed["trainings_asked"], seed["trainings_done"]) == (10, 10)
+    assert (seed["trainings_requested"], seed["trainings_run"]) == (10, 10)
     assert summary.of_seed(rounds(0)[:1])["accuracy"] == 0.1
     assert set(seed) == {
         *("accuracy", "macro_f1", "ari", "ami", "nll", "ece"),
         *("mean_ari", "mean_ami", "mean_homogeneity", "mean_completeness"),
         *("mean_macro_f1", "mean_hold_out_f1", "learning_gap"),
-        *("seconds", "trainings_asked", "trainings_done"),
+        *("seconds", "trainings_requested", "trainings_run"),
         *("communication", "storage", "computation"),
     }
 
@@ -105,7 +105,7 @@ def results():
     def metrics(accuracy, ari, nll):
         cells = dict.fromkeys(("accuracy", "macro_f1"), accuracy)
         cells |= {"ari": ari, "nll": nll, "ece": 0.1, "seconds": 3.0}
-        cells |= {"trainings_asked": 1000, "trainings_done": 250}
+        cells |= {"trainings_requested": 1000, "trainings_run": 250}
         return {name: summary.over_seeds([value]) for name, value in cells.items()}
 
     return {"fedavg": metrics(0.9181, None, 0.3), "bcfl-mh-6": metrics(0.962, 1.0, 0.21)}
@@ -115,7 +115,7 @@ def test_the_best_of_each_column_is_marked():
     header, fedavg, best = compare.aligned(results())
     assert header.split() == [
         *("method", "accuracy", "macro-F1", "ARI", "NLL", "ECE", "seconds"),
-        *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "asked", "/", "done"),
+        *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "requested", "/", "run"),
     ]
     assert fedavg.split() == [
         *("fedavg", "91.8", "91.8", "–", "0.300", "0.100", "▲", "3.0"),

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from posteriors.curvature.diagonal import diagonal_curvature
-from posteriors.curvature.layers.support import UnsupportedLayerError
+from posteriors.curvature.layers.rules import UnsupportedLayerError
 
 CLASSES = torch.tensor([0, 1, 2, 1])
 

@@ -24,7 +24,7 @@ def test_far_losses_do_not_overflow():
     assert actual[0] == pytest.approx(-np.log(weights @ np.exp([-1.0, -2.0])))
 
 
-def test_training_losses_that_mislead_want_a_high_temperature():
+def test_misleading_training_losses_select_a_high_temperature():
     """The model of least training loss is the worst on held-out samples."""
     held_out = [[-3.0, -0.1]] * 10
     tuned = choose_temperature(mixture_log_loss([10.0, 12.0], held_out, GRID), GRID)

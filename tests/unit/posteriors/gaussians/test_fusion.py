@@ -238,7 +238,7 @@ def test_bad_fusions_are_named():
         fuse("exact", prior, [*local, wide])
 
 
-def test_inputs_are_left_alone():
+def test_inputs_are_unmodified():
     prior, local = shared_prior_pair()
     tensors = [prior.mean, prior.precision]
     tensors += itertools.chain.from_iterable((one.mean, one.curvature) for one in local)

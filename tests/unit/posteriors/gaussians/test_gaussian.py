@@ -38,19 +38,6 @@ def test_isotropic_precision_stays_one_number():
     assert gaussian.shift.shape == (4, 1000)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_natural_parameters_round_trip(dtype):
-    gaussian = DiagonalGaussian(MEAN.to(dtype), PRECISION.to(dtype))
-    again = DiagonalGaussian.from_natural(gaussian.precision, gaussian.shift)
-    assert again.mean.dtype == dtype
-    torch.testing.assert_close(again.mean, gaussian.mean)
-
-
-def test_from_natural_refuses_a_zero_precision():
-    with pytest.raises(ValueError, match="precision must be positive"):
-        DiagonalGaussian.from_natural(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.0]))
-
-
 def test_samples_have_the_moments_and_follow_the_generator():
     gaussian = DiagonalGaussian(MEAN, PRECISION)
     draws = gaussian.sample(torch.Generator().manual_seed(3), (20_000,))
@@ -60,12 +47,6 @@ def test_samples_have_the_moments_and_follow_the_generator():
     error = gaussian.variance.sqrt() / math.sqrt(20_000)
     assert bool(((draws.mean(0) - MEAN).abs() < 5 * error).all())
     torch.testing.assert_close(draws.var(0), gaussian.variance, rtol=0.06, atol=0)
-
-
-def test_with_mean_keeps_the_precision_object():
-    gaussian = DiagonalGaussian(MEAN, PRECISION)
-    assert gaussian.with_mean(MEAN + 1).precision is PRECISION
-    assert torch.equal(gaussian.with_mean(MEAN + 1).mean, MEAN + 1)
 
 
 def test_equality_is_identity():

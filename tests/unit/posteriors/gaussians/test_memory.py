@@ -39,7 +39,7 @@ def test_forgetting_towards_a_flat_base():
     assert precision == pytest.approx(100 - 99 * 0.9**20, rel=1e-12)
 
 
-def test_forgetting_towards_the_birth_prior_has_its_own_limit():
+def test_forgetting_towards_the_base_prior_has_its_own_limit():
     precision = precision_after_20_rounds("forget", gaussian(0.0, 1.0))
     assert precision == pytest.approx(101 - 100 * 0.9**20, rel=1e-12)
 
@@ -85,7 +85,7 @@ def test_sites_add_up_where_subtracting_priors_would_go_negative():
     assert float(fuse("exact", used, local).posterior.precision) == pytest.approx(4.4)
 
 
-def test_replaced_sites_count_each_data_set_once_for_ever():
+def test_replaced_sites_count_each_data_set_once_in_all_rounds():
     base, targets, curvatures = gaussian(0.0, 1.0), (2.0, -1.0), (10.0, 4.0)
     sites = [Site(vector(0.0), vector(0.0)), Site(vector(0.0), vector(0.0))]
     for round_number in range(20):
@@ -140,7 +140,7 @@ def test_damping_mixes_natural_parameters():
     assert float(damp(old, new, 1.0).shift) == -2.0
 
 
-def test_damped_refreshes_side_by_side_reach_the_same_fixed_point():
+def test_parallel_damped_updates_reach_the_same_fixed_point():
     base, targets, curvatures = gaussian(0.0, 1.0), (2.0, -1.0), (10.0, 4.0)
     sites = [Site(vector(0.0), vector(0.0)) for _ in targets]
     for _ in range(60):

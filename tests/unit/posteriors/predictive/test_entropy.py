@@ -9,7 +9,7 @@ def rows(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-def test_two_sure_members_that_disagree():
+def test_two_confident_members_that_disagree():
     split = split_entropy(rows([0.9, 0.1], [0.1, 0.9]))
     assert float(split.total) == pytest.approx(0.6931472, abs=1e-7)
     assert float(split.data) == pytest.approx(0.3250830, abs=1e-7)
@@ -29,14 +29,14 @@ def test_parts_agree_with_scipy_under_weights_and_batch_axes():
     torch.testing.assert_close(split.mutual_information, torch.from_numpy(total - data))
 
 
-def test_near_agreement_keeps_its_digits():
+def test_near_agreement_is_accurate():
     """The mutual information of p +- e is e² / (2 p (1 - p)) to first order."""
     step = 1e-9
     split = split_entropy(rows([0.3 + step, 0.7 - step], [0.3 - step, 0.7 + step]))
     assert float(split.mutual_information) == pytest.approx(step**2 / (2 * 0.21), rel=1e-5)
 
 
-def test_certain_members_and_absent_members():
+def test_one_hot_members_and_members_of_weight_zero():
     split = split_entropy(rows([1.0, 0.0], [0.0, 1.0]), rows(1.0, 0.0))
     assert [float(part) for part in (split.total, split.data, split.mutual_information)] == [0] * 3
 

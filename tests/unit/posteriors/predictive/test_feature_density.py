@@ -8,7 +8,7 @@ from posteriors.predictive.feature_density import FeatureSums, GaussianDensity, 
 ROWS = np.random.default_rng(0).normal(size=(40, 3)) @ np.array([[1, 0.4, 0], [0, 2, 0], [0, 0, 3]])
 
 
-def test_sums_of_parts_are_sums_of_all_and_shares_count_less():
+def test_sums_are_additive_and_scale_with_weights():
     parts = [
         FeatureSums.of(torch.from_numpy(ROWS[:15])),
         FeatureSums.of(torch.from_numpy(ROWS[15:])),
@@ -28,20 +28,20 @@ def test_log_density_is_that_of_scipy():
     np.testing.assert_allclose(density.log_density(torch.from_numpy(ROWS[:5])), wanted, rtol=1e-10)
 
 
-def test_one_sample_has_the_shape_that_it_is_drawn_to():
+def test_one_sample_has_the_target_covariance():
     prior = torch.eye(3, dtype=torch.float64)
     density = GaussianDensity.of(FeatureSums.of(torch.ones(1, 3)), prior)
     np.testing.assert_allclose(density.factor @ density.factor.T, 0.75 * np.eye(3))
 
 
 @pytest.mark.parametrize("scale", [0.0, 7.0])
-def test_features_that_never_differ_leave_a_proper_covariance(scale):
+def test_constant_features_have_a_proper_covariance(scale):
     covariance = scale * torch.diag(torch.tensor([1.0, 0.0], dtype=torch.float64))
     assert float(torch.linalg.eigvalsh(ridged(covariance)).min()) > 1e-4 * max(scale, 1)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_rounding_leaves_of_no_scatter_is_none(seed):
+def test_scatter_of_rounding_errors_counts_as_zero(seed):
     """Parts of one sample each: scatters are zero but for rounding, which is not definite."""
     draw = torch.Generator().manual_seed(seed)
     parts = [FeatureSums.of(3 * torch.randn(1, 5, generator=draw)) * 1.3 for _ in range(3)]

@@ -33,14 +33,14 @@ def test_probit_of_one_uncertain_logit_is_mackays():
     assert float(p[0, 1]) == pytest.approx(expit(1.5 / np.sqrt(1 + np.pi / 4)), abs=1e-7)
 
 
-def test_probit_comes_near_the_expectation():
+def test_probit_approximates_the_expectation():
     mean, covariance = gaussian(0.3)
     p = apply_link("probit", mean, covariance)
     torch.testing.assert_close(p.sum(1), torch.ones(4).double())
     assert float((p - monte_carlo(mean, covariance)).abs().max()) < 0.1
 
 
-def test_bridge_comes_near_the_expectation_where_variances_are_alike():
+def test_bridge_approximates_the_expectation_for_equal_variances():
     mean = gaussian(0.0)[0] / 2
     covariance = (0.5 * torch.eye(3).double() + 0.1).expand(4, 3, 3)
     p = apply_link("bridge", mean, covariance)
@@ -61,7 +61,7 @@ def test_bridge_survives_far_logits():
 
 
 @pytest.mark.parametrize("link", ["probit", "bridge"])
-def test_more_variance_is_less_certainty(link):
+def test_more_variance_lowers_confidence(link):
     mean = torch.tensor([[2.0, 0.0, -1.0]])
     largest = [
         float(apply_link(link, mean, scale * torch.eye(3)[None]).max()) for scale in (0.5, 2.0, 8.0)

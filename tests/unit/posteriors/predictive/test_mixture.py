@@ -44,7 +44,7 @@ def test_parts_by_hand():
     assert float(split.association) == pytest.approx(association)
 
 
-def test_components_without_weight_are_not_asked():
+def test_components_without_weight_are_not_evaluated():
     asked, ignored = Fixed(rows([0.5, 0.5])), Fixed(rows([1.0, 0.0]))
     prediction = predict_mixture(
         [ignored, asked], torch.tensor([0.0, 2.0]), INPUTS, 1, torch.Generator()

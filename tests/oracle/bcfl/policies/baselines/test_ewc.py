@@ -13,6 +13,7 @@ from bcfl.policies.baselines.ewc import EWC
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Consolidation, Proximal
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.evidence import Evidence
 from experiments.models import linear
 
 FISHER = (0.155965, 0.282195, 0.155965, 0.282195)
@@ -31,7 +32,7 @@ def test_the_information_that_a_client_reports_is_exact():
         "a", (np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), [0, 1, 0])
     )
     executor = LoopExecutor.on([client], model, 0, torch.device("cpu"), torch.float64)
-    score = Score("a", (start.key,), "evidence")
+    score = Score("a", (start.key,), Evidence())
     evidence = executor.answer([score], {start.key: start}, 0)[score][start.key]
     assert evidence.num_samples == 3
     np.testing.assert_allclose(evidence.curvature / 3, FISHER, atol=1e-6)

@@ -205,7 +205,7 @@ def test_blocks_of_global_scope_are_averaged_over_all_clusters(turned_clients, s
     state = one.initial_state()
     for _ in range(3):
         setting = RoundConfig(0, evaluate=False)
-        state, _ = server_round(one.recipe, model, Overheard(), state, setting)
+        state, _ = server_round(one.method, model, Overheard(), state, setting)
         best = state.hypotheses.best
         counts = {c: float(t.num_samples) for c, t in sent.items()}
         for k, posterior in enumerate(best.clusters):

@@ -7,9 +7,9 @@ import torch
 import bcfl
 from bcfl.executors.batches import training_batches
 from bcfl.policies.baselines.fedsoft import FedSoft, importances
-from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Attraction
+from bcfl.protocol.statistics.best_counts import BestCounts
 from experiments.models import linear
 
 SIZES = (20, 33, 12, 41, 9)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import bcfl
-from bcfl.aggregation.partial_upload import seen_means
+from bcfl.aggregation.partial_upload import imputed_means
 from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED, layers
 from bcfl.architecture.fedweit import KNOWLEDGE, MaskedUpload, knowledge_of, num_slots, transferring
 from bcfl.executors.batches import training_batches
@@ -83,7 +83,7 @@ def test_outputs_with_strong_masks_are_sent(model):
 
 @pytest.mark.parametrize(("before", "left"), [((0.0, 0.0), (0.0, 0.0)), ((2.0, 6.0), (2.0, 6.0))])
 def test_the_shared_weights_are_the_mean_over_those_that_send_them(model, before, left):
-    """What nobody sends stays as it was."""
+    """Parameters that no client sends keep their values."""
     upload, replies = MaskedUpload(0.3), []
     for shared, masks in zip((FIRST, SECOND), MASKS, strict=True):
         mean = flat(model, shared, masks)
@@ -93,12 +93,12 @@ def test_the_shared_weights_are_the_mean_over_those_that_send_them(model, before
     origin = np.zeros((2, 4))
     origin[:, 1] = before
     start = from_initial(model, "start", flat(model, origin, MASKS[0]), replies[0][0].buffers, 1.0)
-    seen = seen_means(model, start.blocks[0], replies)
+    seen = imputed_means(model, start.blocks[0], replies)
     expected = np.array(AVERAGED)
     expected[:, 1] = left
     averaged = torch.stack(seen).mean(dim=0).reshape(4, 2).T
     np.testing.assert_allclose(averaged, expected, atol=1e-12)
-    adaptive = seen_means(model, start.blocks[1], replies)
+    adaptive = imputed_means(model, start.blocks[1], replies)
     assert torch.equal(adaptive[0], model.split(*_parts(replies[0][0]))[ADAPTIVE][0])
 
 
@@ -267,5 +267,5 @@ def test_bad_numbers():
         FedWeIT(APD(Objective()), -1)
     with pytest.raises(ValueError, match="slots must be at least 1, got 0"):
         transferring(linear(2, 2), 0)
-    with pytest.raises(ValueError, match="model must be undivided to be decomposed"):
+    with pytest.raises(ValueError, match="model must have a single block to be decomposed"):
         transferring(transferring(linear(2, 2)))

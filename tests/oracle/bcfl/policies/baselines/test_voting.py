@@ -8,6 +8,7 @@ import bcfl
 from bcfl.executors import LoopExecutor
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.predictions import Predictions
 from experiments.models import linear
 
 LOGITS = ((6.0, 0.0, 5.0), (0.0, 1.5, 1.0), (0.0, 1.6, 1.2))
@@ -23,7 +24,7 @@ def predicted(pooling, target):
         for i, row in enumerate(LOGITS)
     ]
     keys = tuple(posterior.key for posterior in models)
-    score = Score("c", keys, "prediction", "test", weights=(1 / 3,) * 3, pooling=pooling)
+    score = Score("c", keys, Predictions((1 / 3,) * 3, pooling), "test")
     executor = LoopExecutor.on([data], model, 0, torch.device("cpu"), torch.float32)
     return executor.answer([score], {p.key: p for p in models}, 0)[score]
 

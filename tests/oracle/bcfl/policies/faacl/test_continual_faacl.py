@@ -20,8 +20,9 @@ from bcfl.policies import RoundContext
 from bcfl.policies.faacl.continual import ContinualFAACL
 from bcfl.policies.faacl.faacl import FAACL
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.comparison import SampleFit, SupportTest
+from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Train
+from bcfl.protocol.statistics.support import SampleFit, SupportTest
 from tests.recipes import built
 
 DEVICES = tuple("abcdef")
@@ -167,15 +168,13 @@ class Driver:
         context = RoundContext(
             round, present, counts, 3, MODEL, 1, held_out, 15, step, ROUNDS_PER_STEP
         )
-        self.models, self.witnesses, self.trained, replies = {}, {}, set(), None
-        steps = self.policy.associate(self.hypothesis, context)
-        try:
-            while True:
-                exchange = steps.send(replies)
-                self.models |= exchange.models
-                replies = {r: self.answer(round, r, step) for r in exchange.requests}
-        except StopIteration as end:
-            (candidate,) = end.value
+        self.models, self.witnesses, self.trained = {}, {}, set()
+
+        def reply(exchange):
+            self.models |= exchange.models
+            return {r: self.answer(round, r, step) for r in exchange.requests}
+
+        (candidate,) = run_exchanges(self.policy.associate(self.hypothesis, context), reply)
         return candidate
 
     def answer(self, round, request, step):
@@ -229,7 +228,7 @@ def test_searches_new_concepts_and_merges(seed):
         if step == 0:
             names = [f"first {i}" for i in range(candidate.association.num_clusters)]
             driver.world.concept_of |= dict.fromkeys(names, 0)
-            driver.concept = lambda name, step: 0  # everybody supports everybody
+            driver.concept = lambda name, step: 0  # all clusters support each other
             driver.finish(candidate, names)
             if round == ROUNDS_PER_STEP - 1:
                 driver.restated = Restated(world, driver.sets())
@@ -357,7 +356,7 @@ def test_a_newcomer_that_cannot_be_tested_starts_alone_at_the_initial_model():
     world.plan = dict.fromkeys(DEVICES, [0] * 5)
     first = FAACL(Objective(local_steps=4), cold_start=1, hierarchical=True)
     driver = Driver(world, ContinualFAACL(first, merging_rounds=2))
-    driver.concept = lambda name, step: 0  # everybody supports everybody
+    driver.concept = lambda name, step: 0  # all clusters support each other
     for round in range(ROUNDS_PER_STEP):
         candidate = driver.associate(round, DEVICES[:5])
         names = [f"first {i}" for i in range(candidate.association.num_clusters)]

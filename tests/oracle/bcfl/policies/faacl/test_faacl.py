@@ -10,14 +10,23 @@ import pytest
 import torch
 from torch import nn
 
-from bcfl import Aggregation, Association, ClientData, Federation, Hypothesis, Model, Objective
+from bcfl import (
+    Aggregation,
+    Association,
+    ClientData,
+    Federation,
+    Hypothesis,
+    Model,
+    Objective,
+    drive,
+)
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import RoundContext
 from bcfl.policies.faacl.faacl import FAACL
 from bcfl.policies.faacl.support import SupportTesting
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.comparison import SupportTest
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.support import SupportTest
 from tests.recipes import built
 
 DEVICES = tuple("abcdefgh")
@@ -109,14 +118,12 @@ class Driver:
         context = RoundContext(round, DEVICES, counts, 0, MODEL, 1, counts, self.rounds)
         before, members = self.hypothesis, self.sets(self.hypothesis)
         at = {p.key: m for p, m in zip(before.clusters, members, strict=True)}
-        steps, replies, asked = self.policy.associate(before, context), None, []
-        try:
-            while True:
-                exchange = steps.send(replies)
-                asked += exchange.requests
-                replies = {r: self.answer(round, r, at) for r in exchange.requests}
-        except StopIteration as end:
-            (candidate,) = end.value
+        (candidate,), exchanges = drive(
+            self.policy.associate(before, context),
+            lambda request: self.answer(round, request, at),
+            return_exchanges=True,
+        )
+        tests = [request for exchange in exchanges for request in exchange.requests]
         made = tuple(
             from_initial(MODEL, f"{round} {i}", torch.full((1,), 1.0 + i), torch.zeros(0), 1.0)
             for i in range(candidate.association.num_clusters)
@@ -127,7 +134,7 @@ class Driver:
             state=candidate.state,
             carried_models=candidate.carried_models,
         )
-        return candidate, at, asked
+        return candidate, at, tests
 
     def answer(self, round, request, at):
         assert isinstance(request, Score)
@@ -210,9 +217,7 @@ def test_supporters_train_by_their_samples():
         policy = FAACL(Objective())
         counts = {"a": 40, "b": 60, "c": 100}
         context = RoundContext(90, ("a", "b", "c"), counts, 0, model)
-        with pytest.raises(StopIteration) as end:
-            next(policy.associate(hypothesis, context))
-        (candidate,) = end.value.value
+        (candidate,) = drive(policy.associate(hypothesis, context))
         means = {"a": (1.0, 2.0), "b": (3.0, -1.0), "c": (0.0, 5.0)}
         replies = {
             t: Trained(

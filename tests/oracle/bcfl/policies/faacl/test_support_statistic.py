@@ -4,9 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
-from bcfl.protocol.comparison import SampleFit, SupportTest, signed_rank_p_value
+from bcfl.protocol.statistics.sample_values import capped
+from bcfl.protocol.statistics.support import SampleFit, SupportTest, signed_rank_p_value
 
 SIX = ([0.20, 0.50, 0.90, 1.40, 0.30, 0.70], [0.27, 0.41, 1.15, 1.00, 0.62, 0.75])
 EIGHT = ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], [0.1, 0.5, 0.2, 0.5, 0.9, 0.4, 1.0, 0.6])
@@ -18,6 +20,12 @@ TWELVE = (
     [0.11, 0.35, 0.07, 0.52, 0.90, 0.26, 0.64, 0.18, 0.43, 1.20, 0.05, 0.31],
     [0.20, 0.30, 0.25, 0.60, 0.75, 0.41, 0.58, 0.40, 0.39, 1.75, 0.02, 0.55],
 )
+
+
+def capped_fit(losses, right):
+    """Of ten classes."""
+    fit = capped(torch.tensor(losses, dtype=torch.float64), torch.from_numpy(right), 10)
+    return SampleFit(fit.numpy(), right)
 
 
 def raw(losses):
@@ -47,8 +55,8 @@ def test_capped_losses():
     """Ten classes. A sample that both get wrong has no difference and drops out."""
     own_right = np.array([1, 1, 0, 1, 0, 1, 1, 0, 1], dtype=bool)
     other_right = np.array([1, 1, 0, 1, 1, 1, 0, 0, 1], dtype=bool)
-    own = SampleFit.capped(np.array(NINE[0]), own_right, 10)
-    other = SampleFit.capped(np.array(NINE[1]), other_right, 10)
+    own = capped_fit(NINE[0], own_right)
+    other = capped_fit(NINE[1], other_right)
     found = SupportTest.of(own, other, 0.5)
     assert found == SupportTest(0.406250, 7, 9)
 

@@ -30,14 +30,14 @@ def drawn(model, count, seed=0, pull=False):
     starts = [model.initial(seed + index) for index in range(count)]
     parameters = torch.stack([mean for mean, _ in starts])
     return StackedTraining(
-        network_of(model),
-        model,
-        Samples(inputs, targets, {}, {}),
-        parameters,
-        torch.stack([buffers for _, buffers in starts]),
-        torch.rand(parameters.shape, generator=random) if pull else None,
-        torch.randint(0, 20, (3, count, 4), generator=random),
-        torch.full((count, 4), 0.25),
+        network=network_of(model),
+        model=model,
+        samples=Samples(inputs, targets, {}, {}),
+        parameters=parameters,
+        buffers=torch.stack([buffers for _, buffers in starts]),
+        pull=torch.rand(parameters.shape, generator=random) if pull else None,
+        rows=torch.randint(0, 20, (3, count, 4), generator=random),
+        shares=torch.full((count, 4), 0.25),
     )
 
 

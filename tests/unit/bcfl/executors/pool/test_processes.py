@@ -19,7 +19,7 @@ from bcfl.architecture.layout import ALL, Part
 from bcfl.executors import ExecutorConfig, LoopExecutor, ProcessesExecutor
 from bcfl.executors.pool.shared_data import SharedData
 from bcfl.executors.pool.workers import Workers, packed, unpacked
-from bcfl.executors.sequential.alignment import ALIGNMENT, aligned
+from bcfl.executors.sequential.flat_module import ALIGNMENT, aligned
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Describe, Train
 

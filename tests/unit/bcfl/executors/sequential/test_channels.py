@@ -6,10 +6,10 @@ from torch import nn
 
 from bcfl import ClientData, Model, Objective
 from bcfl.architecture.additive import AdditiveNetwork
+from bcfl.architecture.evaluation import CHUNK, rows_at_once
 from bcfl.data.clients import TRAIN
 from bcfl.executors import LoopExecutor
 from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.executors.sequential.scoring import CHUNK, rows_at_once
 from bcfl.executors.sequential.training import train_locally
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Train

@@ -4,6 +4,7 @@ from bcfl import ClientData, Objective
 from bcfl.executors import LoopExecutor
 from bcfl.protocol.answers import ClientInfo, Failure
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.evidence import Evidence
 
 CPU = torch.device("cpu")
 
@@ -34,7 +35,7 @@ def test_a_training_does_not_depend_on_what_else_is_asked(batch_norm, clients, n
     objective = Objective(4, 4, curvature="ggn")
     wanted = Train("c2", "k", objective)
     others = [Train(c, key, objective) for c in ("c0", "c1", "c3") for key in models]
-    others += [Score("c2", ("k", "l")), Score("c0", ("l",), "evidence")]
+    others += [Score("c2", ("k", "l")), Score("c0", ("l",), Evidence())]
 
     def answer(requests, given):
         executor = LoopExecutor.on(given, batch_norm, 0, CPU, torch.float32)

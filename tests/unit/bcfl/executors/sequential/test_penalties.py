@@ -8,6 +8,7 @@ from torch.func import functional_call
 from bcfl import Objective
 from bcfl.architecture.layout import BODY, CLASSIFIER
 from bcfl.executors.sequential.penalties import Penalties
+from bcfl.executors.sgd import SgdStep, prior_pull
 from bcfl.protocol.regularizers import Contrast, Proximal, Sharing
 from bcfl.protocol.requests import Train
 
@@ -19,10 +20,17 @@ def models(batch_norm, newborn):
     return {p.key: p for p in (newborn(batch_norm, seed, 2.0) for seed in range(3))}
 
 
-def addends(model, models, objective, references):
+def regularised(model, models, objective, references):
     start, *_ = models
     request = Train("c", start, objective, references)
-    return Penalties.of(request, model, models, SAMPLES)
+    penalties = Penalties.of(request, model, models)
+    step = SgdStep(
+        objective=objective,
+        anchor=models[start].mean(model),
+        pull=prior_pull(objective, models[start], model, SAMPLES),
+        terms=penalties.of_parameter,
+    )
+    return penalties, step
 
 
 def live(model):
@@ -30,11 +38,11 @@ def live(model):
 
 
 def test_nothing_asked_is_nothing_added(batch_norm, models):
-    made = addends(batch_norm, models, Objective(), ())
+    penalties, step = regularised(batch_norm, models, Objective(), ())
     gradients = torch.zeros(batch_norm.layout.num_parameters)
-    made.add_gradients(live(batch_norm), gradients)
+    step.add_gradients(live(batch_norm), gradients)
     assert not gradients.any()
-    assert made.of_outputs(torch.ones(2, 2), torch.ones(2, 3)) == 0.0
+    assert penalties.of_outputs(torch.ones(2, 2), torch.ones(2, 3)) == 0.0
 
 
 def test_gradients_are_those_of_the_summed_penalties(batch_norm, models):
@@ -42,10 +50,10 @@ def test_gradients_are_those_of_the_summed_penalties(batch_norm, models):
     _, one, two = models
     regularizers = (Proximal(0.5), Contrast(0.7, 0.3), Sharing(0.2))
     objective = Objective(weight_decay=0.1, prior_weight=1.5, regularizers=regularizers)
-    made = addends(batch_norm, models, objective, ((), (one, two), (two,)))
+    _, step = regularised(batch_norm, models, objective, ((), (one, two), (two,)))
     parameters = live(batch_norm)
     gradients = torch.full_like(parameters, 3.0)
-    made.add_gradients(parameters, gradients)
+    step.add_gradients(parameters, gradients)
 
     w, means = parameters.clone().requires_grad_(), [m.mean(batch_norm) for m in models.values()]
     classifier, body = (batch_norm.chosen(part) for part in (CLASSIFIER, BODY))
@@ -65,12 +73,12 @@ def test_gradients_are_those_of_the_summed_penalties(batch_norm, models):
 def test_outputs_are_compared_with_networks_at_rest(batch_norm, models):
     """Those use their own running statistics, and receive no gradient."""
     _, one, two = models
-    made = addends(
+    penalties, _ = regularised(
         batch_norm, models, Objective(regularizers=(Contrast(0.7, 0.3, "outputs"),)), ((one, two),)
     )
     inputs = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 3))).float()
     outputs = torch.randn(5, 2, requires_grad=True)
-    loss = made.of_outputs(outputs, inputs)
+    loss = penalties.of_outputs(outputs, inputs)
     module, others = batch_norm.module().eval(), []
     for posterior in models.values():
         torch.nn.utils.vector_to_parameters(posterior.mean(batch_norm), module.parameters())
@@ -84,6 +92,6 @@ def test_outputs_are_compared_with_networks_at_rest(batch_norm, models):
 
 def test_each_term_needs_its_models(batch_norm, models):
     with pytest.raises(ValueError, match="zip"):
-        addends(batch_norm, models, Objective(regularizers=(Proximal(), Sharing())), ((),))
+        regularised(batch_norm, models, Objective(regularizers=(Proximal(), Sharing())), ((),))
     with pytest.raises(KeyError, match="elsewhere"):
-        addends(batch_norm, models, Objective(regularizers=(Sharing(),)), (("elsewhere",),))
+        regularised(batch_norm, models, Objective(regularizers=(Sharing(),)), (("elsewhere",),))

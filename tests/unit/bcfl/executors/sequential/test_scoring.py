@@ -11,8 +11,13 @@ from torch.nn import functional
 
 from bcfl import ClientData
 from bcfl.executors import LoopExecutor
-from bcfl.protocol.answers import Failure, LossSum
+from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.best_counts import BestModels
+from bcfl.protocol.statistics.evidence import Evidence
+from bcfl.protocol.statistics.loss import Loss, LossSum
+from bcfl.protocol.statistics.predictions import Predictions
+from bcfl.protocol.statistics.support import PairedSupport
 
 CPU = torch.device("cpu")
 
@@ -76,7 +81,7 @@ def test_one_sample_has_no_measurable_spread(linear, make_client, ask):
 
 
 def test_evidence_is_the_expansion_of_the_log_likelihood(linear, clients, ask, newborn):
-    request = Score("c0", ("m0",), "evidence")
+    request = Score("c0", ("m0",), Evidence())
     answer = ask(linear, clients, [request])[request]["m0"]
     view = clients[0].views["train"]
     mean = newborn(linear).mean(linear).double().requires_grad_()
@@ -93,7 +98,7 @@ def test_evidence_is_the_expansion_of_the_log_likelihood(linear, clients, ask, n
 
 
 def test_a_prediction_is_that_of_the_mixture(linear, clients, ask, newborn):
-    request = Score("c1", ("m0", "m1"), "prediction", "test", weights=(0.3, 0.7))
+    request = Score("c1", ("m0", "m1"), Predictions((0.3, 0.7)), "test")
     sums = ask(linear, clients, [request])[request]
     view = clients[1].views["test"]
     mixture = sum(
@@ -132,19 +137,19 @@ def test_running_statistics_are_frozen(batch_norm, make_client, ask):
 
 @pytest.mark.parametrize("view", ["test", "memory:1"])
 def test_a_view_that_is_not_there_is_refused(linear, make_client, ask, view):
-    request = Score("a", ("m0",), "loss", view)
+    request = Score("a", ("m0",), Loss(), view)
     answer = ask(linear, [make_client("a", 5, tested=0)], [request])[request]
     assert isinstance(answer, Failure)
     assert (answer.kind, "'a' cannot give loss on" in answer.text) == ("refused", True)
 
 
 def test_a_regression_has_no_class_predictions(regression, make_client, ask):
-    request = Score("a", ("m0",), "prediction", "train", weights=(1.0,))
+    request = Score("a", ("m0",), Predictions((1.0,)), "train")
     assert isinstance(ask(regression, [make_client("a", 5)], [request])[request], Failure)
 
 
 def test_best_counts_say_on_how_many_samples_each_model_is_best(linear, clients, ask, newborn):
-    request = Score("c3", ("m1", "m0", "m2"), "best_counts", "train")
+    request = Score("c3", ("m1", "m0", "m2"), BestModels(), "train")
     answer = ask(linear, clients, [request], seeds=(0, 1, 2))[request]
     view = clients[3].views["train"]
     losses = [
@@ -161,7 +166,7 @@ def test_best_counts_say_on_how_many_samples_each_model_is_best(linear, clients,
 @pytest.mark.parametrize("loss", ["raw", "capped"])
 def test_support_compares_the_own_model_with_the_offered_one(linear, clients, ask, newborn, loss):
     asked = [
-        Score("c3", pair, "support", "train", epsilon=0.3, loss=loss)
+        Score("c3", pair, PairedSupport(0.3, loss), "train")
         for pair in (("m0", "m1"), ("m1", "m0"))
     ]
     answers = ask(linear, clients, asked)
@@ -187,7 +192,7 @@ def test_support_takes_two_models_and_capped_losses_take_classes(
     linear, regression, make_client, ask
 ):
     data = make_client("a", 5)
-    three = Score("a", ("m0",), "support", "train")
+    three = Score("a", ("m0",), PairedSupport(), "train")
     assert isinstance(ask(linear, [data], [three])[three], Failure)
-    capped = Score("a", ("m0", "m1"), "support", "train", loss="capped")
+    capped = Score("a", ("m0", "m1"), PairedSupport(loss="capped"), "train")
     assert isinstance(ask(regression, [data], [capped])[capped], Failure)

@@ -1,4 +1,4 @@
-"""What is done side by side, what is left to the loop, and which executor `auto` is."""
+"""What is batched, what is left to the loop, and which executor `auto` is."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,14 @@ from bcfl import ClientData, Model, Objective
 from bcfl.executors import BatchedExecutor, ExecutorConfig, LoopExecutor
 from bcfl.executors.stacked.batched import network_of
 from bcfl.executors.stacked.dense import DenseNetwork
-from bcfl.executors.stacked.descent import Sgd, StackedTraining, descend
+from bcfl.executors.stacked.descent import StackedSgd, StackedTraining, descend
 from bcfl.executors.stacked.grouped import GroupedNetwork
-from bcfl.executors.stacked.samples import Samples, padded, padded_length
+from bcfl.executors.stacked.samples import Samples
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.answers import ClientInfo, Failure
 from bcfl.protocol.regularizers import Proximal
 from bcfl.protocol.requests import Describe, Score, Train
+from bcfl.protocol.statistics.support import PairedSupport
 from experiments.models import fashion_cnn
 
 CPU = torch.device("cpu")
@@ -88,7 +89,7 @@ def test_what_is_left_to_the_loop(linear, clients, newborn):
         Train("x", start.key, plain),
         Train("c0", start.key, regularizers, ((),)),
         Train("c0", start.key, phases),
-        Score("c0", (start.key, start.key), "support"),
+        Score("c0", (start.key, start.key), PairedSupport()),
         Score("c0", (start.key,), view="nowhere"),
     ]
     assert not any(executor.supports(request) for request in left)
@@ -165,20 +166,20 @@ def problems_of(model, counts, steps=3):
     )
     starts = [model.initial(seed) for seed in range(len(counts))]
     return StackedTraining(
-        network_of(model),
-        model,
-        samples,
-        torch.stack([mean for mean, _ in starts]),
-        torch.stack([buffers for _, buffers in starts]),
-        torch.ones(len(counts), model.layout.num_parameters),
-        torch.randint(0, total, (steps, len(counts), batch), generator=random),
-        torch.full((len(counts), batch), 1 / batch),
+        network=network_of(model),
+        model=model,
+        samples=samples,
+        parameters=torch.stack([mean for mean, _ in starts]),
+        buffers=torch.stack([buffers for _, buffers in starts]),
+        pull=torch.ones(len(counts), model.layout.num_parameters),
+        rows=torch.randint(0, total, (steps, len(counts), batch), generator=random),
+        shares=torch.full((len(counts), batch), 1 / batch),
     )
 
 
 def test_steps_work_in_place_and_can_be_gone_again(batch_norm):
     problems, objective = problems_of(batch_norm, (5, 6, 5)), Objective(3, 5, 0.1, 0.9, 0.01)
-    sgd = Sgd.of(problems, objective)
+    sgd = StackedSgd.of(problems, objective)
     held = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
     places = [tensor.data_ptr() for tensor in held]
     for rows in problems.rows.flip(0):
@@ -200,19 +201,6 @@ def test_data_are_kept_once(linear, clients):
     own = executor.loop.clients["c2"].views["train"].inputs
     assert own.untyped_storage().data_ptr() == all_inputs.untyped_storage().data_ptr()
     assert torch.equal(own, clients[2].views["train"].inputs)
-
-
-@pytest.mark.parametrize("count", [1, 8, 9, 31, 32, 33, 100, 1000, 2048])
-def test_padding_is_little_and_depends_on_the_count_alone(count):
-    length = padded_length(count)
-    assert count <= length <= max(count * 1.25, count + 7)
-    rows = padded(torch.arange(count), length)
-    assert rows[:count].tolist() == list(range(count))
-    assert not rows[count:].any()
-
-
-def test_lengths_are_few():
-    assert len({padded_length(count) for count in range(1, 2049)}) <= 30
 
 
 @pytest.mark.parametrize(

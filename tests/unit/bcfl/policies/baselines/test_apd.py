@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.architecture.decomposition import SHARED, decomposed, layers, restarted
 from bcfl.architecture.layout import Part
 from bcfl.policies import Continue, Given
@@ -32,9 +32,7 @@ def associated(context, model):
 
     def of(policy, hypothesis, round):
         here = replace(context(NAMES, round), step=round // 2, model=model)
-        with pytest.raises(StopIteration) as end:
-            next(policy.associate(hypothesis, here))
-        (chosen,) = end.value.value
+        (chosen,) = drive(policy.associate(hypothesis, here))
         return chosen
 
     return of
@@ -94,7 +92,7 @@ def test_parts_are_blocks(model, linear):
     ]
     sizes = {name: sum(s.stop - s.start for s in p) for name, (p, _) in model.block_slots.items()}
     assert sizes == {"shared": 6, "adaptive": 6, "own": 4}
-    with pytest.raises(ValueError, match="model must be undivided to be decomposed"):
+    with pytest.raises(ValueError, match="model must have a single block to be decomposed"):
         decomposed(model)
 
 

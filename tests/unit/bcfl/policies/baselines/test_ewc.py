@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.baselines.ewc import EWC
-from bcfl.protocol.answers import EvidenceSum
 from bcfl.protocol.regularizers import Consolidation
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 
 NAMES = ("a", "b")
 TWO = EWC(Objective(curvature_samples=7))
@@ -24,20 +24,13 @@ def associated(context):
     """Let a policy associate; a time step has two rounds; `silent` clients report nothing."""
 
     def of(policy, hypothesis, round, silent=()):
+        def answer(r):
+            if r.client not in silent:
+                return {r.models[0]: EvidenceSum(-3.0, torch.zeros(8), torch.full((8,), 6.0), 3)}
+
         steps = policy.associate(hypothesis, replace(context(NAMES, round), step=round // 2))
-        asked, replies = [], None
-        try:
-            while True:
-                exchange = next(steps) if replies is None else steps.send(replies)
-                asked += exchange.requests
-                replies = {
-                    r: {r.models[0]: EvidenceSum(-3.0, torch.zeros(8), torch.full((8,), 6.0), 3)}
-                    for r in exchange.requests
-                    if r.client not in silent
-                }
-        except StopIteration as end:
-            (chosen,) = end.value
-        return asked, chosen
+        (chosen,), exchanges = drive(steps, answer, return_exchanges=True)
+        return [request for exchange in exchanges for request in exchange.requests], chosen
 
     return of
 
@@ -54,7 +47,7 @@ def test_the_time_step_before_is_remembered_once(linear, parent, associated):
         assert not any(training.objective.regularizers for training in chosen.trainings)
     asked, chosen = associated(TWO, parent, 2, silent=("b",))
     key = parent.clusters[0].key
-    assert asked == [Score(client, (key,), "evidence", "memory:0", 7) for client in NAMES]
+    assert asked == [Score(client, (key,), Evidence(), "memory:0", 7) for client in NAMES]
     assert set(chosen.carried_models) == {"anchor of a", "Fisher information of a"}
     assert chosen.carried_models["anchor of a"] is parent.clusters[0]
     assert chosen.carried_models["Fisher information of a"].mean(linear).tolist() == [2.0] * 8

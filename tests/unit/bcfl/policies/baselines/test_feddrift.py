@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import Continue, Given
 from bcfl.policies.baselines.feddrift import FedDrift
 from bcfl.policies.baselines.linkage import cluster_distances, complete_linkage
-from bcfl.protocol.answers import LossSum
+from bcfl.protocol.statistics.loss import LossSum
 
 NAMES = ("a", "b", "c", "d")
 
@@ -15,24 +15,17 @@ def associated(context):
     """Let a policy associate; `losses` gives each client's mean loss with each cluster."""
 
     def of(policy, hypothesis, losses, present=NAMES, round=0, samples=2):
+        keys = [cluster.key for cluster in hypothesis.clusters]
+
+        def answer(r):
+            row = losses.get(r.client)
+            if row is not None:
+                sums = {key: samples * row[keys.index(key)] for key in r.models}
+                return {key: LossSum(total, 0.0, samples) for key, total in sums.items()}
+
         steps = policy.associate(hypothesis, context(present, round))
-        asked, replies = [], None
-        try:
-            while True:
-                exchange = next(steps) if replies is None else steps.send(replies)
-                asked += exchange.requests
-                keys = [cluster.key for cluster in hypothesis.clusters]
-                replies = {
-                    r: {
-                        key: LossSum(samples * losses[r.client][keys.index(key)], 0.0, samples)
-                        for key in r.models
-                    }
-                    for r in exchange.requests
-                    if r.client in losses
-                }
-        except StopIteration as end:
-            (chosen,) = end.value
-        return asked, chosen
+        (chosen,), exchanges = drive(steps, answer, return_exchanges=True)
+        return [request for exchange in exchanges for request in exchange.requests], chosen
 
     return of
 
@@ -60,7 +53,7 @@ def test_each_client_of_the_first_round_opens_a_cluster(linear, newborn, associa
     assert one.association.labels.tolist() == [0, -1, 0, 0]
 
 
-def test_nobody_opens_nothing(linear, newborn, associated):
+def test_without_participants_no_cluster_is_opened(linear, newborn, associated):
     first = Hypothesis((newborn(linear),), Association.unseen(NAMES, 1))
     _, chosen = associated(FedDrift(Objective()), first, {})
     assert chosen.association.num_clusters == 1

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.baselines.fedsoft import FedSoft, softly_served
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.comparison import BestCounts
 from bcfl.protocol.regularizers import Attraction
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.best_counts import BestCounts
 
 NAMES = ("a", "b", "c")
 COUNTS = {"a": (3, 1), "b": (0, 4), "c": (2, 2)}
@@ -31,16 +31,12 @@ def associated(context):
     """Let a policy associate; returns what it asked and its candidate."""
 
     def of(policy, hypothesis, present=NAMES, silent=(), round=0):
-        steps = policy.associate(hypothesis, context(present, round))
-        asked, replies = [], None
-        try:
-            while True:
-                exchange = next(steps) if replies is None else steps.send(replies)
-                asked.append(exchange)
-                replies = {r: reply(r) for r in exchange.requests if r.client not in silent}
-        except StopIteration as end:
-            (chosen,) = end.value
-        return asked, chosen
+        (chosen,), exchanges = drive(
+            policy.associate(hypothesis, context(present, round)),
+            lambda r: None if r.client in silent else reply(r),
+            return_exchanges=True,
+        )
+        return exchanges, chosen
 
     return of
 
@@ -96,9 +92,9 @@ def test_who_says_nothing_feeds_nothing(parent, associated):
     _, chosen = associated(FedSoft(2, Objective()), parent, silent=("b",))
     assert [training.client for training in chosen.trainings] == ["a", "c"]
     assert chosen.association.labels.tolist() == [0, -1, 0]
-    asked, nobody = associated(FedSoft(2, Objective()), parent, silent=NAMES)
-    assert len(asked) == 1
-    assert nobody.contribution_weights.shape == (0, 2)
+    exchanges, unanswered = associated(FedSoft(2, Objective()), parent, silent=NAMES)
+    assert len(exchanges) == 1
+    assert unanswered.contribution_weights.shape == (0, 2)
 
 
 def test_soft_serving_leaves_the_others_as_they_were():

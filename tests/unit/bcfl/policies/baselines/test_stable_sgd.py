@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.baselines.stable_sgd import StableSGD
 
 
@@ -37,9 +37,7 @@ def test_clients_train_at_the_rate_of_the_time_step(linear, newborn, context):
     parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b"), 1))
     for step, rate in ((0, 0.08), (1, 0.064)):
         here = replace(context(("a", "b"), 3), step=step)
-        with pytest.raises(StopIteration) as end:
-            next(policy.associate(parent, here))
-        (chosen,) = end.value.value
+        (chosen,) = drive(policy.associate(parent, here))
         assert [t.objective.learning_rate for t in chosen.trainings] == pytest.approx([rate] * 2)
 
 

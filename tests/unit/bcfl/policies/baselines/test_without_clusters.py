@@ -1,15 +1,15 @@
-"""Policies that ask nothing: everybody alone, all samples in one place, several models for all."""
+"""Policies without requests: local training, centralised training, ensembles."""
 
 import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.data.clients import POOL
 from bcfl.policies import Continue
 from bcfl.policies.baselines.centralised import Centralised
 from bcfl.policies.baselines.ensemble import Ensemble
-from bcfl.policies.baselines.local import Alone
+from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.protocol.regularizers import Sharing
 from bcfl.protocol.requests import Train
 
@@ -21,9 +21,7 @@ def found(context):
     """The one candidate of a policy that yields nothing."""
 
     def of(policy, parent, participants):
-        with pytest.raises(StopIteration) as end:
-            next(policy.associate(parent, context(participants)))
-        (chosen,) = end.value.value
+        (chosen,) = drive(policy.associate(parent, context(participants)))
         return chosen
 
     return of
@@ -31,7 +29,7 @@ def found(context):
 
 @pytest.fixture
 def parent(linear, newborn):
-    """A hypothesis of some clusters that nobody is in yet."""
+    """A hypothesis of clusters without clients."""
 
     def of(num_clusters):
         clusters = tuple(newborn(linear, seed) for seed in range(num_clusters))
@@ -44,7 +42,7 @@ def parent(linear, newborn):
 def test_alone_opens_a_cluster_for_each_client_in_the_first_round(found, parent):
     start = parent(1)
     (one,) = start.clusters
-    chosen = found(Alone(Objective()), start, ("a", "c"))
+    chosen = found(LocalTraining(Objective()), start, ("a", "c"))
     assert chosen.association.labels.tolist() == [0, -1, 2]
     assert chosen.association.num_clusters == 3
     assert [origin.posterior(start) for origin in chosen.origins] == [one] * 3
@@ -54,7 +52,7 @@ def test_alone_opens_a_cluster_for_each_client_in_the_first_round(found, parent)
 
 def test_alone_goes_on_from_each_clients_own(found, parent):
     later = parent(3)
-    chosen = found(Alone(Objective()), later, ("b", "c"))
+    chosen = found(LocalTraining(Objective()), later, ("b", "c"))
     keys = [posterior.key for posterior in later.clusters]
     assert [(t.client, t.start) for t in chosen.trainings] == [("b", keys[1]), ("c", keys[2])]
     assert chosen.origins == (Continue(0), Continue(1), Continue(2))
@@ -102,7 +100,7 @@ def test_models_that_terms_name_travel_along(found, parent):
 
 
 def test_numbers_of_clusters():
-    assert Alone(Objective()).num_clusters == Centralised(Objective()).num_clusters == 1
+    assert LocalTraining(Objective()).num_clusters == Centralised(Objective()).num_clusters == 1
     assert Ensemble(4, Objective()).num_clusters == 4
     with pytest.raises(ValueError, match="num_clusters must be at least 1, got 0"):
         Ensemble(0, Objective())

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.association_prior import UNIFORM, AssociationPrior
-from bcfl.protocol.answers import LossSum
+from bcfl.protocol.statistics.loss import LossSum
 
 NAMES = ("a", "b", "c")
 
@@ -48,7 +48,7 @@ def test_a_soft_association_stays_in_proportion():
 
 
 def test_limits():
-    """Staying with probability 1/K is uniform; near 1 nobody leaves, near 0 everybody does."""
+    """Staying with probability 1/K is uniform; near 1 no client leaves, near 0 all do."""
     before = association(0, 1, 2)
     even = AssociationPrior(1 / 3).log_probabilities(before, NAMES)
     np.testing.assert_allclose(even, -np.log(3))
@@ -79,14 +79,13 @@ def test_a_ranking_weighs_likelihood_and_prior(linear, newborn, context, staying
     clusters = (newborn(linear, 0), newborn(linear, 1))
     parent = Hypothesis(clusters, Association(NAMES, np.array(list(labels.values())), 2))
     policy = LikelihoodAssociation(2, Objective(), 1.0, prior=AssociationPrior(staying))
-    steps = policy.associate(parent, context(NAMES, candidates_per_parent=None))
-    replies = {
-        r: {p.key: LossSum(losses[r.client][i], 0.0, 2) for i, p in enumerate(clusters)}
-        for r in next(steps).requests
-    }
-    with pytest.raises(StopIteration) as end:
-        steps.send(replies)
-    found = {tuple(c.association.labels): c.log_weight for c in end.value.value}
+    ranking, exchanges = drive(
+        policy.associate(parent, context(NAMES, candidates_per_parent=None)),
+        lambda r: {p.key: LossSum(losses[r.client][i], 0.0, 2) for i, p in enumerate(clusters)},
+        return_exchanges=True,
+    )
+    assert len(exchanges) == 1
+    found = {tuple(c.association.labels): c.log_weight for c in ranking}
     expected = {}
     for chosen in np.ndindex(2, 2, 2):
         weight = 1.0
@@ -96,7 +95,7 @@ def test_a_ranking_weighs_likelihood_and_prior(linear, newborn, context, staying
             weight *= np.exp(-losses[name][label]) * (0.5 if free else stays)
         expected[chosen] = np.log(weight)
     assert found == {k: pytest.approx(v) for k, v in expected.items()}
-    assert end.value.value.log_total == pytest.approx(np.log(np.exp(list(expected.values())).sum()))
+    assert ranking.log_total == pytest.approx(np.log(np.exp(list(expected.values())).sum()))
     assert list(found.values()) == sorted(found.values(), reverse=True)
 
 

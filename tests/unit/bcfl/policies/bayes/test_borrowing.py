@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Aggregation, Association, Hypothesis, Objective
+from bcfl import Aggregation, Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation, Ranking, candidate
 from bcfl.policies.bayes.borrowing import (
     AsymmetricBCFL,
-    Lending,
+    Borrowing,
     borrowing_gains,
     expected_power,
     with_borrowed,
 )
 from bcfl.policies.policy import Given
-from bcfl.protocol.answers import EvidenceSum, Trained
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.statistics.evidence import EvidenceSum
 
 NAMES = ("a", "b", "c")
 LAPLACE = Objective(curvature="ggn")
@@ -38,8 +39,8 @@ def expansions(parent, signs):
 
 def test_a_cluster_borrows_from_clients_that_pull_the_same_way(parent, linear):
     chosen = candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE)
-    lending = Lending(parent, linear, expansions(parent, (1, 1, -1)), 1.0)
-    weights = lending.weights(chosen, 0.1)
+    borrowing = Borrowing(parent, linear, expansions(parent, (1, 1, -1)), 1.0)
+    weights = borrowing.weights(chosen, 0.1)
     assert set(weights) == {("b", 0)}  # b and c cancel out: a has nothing to give to them
     own = np.full(8, 10.0), np.full(8, 4.0)
     powers = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -54,14 +55,14 @@ def test_what_members_lose_at_the_other_clusters_model_counts_against_borrowing(
     gains = borrowing_gains(pull, pull, np.ones(8), powers)
     found = []
     for lost in (-7.0, 0.0, 7.0, 1e4):  # nats that a loses at the model of b's cluster
-        told = expansions(parent, (1, 1, -1))
-        told["a"] = {
-            key: replace(told["a"][key], log_likelihood=-1.0 if key == own else -1.0 - lost)
+        expanded = expansions(parent, (1, 1, -1))
+        expanded["a"] = {
+            key: replace(expanded["a"][key], log_likelihood=-1.0 if key == own else -1.0 - lost)
             for key in (own, other)
         }
         chosen = candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE)
-        lending = Lending(parent, linear, told, 1.0)
-        found.append(lending.weights(chosen, 1e-9).get(("b", 0), 0.0))
+        borrowing = Borrowing(parent, linear, expanded, 1.0)
+        found.append(borrowing.weights(chosen, 1e-9).get(("b", 0), 0.0))
         assert found[-1] == pytest.approx(expected_power(gains - powers * max(0, lost), powers))
     assert found[0] == found[1] > found[2] > 0.01
     assert found[3] == 0
@@ -72,24 +73,24 @@ def test_many_samples_pull_further_than_their_power(parent, linear):
     pull = np.full(8, 10.0), np.full(8, 4.0)
     powers = np.array((0.0, 0.01, 0.03, 0.1, 0.3, 1.0))
     gains = borrowing_gains(pull, pull, np.ones(8), powers)
-    told = expansions(parent, (1, 1, -1))
-    told["a"] = {
-        key: replace(told["a"][key], log_likelihood=-1.0 if key == own else -8.0)
+    expanded = expansions(parent, (1, 1, -1))
+    expanded["a"] = {
+        key: replace(expanded["a"][key], log_likelihood=-1.0 if key == own else -8.0)
         for key in (own, other)
     }
-    told["b"] = {key: replace(told["b"][key], num_samples=500) for key in (own, other)}
-    lending = Lending(parent, linear, told, 1.0)
-    found = lending.weights(candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE), 1e-9)
+    expanded["b"] = {key: replace(expanded["b"][key], num_samples=500) for key in (own, other)}
+    borrowing = Borrowing(parent, linear, expanded, 1.0)
+    found = borrowing.weights(candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE), 1e-9)
     share = np.maximum(powers, powers * 500 / (5 + powers * 500))
     assert found["b", 0] == pytest.approx(expected_power(gains - 7.0 * share, powers))
 
 
 def test_clusters_are_followed_through_their_origins(parent, linear, newborn):
-    told = expansions(parent, (1, 1, -1))
-    told["a"][parent.clusters[1].key] = replace(
-        told["a"][parent.clusters[1].key], log_likelihood=-9.0
+    expanded = expansions(parent, (1, 1, -1))
+    expanded["a"][parent.clusters[1].key] = replace(
+        expanded["a"][parent.clusters[1].key], log_likelihood=-9.0
     )
-    lending = Lending(parent, linear, told, 1.0)
+    borrowing = Borrowing(parent, linear, expanded, 1.0)
     plain = candidate(parent, {"a": 0, "b": 1, "c": 1}, LAPLACE)
     swapped = replace(
         plain,
@@ -97,17 +98,17 @@ def test_clusters_are_followed_through_their_origins(parent, linear, newborn):
         contribution_weights=plain.contribution_weights[:, ::-1],
         origins=plain.origins[::-1],
     )
-    straight, turned = lending.weights(plain, 0.01), lending.weights(swapped, 0.01)
+    straight, turned = borrowing.weights(plain, 0.01), borrowing.weights(swapped, 0.01)
     assert straight
     assert turned == {(client, 1 - index): w for (client, index), w in straight.items()}
     fresh = replace(plain, origins=(plain.origins[0], Given(newborn(linear, 5))))
-    assert {index for _, index in lending.weights(fresh, 1e-9)} <= {0}
+    assert {index for _, index in borrowing.weights(fresh, 1e-9)} <= {0}
 
 
 def test_a_cluster_without_members_borrows_nothing(parent, linear):
     chosen = candidate(parent, {"a": 0, "b": 0, "c": 0}, LAPLACE)
-    lending = Lending(parent, linear, expansions(parent, (1, 1, 1)), 1.0)
-    assert lending.weights(chosen, 0.1) == {}
+    borrowing = Borrowing(parent, linear, expansions(parent, (1, 1, 1)), 1.0)
+    assert borrowing.weights(chosen, 0.1) == {}
 
 
 def test_what_is_borrowed_enters_as_a_power_of_the_local_posterior(parent, linear, context):
@@ -141,13 +142,10 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
             return Ranking((one, other), 0.5, {"temperature": 2.0})
 
     policy = AsymmetricBCFL(Fixed(), smallest=0.3)
+    expanded = expansions(parent, (1, 1, -1))
     steps = policy.associate(parent, context(NAMES))
-    exchange = next(steps)
+    ranking, (exchange,) = drive(steps, lambda r: expanded[r.client], return_exchanges=True)
     assert {(r.client, r.statistic) for r in exchange.requests} == {(n, "evidence") for n in NAMES}
-    told = expansions(parent, (1, 1, -1))
-    with pytest.raises(StopIteration) as end:
-        steps.send({r: told[r.client] for r in exchange.requests})
-    ranking = end.value.value
     found = list(ranking)
     assert (ranking.log_total, ranking.facts) == (0.5, {"temperature": 2.0})
     assert [one.log_weight for one in found] == [-2.0, -3.0]

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, ClientData, Federation, Hypothesis, Objective
+from bcfl import Association, ClientData, Federation, Hypothesis, Objective, drive
 from bcfl.data.clients import TRAIN, VALIDATION
 from bcfl.policies import LikelihoodAssociation, RoundContext
 from bcfl.policies.bayes.association_prior import AssociationPrior
 from bcfl.policies.bayes.held_out import held_out_losses
-from bcfl.protocol.answers import LossSum
+from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.method import Method
 from bcfl.trackers import MultiHypothesis
 
@@ -31,20 +32,15 @@ def judged(parent, context):
 
     def of(policy, tested=TESTED, names=NAMES):
         keys = [posterior.key for posterior in parent.clusters]
+
+        def answer(r):
+            table = TRAINED if r.view == TRAIN else tested
+            if r.client in table:
+                return {k: LossSum(table[r.client][keys.index(k)], 0.0, 5) for k in r.models}
+
         steps = policy.associate(parent, context(names, candidates_per_parent=None))
-        exchanges, replies = [], None
-        while True:
-            try:
-                exchanges.append(steps.send(replies))
-            except StopIteration as end:
-                return exchanges, end.value
-            replies = {}
-            for r in exchanges[-1].requests:
-                table = TRAINED if r.view == TRAIN else tested
-                if r.client in table:
-                    replies[r] = {
-                        k: LossSum(table[r.client][keys.index(k)], 0.0, 5) for k in r.models
-                    }
+        ranking, exchanges = drive(steps, answer, return_exchanges=True)
+        return exchanges, ranking
 
     return of
 
@@ -83,7 +79,7 @@ def test_differences_between_associations_are_those_of_training(judged, temperat
     assert by["training"].log_total - by["held_out"].log_total == pytest.approx(shifts[0])
 
 
-def test_what_would_be_of_a_client_elsewhere_is_told_with_the_costs(judged, parent):
+def test_costs_hold_the_held_out_losses_in_all_clusters(judged, parent):
     """The other columns are for those that remember a client that is absent later."""
     prior = AssociationPrior(0.6)
     policy = LikelihoodAssociation(2, Objective(), 1.0, judge="held_out", prior=prior)
@@ -110,30 +106,26 @@ def test_clients_that_do_not_answer_contribute_nothing(judged):
 
 
 def test_losses_of_those_without_an_answer_are_zero(parent, context):
-    steps = held_out_losses(parent, NAMES, context(NAMES))
     keys = [posterior.key for posterior in parent.clusters]
-    exchange = next(steps)
-    replies = {
-        r: {k: LossSum(v, 0.0, 5) for k, v in zip(keys, TESTED[r.client], strict=True)}
-        for r in exchange.requests
-        if r.client != "b"
-    }
-    with pytest.raises(StopIteration) as end:
-        steps.send(replies)
-    assert end.value.value.tolist() == [[3, 2], [0, 0], [7, 1]]
+
+    def answer(r):
+        if r.client != "b":
+            return {k: LossSum(v, 0.0, 5) for k, v in zip(keys, TESTED[r.client], strict=True)}
+
+    steps = held_out_losses(parent, NAMES, context(NAMES))
+    losses, (_,) = drive(steps, answer, return_exchanges=True)
+    assert losses.tolist() == [[3, 2], [0, 0], [7, 1]]
 
 
 def test_clients_known_to_have_no_validation_samples_are_not_asked(parent, context):
     known = replace(context(NAMES), num_validation={"a": 3, "b": 0})
     asked = next(held_out_losses(parent, NAMES, known)).requests
     assert [request.client for request in asked] == ["a", "c"]
-    nobody = replace(known, num_validation=dict.fromkeys(NAMES, 0))
-    with pytest.raises(StopIteration) as end:
-        next(held_out_losses(parent, NAMES, nobody))
-    assert not end.value.value.any()
+    none = replace(known, num_validation=dict.fromkeys(NAMES, 0))
+    assert not drive(held_out_losses(parent, NAMES, none)).any()
 
 
-def test_a_run_is_judged_by_samples_that_nobody_trained_on(linear, make_client):
+def test_a_run_is_judged_by_validation_samples(linear, make_client):
     """The judgement of an executor's answers, against cross-entropy on the validation view."""
     clients = []
     for index in range(4):
@@ -162,22 +154,17 @@ def test_a_run_is_judged_by_samples_that_nobody_trained_on(linear, make_client):
     best = train.argmin(axis=1)
     assert after.best.association.labels.tolist() == best.tolist()
     tested = sum(loss(c, VALIDATION, k) for c, k in zip(clients, best, strict=True))
-    (_, ranking) = _ranked(policy, federation, start)
+    ranking = _ranked(policy, federation, start)
     assert next(iter(ranking)).log_weight == pytest.approx(-tested + 4 * np.log(0.5), rel=1e-5)
 
 
 def _ranked(policy, federation, state):
-    names = tuple(d.client for d in federation.data)
+    names = tuple(d.client for d in federation.clients)
     context = RoundContext(0, names, dict.fromkeys(names, 12), 0, federation.model, None)
-    steps = policy.associate(state.hypotheses.best, context)
-    models = {p.key: p for p in state.hypotheses.best.clusters}
-    replies = None
-    while True:
-        try:
-            exchange = steps.send(replies)
-        except StopIteration as end:
-            return context, end.value
-        replies = federation.engine.answer(list(exchange.requests), models, 0)
+    return run_exchanges(
+        policy.associate(state.hypotheses.best, context),
+        lambda exchange: federation.engine.answer(list(exchange.requests), exchange.models, 0),
+    )
 
 
 def test_other_judges_are_refused():

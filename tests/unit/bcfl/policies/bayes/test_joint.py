@@ -10,7 +10,7 @@ from bcfl import Association, BlockSpec, Hypothesis, Model, Objective
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies import Ranking, candidate
 from bcfl.policies.bayes.joint import JointEvidence, losses_of, reweighed
-from bcfl.protocol.answers import EvidenceSum
+from bcfl.protocol.statistics.evidence import EvidenceSum
 from posteriors import DiagonalGaussian
 
 NAMES = ("a", "b", "c")

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
-from bcfl.protocol.answers import LossSum
 from bcfl.protocol.requests import Score, Train
+from bcfl.protocol.statistics.loss import Loss, LossSum
 
 NAMES = ("a", "b", "c")
 LOSSES = {"a": (1.0, 4.0), "b": (6.0, 2.0), "c": (3.0, 3.5)}
@@ -20,19 +20,17 @@ def ranked(context):
     """Let a policy rank; returns what it asked, (labels, log weight) of each, and the total."""
 
     def of(policy, parent, losses=LOSSES, participants=NAMES):
-        steps = policy.associate(parent, context(participants, candidates_per_parent=None))
-        exchange = next(steps)
         keys = [posterior.key for posterior in parent.clusters]
-        replies = {
-            r: {k: LossSum(losses[r.client][keys.index(k)], 0.0, 2) for k in r.models}
-            for r in exchange.requests
-            if r.client in losses
-        }
-        with pytest.raises(StopIteration) as end:
-            steps.send(replies)
-        found = list(end.value.value)
+
+        def answer(r):
+            if r.client in losses:
+                return {k: LossSum(losses[r.client][keys.index(k)], 0.0, 2) for k in r.models}
+
+        steps = policy.associate(parent, context(participants, candidates_per_parent=None))
+        ranking, (exchange,) = drive(steps, answer, return_exchanges=True)
+        found = list(ranking)
         labels = [(c.association.labels.tolist(), c.log_weight) for c in found]
-        return exchange, labels, (found, end.value.value.log_total)
+        return exchange, labels, (found, ranking.log_total)
 
     return of
 
@@ -70,7 +68,7 @@ def test_every_participant_is_asked_about_every_model(parent, ranked):
     policy = LikelihoodAssociation(2, Objective(), score_samples=7)
     exchange, _, _ = ranked(policy, parent, participants=("a", "c"))
     keys = tuple(posterior.key for posterior in parent.clusters)
-    assert exchange.requests == tuple(Score(c, keys, "loss", samples=7) for c in ("a", "c"))
+    assert exchange.requests == tuple(Score(c, keys, Loss(), samples=7) for c in ("a", "c"))
     assert set(exchange.models) == set(keys)
 
 

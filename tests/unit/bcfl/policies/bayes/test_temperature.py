@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.temperature import HIGHEST, LOWEST, fitted_temperature
-from bcfl.protocol.answers import LossSum
+from bcfl.protocol.statistics.loss import LossSum
 from tests.recipes import built
 
 
@@ -77,21 +77,15 @@ def test_a_policy_fits_weighs_and_reports(linear, newborn, context):
     clusters = (newborn(linear, 0), newborn(linear, 1))
     parent = Hypothesis(clusters, Association.unseen(names, 2))
     policy = LikelihoodAssociation(2, Objective(), "auto")
+
+    def answer(r):
+        table = train if r.view == "train" else tested
+        return {p.key: LossSum(table[r.client][i], 0.0, 10) for i, p in enumerate(clusters)}
+
     steps = policy.associate(parent, context(names, candidates_per_parent=None))
-    asked = []
-
-    def answer(exchange, table):
-        asked.append([(r.client, r.view) for r in exchange.requests])
-        return {
-            r: {p.key: LossSum(table[r.client][i], 0.0, 10) for i, p in enumerate(clusters)}
-            for r in exchange.requests
-        }
-
-    exchange = steps.send(answer(next(steps), train))
-    with pytest.raises(StopIteration) as end:
-        steps.send(answer(exchange, tested))
-    assert asked == [[(n, view) for n in names] for view in ("train", "validation")]
-    ranking = end.value.value
+    ranking, exchanges = drive(steps, answer, return_exchanges=True)
+    requested = [[(r.client, r.view) for r in exchange.requests] for exchange in exchanges]
+    assert requested == [[(n, view) for n in names] for view in ("train", "validation")]
     losses, held_out = (np.array([t[n] for n in names]) for t in (train, tested))
     temperature = fitted_temperature(losses, held_out)
     assert ranking.facts == {"temperature": temperature}

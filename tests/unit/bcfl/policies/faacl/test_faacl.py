@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.methods import build
 from bcfl.policies import Continue, Given
 from bcfl.policies.faacl.faacl import FAACL, INITIAL
-from bcfl.protocol.comparison import SupportTest
+from bcfl.protocol.statistics.support import SupportTest
 
 NAMES = ("a", "b", "c")
 POLICY = FAACL(Objective(), cold_start=1, clustering=4)
@@ -35,15 +35,11 @@ def going(linear, newborn):
 
 def follow(policy, hypothesis, context, p_value=1.0):
     """Answer every test by one p-value; returns the tests, the candidate and the facts."""
-    steps, replies, asked = policy.associate(hypothesis, context), None, []
-    try:
-        while True:
-            exchange = steps.send(replies)
-            asked += exchange.requests
-            replies = {request: SupportTest(p_value, 9, 9) for request in exchange.requests}
-    except StopIteration as end:
-        (chosen,) = end.value
-        return asked, chosen, end.value.facts
+    steps = policy.associate(hypothesis, context)
+    ranking, exchanges = drive(steps, lambda _: SupportTest(p_value, 9, 9), return_exchanges=True)
+    (chosen,) = ranking
+    tests = [request for exchange in exchanges for request in exchange.requests]
+    return tests, chosen, ranking.facts
 
 
 def test_each_device_begins_alone_from_the_common_model(beginning, context):
@@ -56,7 +52,7 @@ def test_each_device_begins_alone_from_the_common_model(beginning, context):
     assert chosen.carried_models == {INITIAL: beginning.clusters[0]}
 
 
-def test_the_common_model_is_forgotten_when_everybody_was_there(beginning, context):
+def test_the_initial_model_is_dropped_once_all_devices_were_seen(beginning, context):
     _, chosen, _ = follow(POLICY, beginning, context(NAMES))
     assert chosen.carried_models == {}
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bcfl.policies.faacl.mutual_merge import Clustering, merge_mutual, places_after_merging
+from bcfl.policies.faacl.mutual_merge import Clustering, indices_after_merging, merge_mutual
 from bcfl.policies.faacl.support import Support
 
 
@@ -43,8 +43,8 @@ def test_the_program_forgets_supporters_after_a_merge():
 
 
 def test_both_parents_have_the_place_of_their_child():
-    assert places_after_merging(clustering([{3, 1}, {2}, {1, 0}, {0, 1}])) == (0, 1, 1, 0)
-    assert places_after_merging(clustering([{1}, {0}, set()])) == (0, 0, 1)
+    assert indices_after_merging(clustering([{3, 1}, {2}, {1, 0}, {0, 1}])) == (0, 1, 1, 0)
+    assert indices_after_merging(clustering([{1}, {0}, set()])) == (0, 0, 1)
 
 
 def test_two_couples_are_renumbered_together():
@@ -58,7 +58,7 @@ def test_the_model_of_either_parent_goes_on():
     assert sources == {(0,), (1,)}
 
 
-def test_one_sided_support_merges_nobody():
+def test_one_sided_support_merges_no_clusters():
     before = clustering([{1, 2}, set(), {1}])
     after = merge_mutual(before, np.random.default_rng(0))
     assert after == before

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from bcfl import drive
 from bcfl.policies.faacl.support import Support, SupportTesting
-from bcfl.protocol.comparison import SupportTest
+from bcfl.protocol.statistics.support import SupportTest
 
 TESTING = SupportTesting(epsilon=0.1, alpha=0.1)
 
@@ -15,24 +16,22 @@ def find(linear, newborn, context):
     def of(members, p_values, partitions=None, before=None, present=None, pairs=20, **changes):
         models = [newborn(linear, seed) for seed in range(len(members))]
         keys = [model.key for model in models]
-        everybody = [device for one in members for device in one]
+        devices = [device for row in members for device in row]
         steps = replace(TESTING, **changes).find(
             models,
             members,
             partitions or (0,) * len(members),
             before or Support(),
-            context(present or everybody),
+            context(present or devices),
         )
-        exchange = next(steps)
-        replies = {
-            r: SupportTest(p_values[r.client, keys.index(r.models[1])], pairs, 20)
-            for r in exchange.requests
-            if (r.client, keys.index(r.models[1])) in p_values
-        }
-        with pytest.raises(StopIteration) as end:
-            steps.send(replies)
-        asked = {(r.client, *(keys.index(key) for key in r.models)) for r in exchange.requests}
-        return asked, end.value.value
+
+        def answer(r):
+            p_value = p_values.get((r.client, keys.index(r.models[1])))
+            return None if p_value is None else SupportTest(p_value, pairs, 20)
+
+        findings, (exchange,) = drive(steps, answer, return_exchanges=True)
+        tests = {(r.client, *(keys.index(key) for key in r.models)) for r in exchange.requests}
+        return tests, findings
 
     return of
 

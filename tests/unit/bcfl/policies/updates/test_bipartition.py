@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.updates.bipartition import RecursiveBipartition, bipartition
 from bcfl.protocol.answers import Trained
 
 OBJECTIVE = Objective(curvature="uniform")
 NAMES = tuple(f"client {number}" for number in range(1, 10))
-POLICY = RecursiveBipartition(OBJECTIVE, mean_norm=0.4, client_norm=1.6, when=0)
+POLICY = RecursiveBipartition(OBJECTIVE, mean_norm=0.4, client_norm=1.6, first_round=0)
 
 
 @pytest.fixture
@@ -26,15 +26,14 @@ def after(linear, context):
 
     def of(policy, hypothesis, updates, round=0, participants=NAMES):
         starts = {p.key: p.mean(linear) for p in hypothesis.clusters}
-        steps = policy.associate(hypothesis, replace(context(participants, round), num_rounds=10))
-        replies = {}
-        for request in next(steps).requests:
+
+        def answer(request):
             mean = starts[request.start].clone()
             mean[:2] += torch.tensor(updates[request.client])
-            replies[request] = Trained(mean, torch.empty(0), torch.ones(()), 2)
-        with pytest.raises(StopIteration) as end:
-            steps.send(replies)
-        (chosen,) = end.value.value
+            return Trained(mean, torch.empty(0), torch.ones(()), 2)
+
+        steps = policy.associate(hypothesis, replace(context(participants, round), num_rounds=10))
+        (chosen,), (_,) = drive(steps, answer, return_exchanges=True)
         return chosen
 
     return of
@@ -80,10 +79,10 @@ def test_several_clusters_may_split_in_a_round_each_once(parent, after):
         ({"client_norm": 3.1}, False),
         ({"min_members": 6}, False),
         ({"min_members": 5}, True),
-        ({"when": 4}, False),
-        ({"when": 3}, True),
-        ({"when": 0.4}, False),
-        ({"when": 0.3}, True),
+        ({"first_round": 4}, False),
+        ({"first_round": 3}, True),
+        ({"first_round": 0.4}, False),
+        ({"first_round": 0.3}, True),
         ({"linkage": "complete"}, True),
     ],
 )
@@ -135,7 +134,10 @@ def test_a_zero_update_belongs_to_one_half():
     [
         ({"mean_norm": -1.0}, "mean_norm must be at least 0, got -1.0"),
         ({"client_norm": float("nan")}, "client_norm must be at least 0, got nan"),
-        ({"when": 1.5}, "when must be a whole number from 0 or a share below 1, got 1.5"),
+        (
+            {"first_round": 1.5},
+            "first_round must be a whole number from 0 or a share below 1, got 1.5",
+        ),
         ({"min_members": 1}, "min_members must be at least 2, got 1"),
         ({"linkage": "average"}, "linkage must be 'single' or 'complete', got 'average'"),
         ({"scale": "log"}, "scale must be 'absolute' or 'relative', got 'log'"),

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bcfl.policies.schedule import round_number
+from bcfl.policies.context import round_number
 from bcfl.policies.updates.clustering_temperature import (
     AtRound,
     TemperatureRise,
@@ -60,8 +60,8 @@ def test_temperature_lies_between_zero_and_one():
     [
         (lambda: TemperatureRise(0.5), "norm must be at least 1, got 0.5"),
         (lambda: TemperatureRise(rule="fall"), "rule must be 'rise' or 'printed', got 'fall'"),
-        (lambda: AtRound(-1), "when must be a whole number from 0 or a share below 1, got -1"),
-        (lambda: AtRound(2.5), "when must be a whole number from 0 or a share below 1, got 2.5"),
+        (lambda: AtRound(-1), "round must be a whole number from 0 or a share below 1, got -1"),
+        (lambda: AtRound(2.5), "round must be a whole number from 0 or a share below 1, got 2.5"),
         (lambda: AtRound(1, 0), "norm must be at least 1, got 0"),
         (lambda: clustering_temperature(np.zeros((1, 1))), "at least 2 updates, got 1"),
     ],

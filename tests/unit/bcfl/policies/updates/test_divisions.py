@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import candidate
 from bcfl.policies.updates.divisions import Division, Divisions, divide, regrouped
@@ -26,15 +26,12 @@ def ended(*values):
 
 def answer(steps, ends):
     """Drive a generator whose trainings end at a place for each client; returns what was asked."""
-    asked = []
-    try:
-        exchange = next(steps)
-        while True:
-            asked.append(exchange)
-            replies = {r: ended(*ends[r.client]) for r in exchange.requests if r.client in ends}
-            exchange = steps.send(replies)
-    except StopIteration as end:
-        return asked, end.value
+
+    def of(request):
+        return ended(*ends[request.client]) if request.client in ends else None
+
+    result, exchanges = drive(steps, of, return_exchanges=True)
+    return exchanges, result
 
 
 def test_the_largest_group_keeps_the_number_and_others_get_new_ones():
@@ -96,10 +93,10 @@ def tree(linear):
     return Hypothesis(clusters, association, state=state, carried_models=models)
 
 
-def test_late_clients_go_down_the_tree(tree, context):
+def test_late_clients_descend_the_tree(tree, context):
     divisions = Divisions.of(tree)
     ends = {"d": (-9, -5, 0), "e": (5, 1, 0)}
-    asked, (after, places) = answer(divisions.place(tree, context(NAMES), OBJECTIVE), ends)
+    asked, (after, places) = answer(divisions.assign(tree, context(NAMES), OBJECTIVE), ends)
     assert places == {"a": 0, "b": 1, "c": 2, "d": 2, "e": 0}
     keys = [{(r.client, r.start) for r in exchange.requests} for exchange in asked]
     start, middle = tree.carried_models["0 divided"].key, tree.carried_models["1 divided"].key
@@ -116,7 +113,7 @@ def test_who_missed_the_second_division_alone_starts_there(tree, context):
         carried_models=tree.carried_models,
     )
     asked, (_, places) = answer(
-        Divisions.of(waiting).place(waiting, context(("d", "e")), OBJECTIVE), {"d": (-3, 1, 0)}
+        Divisions.of(waiting).assign(waiting, context(("d", "e")), OBJECTIVE), {"d": (-3, 1, 0)}
     )
     assert places == {"d": 1, "e": 0}
     assert [[r.client for r in exchange.requests] for exchange in asked] == [["d"]]
@@ -124,25 +121,25 @@ def test_who_missed_the_second_division_alone_starts_there(tree, context):
 
 def test_who_gives_no_answer_goes_on_waiting(tree, context):
     divisions = Divisions.of(tree)
-    _, (after, places) = answer(divisions.place(tree, context(("a", "d", "e")), OBJECTIVE), {})
+    _, (after, places) = answer(divisions.assign(tree, context(("a", "d", "e")), OBJECTIVE), {})
     assert places == {"a": 0}
     assert after.waiting == {"d": 0}
 
 
-def test_what_is_needed_is_kept_until_everybody_has_a_place(tree, context):
+def test_divisions_are_carried_on_until_all_clients_are_assigned(tree, context):
     divisions = Divisions.of(tree)
     ends = {"d": (4, 0, 0), "e": (4, 0, 0)}
-    _, (later, places) = answer(divisions.place(tree, context(("a", "d")), OBJECTIVE), ends)
+    _, (later, places) = answer(divisions.assign(tree, context(("a", "d")), OBJECTIVE), ends)
     chosen = candidate(tree, places, OBJECTIVE)
-    carried = later.remembered(chosen, {"clustered": True})
+    carried = later.carried_by(chosen, {"clustered": True})
     assert carried.state == {
         "clustered": True,
         "divisions": [[0, [0, 1]], [1, [1, 2]]],
         "waiting": {},
     }
     assert carried.carried_models == tree.carried_models
-    _, (done, places) = answer(divisions.place(tree, context(NAMES), OBJECTIVE), ends)
-    forgotten = done.remembered(candidate(tree, places, OBJECTIVE), {"clustered": True})
+    _, (done, places) = answer(divisions.assign(tree, context(NAMES), OBJECTIVE), ends)
+    forgotten = done.carried_by(candidate(tree, places, OBJECTIVE), {"clustered": True})
     assert forgotten.state == {"clustered": True}
     assert forgotten.carried_models == {}
 
@@ -152,7 +149,7 @@ def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear)
     parent = Hypothesis(clusters, Association(NAMES, np.array([0, 0, 1, 1, -1]), 2))
     made = [Division(0, (0,)), Division(1, (1, 2))]
     after = Divisions().extended(parent, made, {"a": 0, "c": 1})
-    assert after.made == (Division(1, (1, 2)),)
+    assert after.divisions == (Division(1, (1, 2)),)
     assert after.waiting == {"d": 0}
     assert after.models == {"0 divided": clusters[1]}
     grown = (*clusters, at(linear, "z", 2))
@@ -172,7 +169,7 @@ def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear)
 
 def test_before_any_division_newcomers_join_the_largest_cluster(linear, context):
     parent = Hypothesis((at(linear, "x", 0),), Association.unseen(NAMES, 1))
-    asked, (_, places) = answer(Divisions.of(parent).place(parent, context(("b",)), OBJECTIVE), {})
+    asked, (_, places) = answer(Divisions.of(parent).assign(parent, context(("b",)), OBJECTIVE), {})
     assert (asked, places) == ([], {"b": 0})
 
 
@@ -180,5 +177,5 @@ def test_a_late_client_whose_update_is_zero_has_a_place(tree, context):
     """Its cosine is 0 with every part, so it takes the first."""
     divisions = Divisions.of(tree)
     ends = {"d": (0, 0, 0)}
-    _, (_, places) = answer(divisions.place(tree, context(("d",)), OBJECTIVE), ends)
+    _, (_, places) = answer(divisions.assign(tree, context(("d",)), OBJECTIVE), ends)
     assert places == {"d": 0}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.updates.fedgroup import FedGroup, group
 from bcfl.protocol.answers import Trained
 
@@ -27,21 +27,16 @@ def after(linear, context):
 
     def of(policy, hypothesis, updates, round=0, participants=NAMES):
         models = {p.key: p for p in (*hypothesis.clusters, *hypothesis.carried_models.values())}
-        steps, asked = policy.associate(hypothesis, context(participants, round)), []
-        try:
-            exchange = next(steps)
-            while True:
-                asked.append(exchange.requests)
-                replies = {}
-                for request in exchange.requests:
-                    if request.client in updates:
-                        mean = models[request.start].mean(linear).clone()
-                        mean[:2] += torch.tensor(updates[request.client])
-                        replies[request] = Trained(mean, torch.empty(0), torch.ones(()), 2)
-                exchange = steps.send(replies)
-        except StopIteration as end:
-            (chosen,) = end.value.candidates
-            return chosen, asked
+
+        def answer(request):
+            if request.client in updates:
+                mean = models[request.start].mean(linear).clone()
+                mean[:2] += torch.tensor(updates[request.client])
+                return Trained(mean, torch.empty(0), torch.ones(()), 2)
+
+        steps = policy.associate(hypothesis, context(participants, round))
+        (chosen,), exchanges = drive(steps, answer, return_exchanges=True)
+        return chosen, [exchange.requests for exchange in exchanges]
 
     return of
 
@@ -121,12 +116,12 @@ def test_a_cold_start_without_answers_is_tried_again(parent, after):
 
 def test_founders_are_drawn_from_the_seed(context):
     few = replace(POLICY, founders=2)
-    drawn = few.drawn(context(NAMES))
+    drawn = few.sampled_founders(context(NAMES))
     assert len(drawn) == 4
     assert list(drawn) == sorted(set(drawn))
-    assert drawn == few.drawn(context(NAMES))
-    assert POLICY.drawn(context(NAMES)) == NAMES
-    seeds = {few.drawn(replace(context(NAMES), seed=seed)) for seed in range(20)}
+    assert drawn == few.sampled_founders(context(NAMES))
+    assert POLICY.sampled_founders(context(NAMES)) == NAMES
+    seeds = {few.sampled_founders(replace(context(NAMES), seed=seed)) for seed in range(20)}
     assert len(seeds) > 3
 
 

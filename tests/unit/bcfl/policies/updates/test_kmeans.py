@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import ClusterSize, KMeansAssociation
 from bcfl.policies.updates.kmeans import relabel, weighted_kmeans
 from bcfl.protocol.answers import Trained
@@ -19,22 +19,20 @@ def parent(linear, newborn):
     return Hypothesis(clusters, Association(NAMES, np.array([0, 1, 1, -1]), 2))
 
 
+def trained(value, samples):
+    return Trained(torch.full((8,), float(value)), torch.empty(0), torch.ones(()), samples)
+
+
 @pytest.fixture
 def associated(parent, context):
     """Let a policy associate clients whose trainings give (value, number of samples)."""
 
     def of(policy, values):
-        steps = policy.associate(parent, context(NAMES))
-        exchange = next(steps)
-        replies = {
-            r: Trained(torch.full((8,), float(value)), torch.empty(0), torch.ones(()), samples)
-            for r in exchange.requests
-            for value, samples in [values.get(r.client, (0, 0))]
-            if samples
-        }
-        with pytest.raises(StopIteration) as end:
-            steps.send(replies)
-        (chosen,) = end.value.value
+        (chosen,), (exchange,) = drive(
+            policy.associate(parent, context(NAMES)),
+            lambda r: trained(*values[r.client]) if r.client in values else None,
+            return_exchanges=True,
+        )
         return exchange, chosen
 
     return of
@@ -69,8 +67,8 @@ def test_those_who_do_not_train_keep_their_place(associated):
     _, chosen = associated(KMeansAssociation(2, Objective()), {"a": (0, 1), "c": (9, 1)})
     assert chosen.association.labels.tolist() == [0, 1, 1, -1]
     assert [t.client for t in chosen.trainings] == ["a", "c"]
-    _, nobody = associated(KMeansAssociation(2, Objective()), {})
-    assert nobody.association.labels.tolist() == [0, 1, 1, -1]
+    _, unanswered = associated(KMeansAssociation(2, Objective()), {})
+    assert unanswered.association.labels.tolist() == [0, 1, 1, -1]
 
 
 def test_fewer_distinct_points_than_clusters_leave_clusters_empty():
@@ -97,23 +95,11 @@ def test_a_policy_names_what_is_wrong(arguments, message):
 
 
 @pytest.mark.parametrize("weighting", ["samples", "equal"])
-def test_bounds_are_kept_at_the_least_summed_distance(parent, context, weighting):
+def test_bounds_are_kept_at_the_least_summed_distance(associated, weighting):
     """Against all associations of four clients to two clusters of two each."""
     policy = KMeansAssociation(2, Objective(), weighting, ClusterSize(2, 2))
     values = {"a": (0.0, 9), "b": (0.2, 1), "c": (0.3, 4), "d": (5.0, 2)}
-    steps = policy.associate(parent, context(NAMES))
-    replies = {
-        r: Trained(
-            torch.full((8,), values[r.client][0]),
-            torch.empty(0),
-            torch.ones(()),
-            values[r.client][1],
-        )
-        for r in next(steps).requests
-    }
-    with pytest.raises(StopIteration) as end:
-        steps.send(replies)
-    (chosen,) = end.value.value
+    _, chosen = associated(policy, values)
     places = np.array([values[name][0] for name in NAMES])
     weights = np.array([values[name][1] if weighting == "samples" else 1 for name in NAMES])
     near = np.average(places[:3], weights=weights[:3])

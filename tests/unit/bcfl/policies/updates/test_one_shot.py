@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies.updates.clustering_temperature import (
     AtRound,
     TemperatureRise,
@@ -32,21 +32,17 @@ def after(linear, context):
 
     def of(policy, hypothesis, updates, round=0, participants=NAMES):
         models = {p.key: p for p in (*hypothesis.clusters, *hypothesis.carried_models.values())}
-        steps = policy.associate(hypothesis, context(participants, round))
-        try:
-            exchange = next(steps)
-            while True:
-                replies = {}
-                for request in exchange.requests:
-                    if request.client in updates:
-                        mean = models[request.start].mean(linear).clone()
-                        moved = torch.tensor(updates[request.client])
-                        mean[: len(moved)] += moved
-                        replies[request] = Trained(mean, torch.empty(0), torch.ones(()), 2)
-                exchange = steps.send(replies)
-        except StopIteration as end:
-            (chosen,) = end.value.candidates
-            return chosen, end.value.facts
+
+        def answer(request):
+            if request.client in updates:
+                mean = models[request.start].mean(linear).clone()
+                update = torch.tensor(updates[request.client])
+                mean[: len(update)] += update
+                return Trained(mean, torch.empty(0), torch.ones(()), 2)
+
+        ranking = drive(policy.associate(hypothesis, context(participants, round)), answer)
+        (chosen,) = ranking
+        return chosen, ranking.facts
 
     return of
 

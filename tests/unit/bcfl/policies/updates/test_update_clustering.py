@@ -93,8 +93,8 @@ def test_noise_is_a_cluster_of_its_own_or_joins_the_nearest():
 def test_if_all_is_noise_all_stay_together():
     labels = HDBSCANClustering(noise="nearest").groups(1 - np.eye(6), 0)
     assert labels.tolist() == [0] * 6
-    nobody = np.full(4, -1)
-    assert joining_nearest(nobody, 1 - np.eye(4)) is nobody
+    noise = np.full(4, -1)
+    assert joining_nearest(noise, 1 - np.eye(4)) is noise
 
 
 def test_groups_are_numbered_as_they_appear():

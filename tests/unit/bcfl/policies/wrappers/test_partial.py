@@ -2,23 +2,16 @@
 
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import ClusterSize, FedAvg, KMeansAssociation
 from bcfl.policies.wrappers.partial import Partial
-
-
-def finished(steps):
-    """What a generator returns that asks for nothing."""
-    with pytest.raises(StopIteration) as end:
-        next(steps)
-    return end.value.value
 
 
 def test_candidates_are_marked_and_nothing_else_changes(linear, newborn, context):
     parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b"), 1))
     policy = FedAvg(Objective())
-    (plain,) = finished(policy.associate(parent, context(["a", "b"])))
-    (marked,) = finished(Partial(policy).associate(parent, context(["a", "b"])))
+    (plain,) = drive(policy.associate(parent, context(["a", "b"])))
+    (marked,) = drive(Partial(policy).associate(parent, context(["a", "b"])))
     assert (plain.partial, marked.partial) == (False, True)
     assert marked.trainings == plain.trainings
     assert marked.association.labels.tolist() == plain.association.labels.tolist()

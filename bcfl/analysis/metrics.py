@@ -1,0 +1,202 @@
+"""Scores of classifiers from clients' sums, and of clusterings against the true groups.
+
+Accuracy, F1, ECE, ARI and AMI are fractions; the negative log-likelihood is in nats per sample.
+Clients without test data are absent from a mapping or hold no samples, and count for nothing; where
+no client is left a score is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import nan
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bcfl.hypotheses.association import Association
+from bcfl.protocol.statistics.predictions import PredictionSums
+
+PerClient = Mapping[str, PredictionSums]
+
+
+def micro_accuracy(per_client: PerClient) -> float:
+    """Share of correct predictions over all samples of all clients."""
+    total = _total(per_client)
+    return nan if total is None else float(np.trace(total.confusion) / total.num_samples)
+
+
+def macro_f1_per_client(per_client: PerClient) -> float:
+    """Mean over clients of each client's macro-averaged F1.
+
+    A client's F1 is averaged over the classes that occur among its true or its predicted labels.
+    """
+    scores = [_macro_f1(sums.confusion) for sums in _tested(per_client)]
+    return float(np.mean(scores)) if scores else nan
+
+
+def nll(per_client: PerClient) -> float:
+    """Mean negative log-likelihood over all samples of all clients, nats per sample."""
+    total = _total(per_client)
+    return nan if total is None else total.nll / total.num_samples
+
+
+def brier(per_client: PerClient) -> float:
+    """Mean squared distance between predicted distribution and true class, 0 to 2, per sample."""
+    total = _total(per_client)
+    return nan if total is None else total.brier / total.num_samples
+
+
+def ece(per_client: PerClient) -> float:
+    """Expected calibration error over all samples of all clients: 15 bins of equal width.
+
+    References:
+        Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 3.
+    """
+    total = _total(per_client)
+    if total is None:
+        return nan
+    return float(np.abs(total.bin_correct - total.bin_confidence).sum() / total.num_samples)
+
+
+def summarise(per_client: PerClient) -> dict[str, float]:
+    """All scores of a classifier: accuracy, macro_f1, nll, ece and brier."""
+    return {
+        "accuracy": micro_accuracy(per_client),
+        "macro_f1": macro_f1_per_client(per_client),
+        "nll": nll(per_client),
+        "ece": ece(per_client),
+        "brier": brier(per_client),
+    }
+
+
+def ari(true_groups: ArrayLike, labels: ArrayLike) -> float:
+    """Adjusted Rand index of a clustering of clients: 1 for the true groups, 0 by chance.
+
+    Args:
+        true_groups: (clients,) true group of each client.
+        labels: (clients,) cluster that serves each client; -1 for a client that none serves yet,
+            which counts as a cluster of its own.
+
+    Raises:
+        ValueError: different numbers of clients in the two.
+
+    References:
+        Hubert, Arabie (1985), "Comparing partitions".
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(*_aligned(true_groups, labels)))
+
+
+def ami(true_groups: ArrayLike, labels: ArrayLike) -> float:
+    """Adjusted mutual information of a clustering of clients, normalised by the mean entropy.
+
+    Args:
+        true_groups: (clients,) true group of each client.
+        labels: (clients,) cluster that serves each client; -1 as in `ari`.
+
+    Raises:
+        ValueError: different numbers of clients in the two.
+
+    References:
+        Vinh, Epps, Bailey (2010), "Information theoretic measures for clusterings comparison".
+    """
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    return float(adjusted_mutual_info_score(*_aligned(true_groups, labels)))
+
+
+def homogeneity(true_groups: ArrayLike, labels: ArrayLike) -> float:
+    """How far each cluster holds clients of one group only: 1 if all do, 0 for one cluster.
+
+    Splitting a group costs nothing. Papers on OCFL print it as completeness.
+
+    Args:
+        true_groups: (clients,) true group of each client.
+        labels: (clients,) cluster that serves each client; -1 as in `ari`.
+
+    Raises:
+        ValueError: different numbers of clients in the two.
+
+    References:
+        Rosenberg, Hirschberg (2007), "V-measure: a conditional entropy-based external cluster
+        evaluation measure", eq. 1.
+    """
+    from sklearn.metrics import homogeneity_score
+
+    return float(homogeneity_score(*_aligned(true_groups, labels)))
+
+
+def completeness(true_groups: ArrayLike, labels: ArrayLike) -> float:
+    """How far each group lies in one cluster: 1 if all do, so for one cluster too.
+
+    Args:
+        true_groups: (clients,) true group of each client.
+        labels: (clients,) cluster that serves each client; -1 as in `ari`.
+
+    Raises:
+        ValueError: different numbers of clients in the two.
+
+    References:
+        Rosenberg, Hirschberg (2007), eq. 2.
+    """
+    from sklearn.metrics import completeness_score
+
+    return float(completeness_score(*_aligned(true_groups, labels)))
+
+
+AGREEMENT: Mapping[str, Callable[[ArrayLike, ArrayLike], float]] = {
+    "ari": ari,
+    "ami": ami,
+    "homogeneity": homogeneity,
+    "completeness": completeness,
+}
+"""Scores of a clustering against the true groups, by name."""
+
+
+def agreement(
+    association: Association, true_groups: Mapping[str, int | None] | None
+) -> dict[str, float]:
+    """All scores of `AGREEMENT` of an association, over the clients whose group is known.
+
+    Args:
+        association: whose serving clusters are compared with the groups.
+        true_groups: group of each client, None where unknown; None if none is.
+    """
+    known = [
+        (group, label)
+        for client, label in zip(association.clients, association.labels.tolist(), strict=True)
+        if (group := (true_groups or {}).get(client)) is not None
+    ]
+    if not known:
+        return dict.fromkeys(AGREEMENT, nan)
+    truth, found = zip(*known, strict=True)
+    return {name: score(truth, found) for name, score in AGREEMENT.items()}
+
+
+def _tested(per_client: PerClient) -> list[PredictionSums]:
+    return [per_client[client] for client in sorted(per_client) if per_client[client].num_samples]
+
+
+def _total(per_client: PerClient) -> PredictionSums | None:
+    tested = _tested(per_client)
+    return PredictionSums.total(tested) if tested else None
+
+
+def _macro_f1(confusion: NDArray[np.int64]) -> float:
+    occurrences = confusion.sum(axis=0) + confusion.sum(axis=1)
+    present = occurrences > 0
+    return float(np.mean(2 * np.diag(confusion)[present] / occurrences[present]))
+
+
+def _aligned(
+    true_groups: ArrayLike, labels: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    truth, found = np.asarray(true_groups, dtype=np.int64), np.array(labels, dtype=np.int64)
+    if truth.shape != found.shape or truth.ndim != 1:
+        raise ValueError(
+            f"true_groups and labels must be (clients,) both, got {truth.shape} and {found.shape}"
+        )
+    unserved = np.flatnonzero(found < 0)
+    found[unserved] = found.max(initial=0) + 1 + np.arange(len(unserved))
+    return truth, found

@@ -1,0 +1,143 @@
+"""Figures of a run, or of several by name.
+
+Each function takes a `Run` or a mapping from names to runs, one panel for each, and returns a
+matplotlib `Figure`; `figure.savefig("name.svg")` writes it. matplotlib is imported when a figure is
+made, and its global settings are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bcfl.analysis.run import Run
+from bcfl.analysis.uncertainty import Reliability
+from bcfl.drawing import (
+    MOST_CLIENTS,
+    STYLE,
+    ClientGraph,
+    GraphPicture,
+    HypothesisLineage,
+    Memberships,
+    draw_client_graphs,
+    draw_cluster_sizes,
+    draw_hypothesis_weights,
+    draw_reliability,
+    draw_uncertain_clients,
+)
+from bcfl.protocol.statistics.predictions import PredictionSums
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Runs = Run | Mapping[str, Run]
+
+
+def plot_association_graph(runs: Runs, most_clients: int | None = MOST_CLIENTS) -> Figure:
+    """Clients joined by the probability of sharing a cluster, mean over all rounds.
+
+    The wider an edge, the more probable; the shape of a client is its true group; all panels share
+    one layout.
+
+    Args:
+        runs: a run, or several by name.
+        most_clients: show at most so many, evenly from all groups; None shows all.
+
+    Raises:
+        ValueError: no run is given, or one has done no round.
+    """
+    graphs = {
+        name: ClientGraph.of(run.association_graph(), most_clients)
+        for name, run in _named(runs).items()
+    }
+    picture = GraphPicture.of(graphs)
+    assert picture is not None
+    return _styled(lambda: draw_client_graphs(picture))
+
+
+def plot_cluster_sizes(runs: Runs) -> Figure:
+    """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
+
+    Args:
+        runs: a run, or several by name.
+    """
+    sizes = {
+        name: [snapshot.associations[0].sizes.tolist() for snapshot in run.state.history]
+        for name, run in _named(runs).items()
+    }
+    return _styled(lambda: draw_cluster_sizes(sizes))
+
+
+def plot_hypothesis_weights(runs: Runs) -> Figure:
+    """Weights of the hypotheses over rounds, as stacked ribbons in the colours of their lineages.
+
+    Args:
+        runs: a run, or several by name.
+    """
+    lineages = {
+        name: HypothesisLineage.of(run.hypothesis_tree()) for name, run in _named(runs).items()
+    }
+    return _styled(lambda: draw_hypothesis_weights(lineages))
+
+
+def plot_uncertain_clients(runs: Runs) -> Figure:
+    """Clients in the order of their association entropy, and between which clusters they are.
+
+    At most 20 clients of each run are shown.
+
+    Args:
+        runs: a run, or several by name.
+
+    Raises:
+        ValueError: no client of any run is uncertain; each is in one cluster with more than 99 %.
+    """
+    found = {name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()}
+    shown = {name: one for name, one in found.items() if one.num_uncertain}
+    if not shown:
+        raise ValueError("runs must have an uncertain client, all are in one cluster for sure")
+    return _styled(lambda: draw_uncertain_clients(shown))
+
+
+def plot_reliability(runs: Runs) -> Figure:
+    """Accuracy against confidence of the clients' tests after the last round, in 15 bins.
+
+    Args:
+        runs: a run, or several by name; with their records.
+
+    Raises:
+        ValueError: no client of a run was tested.
+    """
+    bins = {name: {name: _tested(name, run)} for name, run in _named(runs).items()}
+    return _styled(lambda: draw_reliability(bins))
+
+
+def _tested(name: str, run: Run) -> Reliability:
+    evaluations = run.records[-1].evaluations.values() if run.records else ()
+    tested = [sums for sums in evaluations if sums.num_samples]
+    if not tested:
+        raise ValueError(f"runs must have tested their clients, {name!r} has not")
+    total = PredictionSums.total(tested)
+    counts = total.bin_counts
+    filled = counts > 0
+    return Reliability(
+        counts[filled].astype(np.int64),
+        total.bin_confidence[filled] / counts[filled],
+        total.bin_correct[filled] / counts[filled],
+    )
+
+
+def _named(runs: Runs) -> Mapping[str, Run]:
+    named = {"run": runs} if isinstance(runs, Run) else runs
+    if not named:
+        raise ValueError("runs must hold at least one run, got none")
+    return named
+
+
+def _styled(draw: Callable[[], Figure]) -> Figure:
+    """The figure, drawn in the style that all pictures share."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        return draw()

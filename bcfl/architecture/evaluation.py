@@ -1,0 +1,23 @@
+"""Evaluating a network on any number of samples, a mini-batch at a time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+CHUNK = 2048
+CACHED = 2**17
+"""How many numbers of inputs a CPU takes at a time, so that activations stay in its cache."""
+
+
+def rows_at_once(inputs: Tensor) -> int:
+    """How many samples of (samples, ...) go through a network at a time."""
+    if inputs.device.type != "cpu":
+        return CHUNK
+    return min(CHUNK, max(1, CACHED // max(1, inputs[:1].numel())))
+
+
+def network_outputs(network: nn.Module, inputs: Tensor) -> Tensor:
+    """(samples, outputs) of at least one sample, without gradients."""
+    with torch.no_grad():
+        return torch.cat([network(part) for part in torch.split(inputs, rows_at_once(inputs))])

@@ -1,0 +1,66 @@
+"""Figures of associations, hypotheses and calibration, drawn from plain values.
+
+Functions that take a `Run` are in `bcfl.analysis`; pages and files of runs in `experiments`.
+matplotlib is imported when something is drawn.
+"""
+
+from bcfl.drawing.client_graph import (
+    GROUP_COLOURS,
+    LARGER,
+    LEAST_PROBABILITY,
+    MARKERS,
+    MOST_CLIENTS,
+    ClientGraph,
+    GraphPicture,
+    draw_client_graphs,
+    evenly,
+)
+from bcfl.drawing.cluster_sizes import cluster_colours, draw_cluster_sizes
+from bcfl.drawing.hypothesis_weights import (
+    LABELLED,
+    draw_hypothesis_weights,
+    lineage_colours,
+    stacked_panels,
+)
+from bcfl.drawing.lineage import HypothesisLineage, Line, Node, longest_first, with_alternatives
+from bcfl.drawing.memberships import MOST_UNCERTAIN, Memberships, draw_uncertain_clients
+from bcfl.drawing.reliability import draw_reliability, kind_styles, name_axes, with_legend
+from bcfl.drawing.style import COLOURS, FAINT, INK, STYLE, line_style, panels, spread, whole_numbers
+
+__all__ = [
+    "COLOURS",
+    "FAINT",
+    "GROUP_COLOURS",
+    "INK",
+    "LABELLED",
+    "LARGER",
+    "LEAST_PROBABILITY",
+    "MARKERS",
+    "MOST_CLIENTS",
+    "MOST_UNCERTAIN",
+    "STYLE",
+    "ClientGraph",
+    "GraphPicture",
+    "HypothesisLineage",
+    "Line",
+    "Memberships",
+    "Node",
+    "cluster_colours",
+    "draw_client_graphs",
+    "draw_cluster_sizes",
+    "draw_hypothesis_weights",
+    "draw_reliability",
+    "draw_uncertain_clients",
+    "evenly",
+    "kind_styles",
+    "line_style",
+    "lineage_colours",
+    "longest_first",
+    "name_axes",
+    "panels",
+    "spread",
+    "stacked_panels",
+    "whole_numbers",
+    "with_alternatives",
+    "with_legend",
+]

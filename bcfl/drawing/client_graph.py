@@ -1,0 +1,270 @@
+"""Association graph of the clients, one panel per method.
+
+After Figure 4 of the BCFL paper: edge width is the probability that two clients share a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, pi, sin, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bcfl.drawing.style import COLOURS, FAINT, INK, panels
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_CLIENTS = 100
+LEAST_PROBABILITY = 0.05
+LEVELS = 12
+MARKERS = "os^Dv*PXp"
+LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
+"""Factors that equalise the apparent size of markers."""
+GROUP_COLOURS = (
+    *COLOURS[5:6],
+    *COLOURS[1:2],
+    *COLOURS[3:4],
+    *COLOURS[6:],
+    *COLOURS[4:5],
+    *COLOURS[2:3],
+    *COLOURS[:1],
+)
+EDGE = (0.16, 0.24, 0.36)
+
+Place = tuple[float, float]
+Colour = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class ClientGraph:
+    """Clients, joined by the probability of sharing a cluster.
+
+    Attributes:
+        groups: true group of each client, None where unknown; the order is that of the file.
+        clusters: cluster of each client after the last round, -1 if it was never seen.
+        edges: probability of each joined pair, in (0, 1].
+        num_clients: clients in the file, those that were left out included.
+    """
+
+    groups: Mapping[str, int | None]
+    clusters: Mapping[str, int]
+    edges: Mapping[tuple[str, str], float]
+    num_clients: int
+
+    @classmethod
+    def of(cls, graph: nx.Graph[str], clients: int | None = None) -> ClientGraph:
+        """Take what `bcfl.analysis.association_graph` made.
+
+        Args:
+            graph: the association graph of a run.
+            clients: keep at most so many, evenly from all groups; None keeps all.
+        """
+        kept = evenly({name: data.get("group") for name, data in graph.nodes(data=True)}, clients)
+        clusters = {name: graph.nodes[name]["cluster"] for name in kept}
+        edges: dict[tuple[str, str], float] = {
+            (first, second): float(data["probability"])
+            for first, second, data in graph.edges(data=True)
+            if first in kept and second in kept
+        }
+        return cls(kept, clusters, edges, len(graph))
+
+
+def evenly(groups: Mapping[str, int | None], limit: int | None) -> dict[str, int | None]:
+    """At most so many clients, the same share of every group, spread over the order of names."""
+    if limit is None or len(groups) <= limit:
+        return dict(groups)
+    ordered = sorted(groups, key=lambda name: (_rank(groups[name]), name))
+    chosen = np.linspace(0, len(ordered) - 1, limit).round().astype(int)
+    names = {ordered[index] for index in chosen}
+    return {name: group for name, group in groups.items() if name in names}
+
+
+def _rank(group: int | None) -> tuple[bool, int]:
+    return group is None, group or 0
+
+
+@dataclass(frozen=True)
+class GraphPicture:
+    """Association graphs of several methods with a common layout.
+
+    Attributes:
+        graphs: graph by method, None where the file is missing.
+        groups: true group of each client shown, None where unknown.
+        places: position of each client, the same in all panels.
+        num_clients: number of clients of the run, including those not shown.
+    """
+
+    graphs: Mapping[str, ClientGraph | None]
+    groups: Mapping[str, int | None]
+    places: Mapping[str, Place]
+    num_clients: int
+
+    @classmethod
+    def of(cls, graphs: Mapping[str, ClientGraph | None]) -> GraphPicture | None:
+        """Lay the clients out, the same in all panels; None if there is no graph.
+
+        Args:
+            graphs: by method, None where there is none.
+        """
+        known = [graph for graph in graphs.values() if graph is not None]
+        if not known:
+            return None
+        groups: dict[str, int | None] = {}
+        for graph in known:
+            groups.update(graph.groups)
+        return cls(graphs, groups, layout(groups, known), max(g.num_clients for g in known))
+
+    @property
+    def known_groups(self) -> list[int]:
+        """True groups of the clients shown, ascending."""
+        return sorted({group for group in self.groups.values() if group is not None})
+
+
+def layout(groups: Mapping[str, int | None], graphs: Sequence[ClientGraph]) -> dict[str, Place]:
+    """Position of each client within the unit circle.
+
+    Groups are placed on a circle, and the members of a group on a smaller circle in the order of
+    their final clusters. Without groups, a spring layout weighted by the mean probability is used.
+
+    Args:
+        groups: true group of each client, None where unknown.
+        graphs: the graphs that share the layout.
+
+    Returns:
+        Horizontal and vertical position by client.
+    """
+    if all(group is None for group in groups.values()):
+        return _springs(sorted(groups), graphs)
+    by_group: dict[tuple[bool, int], list[str]] = {}
+    for client in sorted(groups, key=lambda c: ([g.clusters.get(c, -1) for g in graphs], c)):
+        group = groups[client]
+        by_group.setdefault((group is None, group or 0), []).append(client)
+    places: dict[str, Place] = {}
+    count = len(by_group)
+    outer = 0.0 if count == 1 else 0.62
+    room = 0.95 if count == 1 else min(0.36, 0.8 * outer * sin(pi / count))
+    for turn, key in enumerate(sorted(by_group)):
+        angle = pi / 2 + pi / 4 * (count == 4) - 2 * pi * turn / count
+        centre = outer * cos(angle), outer * sin(angle)
+        for member, client in enumerate(by_group[key]):
+            around = angle - 2 * pi * member / len(by_group[key])
+            inner = 0.0 if len(by_group[key]) == 1 else room
+            places[client] = centre[0] + inner * cos(around), centre[1] + inner * sin(around)
+    return places
+
+
+def _springs(clients: list[str], graphs: Sequence[ClientGraph]) -> dict[str, Place]:
+    import networkx as nx
+
+    mean: nx.Graph[str] = nx.Graph()
+    mean.add_nodes_from(clients)
+    for graph in graphs:
+        for (first, second), probability in sorted(graph.edges.items()):
+            before = mean.get_edge_data(first, second, {"weight": 0.0})["weight"]
+            mean.add_edge(first, second, weight=before + probability / len(graphs))
+    places = nx.spring_layout(mean, seed=0, iterations=200)
+    return {client: (float(places[client][0]), float(places[client][1])) for client in clients}
+
+
+def draw_client_graphs(picture: GraphPicture) -> Figure:
+    """Association graphs, one panel per method, with a legend of edge widths and groups."""
+    columns = 3 if len(picture.graphs) != 4 else 2
+    figure, axes = panels(len(picture.graphs), columns, 10.4 / 3, 3.55)
+    for place, (method, graph) in zip(axes, picture.graphs.items(), strict=True):
+        _draw_panel(place, method, graph, picture)
+    _draw_legend(figure, picture)
+    return figure
+
+
+def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: GraphPicture) -> None:
+    axes.set_title(method, fontweight="bold")
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    corners = np.array(list(picture.places.values()))
+    low, high = corners.min(axis=0) - 0.1, corners.max(axis=0) + 0.1
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    if graph is None:
+        axes.text(0.5, 0.5, "no graph in the folder", transform=axes.transAxes, ha="center")
+        return
+    _draw_edges(axes, method, graph, picture.places)
+    size = min(8.5, 60 / sqrt(len(picture.places)))
+    for group, members in _members(graph.groups).items():
+        x, y = zip(*(picture.places[client] for client in members), strict=True)
+        label = "unknown" if group is None else str(group)
+        axes.plot(x, y, gid=f"clients-{method}-group-{label}", **_marker(group, picture, size))
+
+
+def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str, Place]) -> None:
+    """Draw edges of equal width as one path, so that crossings do not become darker."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
+
+    by_level: dict[int, list[Place]] = {}
+    for (first, second), probability in sorted(graph.edges.items()):
+        if probability >= LEAST_PROBABILITY:
+            level = max(1, round(probability * LEVELS))
+            by_level.setdefault(level, []).extend((places[first], places[second]))
+    for level, ends in sorted(by_level.items()):
+        codes = [Outline.MOVETO, Outline.LINETO] * (len(ends) // 2)
+        width, colour = _edge_style(level / LEVELS, len(places))
+        outline = Outline(np.array(ends), codes)
+        patch = PathPatch(outline, fill=False, linewidth=width, edgecolor=colour)
+        patch.set_gid(f"edges-{method}-{level}")
+        axes.add_patch(patch)
+
+
+def _edge_style(probability: float, clients: int) -> tuple[float, Colour]:
+    """Line width in points and an opaque colour that imitates transparency."""
+    widest = 1.15 * min(1.0, sqrt(40 / clients))
+    opacity = 0.2 + 0.45 * probability
+    red, green, blue = (1 - opacity * (1 - part) for part in EDGE)
+    return widest * (0.15 + 0.85 * probability), (red, green, blue)
+
+
+def _members(groups: Mapping[str, int | None]) -> dict[int | None, list[str]]:
+    members: dict[int | None, list[str]] = {}
+    for client in sorted(groups):
+        members.setdefault(groups[client], []).append(client)
+    return members
+
+
+def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, Any]:
+    if group is None:
+        shape, colour = "o", FAINT
+    else:
+        index = picture.known_groups.index(group)
+        shape, colour = MARKERS[index % len(MARKERS)], GROUP_COLOURS[index % len(GROUP_COLOURS)]
+    return {
+        "linestyle": "none",
+        "marker": shape,
+        "markersize": size * LARGER.get(shape, 1.0),
+        "markerfacecolor": colour,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.7,
+    }
+
+
+def _draw_legend(figure: Figure, picture: GraphPicture) -> None:
+    from matplotlib.lines import Line2D
+
+    handles, labels = [], []
+    for group in picture.known_groups:
+        handles.append(Line2D([], [], **_marker(group, picture, 8.0)))
+        labels.append(f"true group {group}")
+    for probability in (0.25, 0.5, 1.0):
+        width, colour = _edge_style(probability, len(picture.places))
+        handles.append(Line2D([], [], color=colour, linewidth=width))
+        labels.append(f"shared {probability:.0%}")
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=int(figure.get_figwidth() / 1.45),
+        labelcolor=INK,
+    )

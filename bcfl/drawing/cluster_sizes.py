@@ -1,0 +1,85 @@
+"""Cluster sizes over rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing.style import INK, panels, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Sizes = Sequence[Sequence[int]]
+
+
+def draw_cluster_sizes(sizes: Mapping[str, Sizes]) -> Figure:
+    """Clients per cluster of the leading hypothesis, stacked, one panel per method.
+
+    Args:
+        sizes: (rounds, clusters) number of clients by method; the number of clusters may vary.
+    """
+    figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75)
+    figure.set_layout_engine("constrained", wspace=0.09)
+    for place, (method, rows) in zip(axes, sizes.items(), strict=True):
+        _draw_panel(place, method, table(rows))
+    for place in axes[::3]:
+        place.set_ylabel("clients")
+    for place in axes[-3:]:
+        place.set_xlabel("round")
+    return figure
+
+
+def table(rows: Sizes) -> NDArray[np.int64]:
+    """(rounds, clusters) int64 number of clients, 0 where a cluster does not exist."""
+    filled = np.zeros((len(rows), max(map(len, rows), default=0)), dtype=np.int64)
+    for target, row in zip(filled, rows, strict=True):
+        target[: len(row)] = row
+    return filled
+
+
+def cluster_colours(count: int) -> NDArray[np.float64]:
+    """(clusters, 4) RGBA colour of each cluster, from dark to light."""
+    import matplotlib as mpl
+
+    colours: NDArray[np.float64] = mpl.colormaps["cividis"](np.linspace(0.12, 0.92, max(2, count)))
+    return colours
+
+
+def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
+    palette = cluster_colours(sizes.shape[1])
+    edges = np.arange(len(sizes) + 1) + 0.5
+    bottom = np.zeros(len(sizes))
+    for cluster in range(sizes.shape[1]):
+        top = bottom + sizes[:, cluster]
+        axes.stairs(
+            top,
+            edges,
+            baseline=bottom,
+            fill=True,
+            facecolor=palette[cluster],
+            edgecolor="white",
+            linewidth=0.4,
+            gid=f"cluster-{method}-{cluster}",
+        )
+        if len(sizes) and sizes[-1, cluster]:
+            middle = bottom[-1] + sizes[-1, cluster] / 2
+            axes.annotate(
+                str(sizes[-1, cluster]),
+                (edges[-1], middle),
+                (4, 0),
+                va="center",
+                fontsize=7.5,
+                textcoords="offset points",
+                color=INK,
+                annotation_clip=False,
+            )
+        bottom = top
+    axes.set_title(method, loc="left")
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(0, max(1, bottom.max(initial=1)))
+    axes.xaxis.set_major_locator(whole_numbers())

@@ -1,0 +1,165 @@
+"""Association probabilities of the clients with uncertain clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from bcfl.drawing.client_graph import GROUP_COLOURS, LARGER, MARKERS
+from bcfl.drawing.cluster_sizes import cluster_colours
+from bcfl.drawing.style import FAINT, INK
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_UNCERTAIN = 20
+LEAST_ENTROPY = 0.056
+"""Minimum entropy of an uncertain client, nats: 99 % in one cluster, 1 % in another."""
+WIDE_ENOUGH = 0.1
+DARK = 0.5
+BAR = 0.2
+"""Height of a client's row, inches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Memberships:
+    """Association probabilities of the clients of a method.
+
+    Attributes:
+        clients: names of the clients by descending entropy.
+        probabilities: (clients, clusters) float64, rows sum to 1.
+        groups: true group of each client, where known.
+    """
+
+    clients: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    groups: Mapping[str, int]
+
+    @classmethod
+    def of(cls, graph: nx.Graph[str]) -> Memberships:
+        """Take what `bcfl.analysis.client_cluster_graph` made; clients never seen are left out.
+
+        Raises:
+            KeyError: the graph is another one.
+        """
+        of: dict[str, dict[str, Any]] = {name: graph.nodes[name] for name in graph}
+        named = [name for name in of if of[name]["kind"] == "cluster"]
+        clusters = {name: index for index, name in enumerate(named)}
+        seen = sorted(n for n in of if of[n]["kind"] == "client" and graph[n])
+        table = np.zeros((len(seen), len(clusters)))
+        for row, client in zip(table, seen, strict=True):
+            for cluster, edge in graph[client].items():
+                row[clusters[cluster]] = edge["probability"]
+        order = np.argsort(-np.maximum(entr(table).sum(axis=1), 0.0).round(9), kind="stable")
+        groups = {name: int(data["group"]) for name, data in of.items() if "group" in data}
+        return cls(tuple(seen[i] for i in order), table[order], groups)
+
+    @property
+    def entropies(self) -> NDArray[np.float64]:
+        """(clients,) float64 entropy of each client's association, nats, descending."""
+        entropy: NDArray[np.float64] = np.maximum(entr(self.probabilities).sum(axis=1), 0.0)
+        return entropy
+
+    @property
+    def num_uncertain(self) -> int:
+        """Number of clients with an entropy of at least `LEAST_ENTROPY`."""
+        return int((self.entropies >= LEAST_ENTROPY).sum())
+
+
+def draw_uncertain_clients(methods: Mapping[str, Memberships]) -> Figure:
+    """One panel per method, one bar per client, the most uncertain at the top.
+
+    Args:
+        methods: memberships by method, each with at least one uncertain client.
+    """
+    from matplotlib.figure import Figure
+
+    rows = [min(MOST_UNCERTAIN, rows.num_uncertain) for rows in methods.values()]
+    columns = min(2, len(methods))
+    lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
+    figure = Figure(
+        figsize=(5.2 * columns, sum(lines) * BAR + 0.6 * len(lines) + 0.35), layout="constrained"
+    )
+    figure.set_layout_engine("constrained", h_pad=0.09)
+    grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=lines).ravel()
+    known = sorted({group for rows in methods.values() for group in rows.groups.values()})
+    for place, (method, members) in zip(grid, methods.items(), strict=False):
+        place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
+        _draw_panel(place, method, members, known)
+    for unused in grid[len(methods) :]:
+        unused.set_axis_off()
+    _draw_legend(figure, methods, known)
+    return figure
+
+
+def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int]) -> None:
+    count = min(MOST_UNCERTAIN, members.num_uncertain)
+    shown, entropies = members.probabilities[:count], members.entropies
+    palette = cluster_colours(shown.shape[1])
+    left = np.zeros(count)
+    for cluster, (colour, width) in enumerate(zip(palette, shown.T, strict=False)):
+        bars = axes.barh(range(count), width, 0.78, left, color=colour, edgecolor="white")
+        for row, bar in enumerate(bars):
+            bar.set_gid(f"membership-{method}-{members.clients[row]}-{cluster}")
+            if width[row] >= WIDE_ENOUGH:
+                axes.text(
+                    left[row] + width[row] / 2,
+                    row,
+                    f"{width[row]:.0%} in {cluster}"
+                    if width[row] > 2 * WIDE_ENOUGH
+                    else str(cluster),
+                    ha="center",
+                    va="center_baseline",
+                    fontsize=7.5,
+                    color="white" if colour[:3].mean() < DARK else INK,
+                )
+        left = left + width
+    for row, client in enumerate(members.clients[:count]):
+        axes.text(1.015, row, f"{entropies[row]:.2f}", va="center_baseline", fontsize=8.5)
+        if client in members.groups:
+            _mark_group(axes, row, known.index(members.groups[client]))
+    axes.set_yticks(range(count), members.clients[:count])
+    axes.tick_params(axis="y", length=0, pad=17)
+    axes.set_xlim(0, 1)
+    axes.set_xticks([])
+    for side in ("bottom", "left"):
+        axes.spines[side].set_visible(False)
+    axes.set_title(method, loc="left", fontweight="bold")
+    axes.set_title("nats", loc="right", fontsize=8.5, color=FAINT, x=1.075)
+
+
+def _mark_group(axes: Axes, row: int, index: int) -> None:
+    axes.plot(-0.025, row, clip_on=False, **_marker(index))
+
+
+def _marker(index: int) -> dict[str, Any]:
+    shape = MARKERS[index % len(MARKERS)]
+    return {
+        "marker": shape,
+        "markersize": 6.0 * LARGER.get(shape, 1.0),
+        "color": GROUP_COLOURS[index % len(GROUP_COLOURS)],
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.5,
+    }
+
+
+def _draw_legend(figure: Figure, methods: Mapping[str, Memberships], known: list[int]) -> None:
+    from matplotlib.lines import Line2D
+
+    shown = [
+        members.groups.get(client)
+        for members in methods.values()
+        for client in members.clients[: min(MOST_UNCERTAIN, members.num_uncertain)]
+    ]
+    groups = [group for group in known if group in shown]
+    if groups:
+        handles = [Line2D([], [], linestyle="none", **_marker(known.index(g))) for g in groups]
+        names = [f"true group {group}" for group in groups]
+        figure.legend(handles, names, loc="outside lower left", ncols=4, labelcolor=INK)

@@ -1,0 +1,103 @@
+"""Colours, line styles and panels that all pictures share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
+"""Palette for colour-blind readers (Okabe, Ito 2008) without yellow."""
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)))
+INK = "#222222"
+FAINT = "#8a8a8a"
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 9.0,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bcfl",
+}
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Colour and dashes of the method with an index; 28 distinct combinations."""
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "linestyle": DASHES[index % len(DASHES)],
+        "linewidth": 1.7,
+    }
+
+
+def whole_numbers() -> MaxNLocator:
+    """Locator of few ticks at integers."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
+
+
+def panels(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Small multiples of one size, row by row.
+
+    Args:
+        count: number of panels.
+        columns: maximum number of panels in a row.
+        width: width of a panel, inches.
+        height: height of a panel, inches.
+
+    Returns:
+        The figure, and the axes of each panel.
+    """
+    from matplotlib.figure import Figure
+
+    across = min(columns, count)
+    down = -(-count // across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False).ravel()
+    for unused in grid[count:]:
+        unused.set_axis_off()
+    return figure, list(grid[:count])
+
+
+def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Positions close to the given values and at least a gap apart where the range permits.
+
+    Args:
+        values: preferred positions.
+        gap: minimum distance of two positions.
+        low: lowest position.
+        high: highest position.
+
+    Returns:
+        Position for each value.
+    """
+    order = sorted(range(len(values)), key=lambda index: values[index])
+    placed = [0.0] * len(values)
+    floor = low
+    for index in order:
+        placed[index] = floor = max(values[index], floor)
+        floor += gap
+    ceiling = high
+    for index in reversed(order):
+        placed[index] = ceiling = min(placed[index], ceiling)
+        ceiling -= gap
+    return placed

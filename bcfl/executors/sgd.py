@@ -1,0 +1,94 @@
+"""The step of stochastic gradient descent, of one model or batched over models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from bcfl.architecture.model import Model
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.objective import Objective
+
+
+class GradientTerm(Protocol):
+    """A regulariser of the parameters."""
+
+    def add_gradient(self, parameters: Tensor, gradients: Tensor) -> None:
+        """Add the gradient of the weighted term, in place."""
+        ...
+
+
+class FrozenEntries(Protocol):
+    """Entries of a flat vector that are not trained."""
+
+    def fill(self, vector: Tensor, value: float) -> None:
+        """Set them to a value, in place."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SgdStep:
+    """Classical momentum on the gradient of the loss with weight decay, prior and regularisers.
+
+    With w the parameters, g the gradient of the mean loss of the batch and v the velocity:
+    g += weight_decay w + pull (w - anchor) + gradients of the terms, 0 where frozen; v = momentum v
+    + g; w -= learning_rate v. All tensors are (parameters,) of one model, or (models, parameters).
+
+    Attributes:
+        objective: learning rate, momentum and weight decay.
+        anchor: mean of the prior.
+        pull: precision of the prior per sample, see `prior_pull`; None leaves the prior out.
+        terms: regularisers of the parameters of one model.
+        frozen: entries of one model that stay as they are.
+    """
+
+    objective: Objective
+    anchor: Tensor
+    pull: Tensor | None = None
+    terms: Sequence[GradientTerm] = ()
+    frozen: FrozenEntries | None = None
+
+    def __call__(self, parameters: Tensor, gradients: Tensor, velocity: Tensor) -> None:
+        """Take one step, in place.
+
+        Args:
+            parameters: where the gradient was taken; moved.
+            gradients: of the mean loss; what the objective adds is added.
+            velocity: of the steps so far, zero before the first; updated.
+        """
+        self.add_gradients(parameters, gradients)
+        velocity.mul_(self.objective.momentum).add_(gradients)
+        parameters.add_(velocity, alpha=-self.objective.learning_rate)
+
+    def add_gradients(self, parameters: Tensor, gradients: Tensor) -> None:
+        """Add the gradients of what depends on the parameters alone, in place."""
+        if self.objective.weight_decay:
+            gradients.add_(parameters, alpha=self.objective.weight_decay)
+        if self.pull is not None:
+            gradients.addcmul_(self.pull, parameters - self.anchor)
+        for term in self.terms:
+            term.add_gradient(parameters, gradients)
+        if self.frozen is not None:
+            self.frozen.fill(gradients, 0.0)
+
+
+def prior_pull(
+    objective: Objective, prior: Posterior, model: Model, num_samples: int
+) -> Tensor | None:
+    """Precision of the prior per sample times its weight in the loss, (parameters,).
+
+    Args:
+        objective: with the weight of the prior.
+        prior: what the client was sent.
+        model: the architecture.
+        num_samples: training samples of the client.
+
+    Returns:
+        None where the objective leaves the prior out.
+    """
+    if objective.prior_weight == 0:
+        return None
+    return objective.prior_weight / num_samples * prior.prior_precision(model)

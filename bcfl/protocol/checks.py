@@ -1,0 +1,38 @@
+"""Tests of the numbers in an answer, shared by all kinds of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import torch
+from torch import Tensor
+
+LARGEST_SUM = 1e30
+"""Losses and precisions beyond this could overflow when those of many clients are added up."""
+
+
+def is_count(number: object) -> bool:
+    """Whether it is a whole number of at least 1."""
+    return isinstance(number, int | np.integer) and bool(number >= 1)
+
+
+def tensor_trouble(
+    tensor: object, shapes: Collection[tuple[int, ...]], largest: float = LARGEST_SUM
+) -> str:
+    """What is wrong with a tensor of an answer; empty if nothing is.
+
+    Args:
+        tensor: float32 or float64 where it is usable.
+        shapes: that it may have.
+        largest: absolute value of its entries.
+    """
+    if not isinstance(tensor, Tensor) or tensor.dtype not in (torch.float32, torch.float64):
+        return "is no tensor of float32 or float64"
+    if tuple(tensor.shape) not in shapes:
+        return f"has shape {tuple(tensor.shape)}"
+    if not bool(torch.isfinite(tensor).all()):
+        return "is not finite"
+    if bool((tensor.abs() > largest).any()):
+        return f"has entries beyond {largest:g}"
+    return ""

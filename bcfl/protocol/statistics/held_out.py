@@ -1,0 +1,114 @@
+"""Log losses of held-out samples over a grid of prior precisions and temperatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from bcfl.architecture.model import Model
+from bcfl.data.clients import View
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.checks import is_count
+from bcfl.protocol.prediction_rule import PredictionRule
+from bcfl.protocol.statistics.statistic import NUMBER_BYTES, PosteriorStatistic
+from posteriors import Linearised, Predictive
+from posteriors.predictive import ClosedForm, HeldOutSums, TuningGrid, apply_link, temper
+from posteriors.predictive.predictive import outputs_of_all
+
+
+@dataclass(frozen=True)
+class HeldOutLosses(PosteriorStatistic):
+    """How the mixture of the posteriors predicts at each point of a grid: `HeldOutSums`.
+
+    Attributes:
+        weights: mixture weight of each posterior, summing to 1.
+        rule: how a posterior becomes a prediction; its prior precision and temperature are replaced
+            by those of the grid.
+        grid: values to try.
+    """
+
+    weights: tuple[float, ...]
+    rule: PredictionRule
+    grid: TuningGrid
+    name: ClassVar[str] = "held_out"
+    reads_precision: ClassVar[bool] = True
+
+    def fits(self, model: Model, num_models: int) -> bool:
+        """Of a classifier, and one weight for each model."""
+        return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
+
+    def of_posteriors(
+        self, posteriors: Sequence[Posterior], model: Model, view: View
+    ) -> HeldOutSums:
+        """See `PosteriorStatistic.of_posteriors`.
+
+        Raises:
+            ValueError: the posteriors hold no curvature, and the predictive needs it.
+        """
+        targets = view.targets.unsqueeze(1)
+        rows = []
+        for members in self._members(posteriors, model, view.inputs):
+            chosen = [
+                self._averaged(members, temperature).gather(1, targets)
+                for temperature in self.grid.temperatures
+            ]
+            rows.append(-torch.stack(chosen).log().sum((1, 2)))
+        return HeldOutSums(self.grid, torch.stack(rows).cpu(), len(view))
+
+    def _members(
+        self, posteriors: Sequence[Posterior], model: Model, inputs: Tensor
+    ) -> list[list[Tensor]]:
+        """By prior precision and posterior, (draws, samples, classes) untempered probabilities."""
+        rules = [replace(self.rule, prior_precision=p) for p in self.grid.prior_precisions]
+        generators = [rule.generator for rule in rules]
+        found: list[list[Tensor]] = [[] for _ in rules]
+        for posterior in posteriors:
+            predictives = [rule.untempered(model, posterior) for rule in rules]
+            drawn = _drawn(predictives, self.rule.num_draws, generators, inputs)
+            for place, members in zip(found, drawn, strict=True):
+                place.append(members)
+        return found
+
+    def _averaged(self, members: Sequence[Tensor], temperature: float) -> Tensor:
+        """(samples, classes) probabilities of the mixture of tempered networks."""
+        means = [temper(group, temperature).mean(0) for group in members]
+        return torch.stack([w * m for w, m in zip(self.weights, means, strict=True)]).sum(0)
+
+    def num_bytes(self, model: Model, num_models: int) -> int:
+        """A number for each point of the grid, and a number of samples."""
+        points = len(self.grid.prior_precisions) * len(self.grid.temperatures)
+        return NUMBER_BYTES * (points + 1)
+
+    def part_trouble(self, part: object, model: Model, num_models: int) -> str:
+        """See `Statistic.part_trouble`; losses may be infinite, see `posteriors.choose`."""
+        if not isinstance(part, HeldOutSums) or not is_count(part.num_samples):
+            return "no held-out sums"
+        shape = len(self.grid.prior_precisions), len(self.grid.temperatures)
+        tensor = isinstance(part.log_loss, Tensor) and part.log_loss.is_floating_point()
+        if part.grid != self.grid or not tensor or tuple(part.log_loss.shape) != shape:
+            return "held-out sums over another grid"
+        return "" if bool((part.log_loss >= 0).any()) else "held-out sums that are no losses"
+
+
+def _drawn(
+    predictives: Sequence[Predictive],
+    num_draws: int,
+    generators: Sequence[torch.Generator],
+    inputs: Tensor,
+) -> list[Tensor]:
+    """Members of predictives around one mean; linear ones share their Jacobians."""
+    linear = [one for one in predictives if isinstance(one, Linearised)]
+    if len(linear) == len(predictives):
+        outputs = outputs_of_all(linear, inputs)
+        pairs = zip(outputs, generators, strict=True)
+        return [one.sample(num_draws, generator).softmax(2) for one, generator in pairs]
+    closed = [one.linear for one in predictives if isinstance(one, ClosedForm)]
+    if len(closed) == len(predictives):
+        found = zip(outputs_of_all(closed, inputs), closed, strict=True)
+        return [apply_link(one.link, f.mean, f.covariance).unsqueeze(0) for f, one in found]
+    pairs_of_any = zip(predictives, generators, strict=True)
+    return [one.members(inputs, num_draws, generator) for one, generator in pairs_of_any]

@@ -1,0 +1,85 @@
+"""What a network's outputs say of each sample: the common ground of statistics of outputs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from bcfl.architecture.model import Likelihood
+from posteriors.curvature.likelihood import negative_log_likelihood
+
+
+class SampleValues(Protocol):
+    """Numbers per sample; a frozen value, equal where they are the same numbers."""
+
+    def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+        """(samples, ...) float64.
+
+        Args:
+            likelihood: how outputs become probabilities.
+            outputs: (samples, outputs) of a network; the samples of several may be put together.
+            targets: (samples,) classes, or (samples, outputs) values.
+        """
+        ...
+
+
+def sample_losses(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs."""
+    return negative_log_likelihood(outputs.double(), targets, likelihood)
+
+
+def capped(losses: Tensor, correct: Tensor, num_classes: int) -> Tensor:
+    """(samples,) losses, where all misclassified samples cost what guessing does, log(classes).
+
+    Args:
+        losses: (samples,) negative log-likelihood, nats; those that are not finite stay.
+        correct: (samples,) whether the most probable class is the right one.
+        num_classes: number of classes.
+    """
+    return torch.where(losses.isfinite() & ~correct, math.log(num_classes), losses)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """(samples,) negative log-likelihood, nats."""
+
+    def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+        """See `SampleValues`."""
+        return sample_losses(likelihood, outputs, targets)
+
+
+@dataclass(frozen=True)
+class CappedLosses:
+    """(samples, 2) capped losses, nats, and 1 where the most probable class is right."""
+
+    def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+        """See `SampleValues`."""
+        losses = sample_losses(likelihood, outputs, targets)
+        correct = outputs.argmax(1) == targets
+        columns = [capped(losses, correct, outputs.shape[1]), correct.double()]
+        return torch.stack(columns, dim=1)
+
+
+@dataclass(frozen=True)
+class Logits:
+    """(samples, classes) logits."""
+
+    def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+        """See `SampleValues`."""
+        return outputs.double()
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """(samples, classes) predicted probabilities."""
+
+    def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
+        """See `SampleValues`."""
+        return outputs.double().softmax(1)
+
+
+LOSSES = Losses()

@@ -1,0 +1,42 @@
+"""What every worker process does at its start, and how its death is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+SECONDS_BETWEEN_CHECKS = 1.0
+
+
+def become_worker(parent: int) -> None:
+    """Leave Ctrl-C to the parent process, and end when the parent has ended, however it did.
+
+    A worker that outlived its parent would go on writing into files that others take over.
+
+    Args:
+        parent: process id of the parent.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def died(worker: str, cause: object, option: str) -> ChildProcessError:
+    """The error that tells of a dead worker process.
+
+    Args:
+        worker: which process it was, in words.
+        cause: how it ended.
+        option: what to lower where memory ran out.
+    """
+    return ChildProcessError(
+        f"{worker} died; code -9 or SIGKILL often means that memory ran out: try fewer {option} "
+        f"({cause})"
+    )
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(SECONDS_BETWEEN_CHECKS)
+    os._exit(1)

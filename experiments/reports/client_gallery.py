@@ -1,0 +1,209 @@
+"""Figures of clients: partition, cluster changes and similarity of models.
+
+They are drawn from the newest checkpoints, the data and the recorded local models of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise, starmap
+
+import numpy as np
+
+from bcfl import FederationState
+from bcfl.hypotheses import Snapshot
+from bcfl.rounds import CheckpointError
+from experiments.datasets import DataError
+from experiments.reports.local_models import LocalModels, path_of
+from experiments.reports.pictures import bubbles, likeness, moves, neighbours
+from experiments.reports.pictures.drawing import Picture
+from experiments.runs.files import Pair
+from experiments.runs.plan import FolderError, read_plan
+from experiments.runs.restore import newest_state
+from experiments.runs.run_folder import RunFolder
+from experiments.runs.runner import Experiment
+
+Groups = Mapping[str, int | None]
+MOST_CLUSTERS = 24
+"""Maximum number of clusters of a heat map."""
+
+
+def client_pictures(run: RunFolder) -> dict[str, Picture | None]:
+    """Figures by name, None where the folder has no data for one.
+
+    Raises:
+        ValueError: a file of local models cannot be read.
+    """
+    states = _states(run)
+    groups = _groups(run)
+    return {
+        "partition": _partition(run),
+        "moves": _moves(states, groups),
+        "clusters": _clusters(states),
+        **_local(run, groups),
+    }
+
+
+def _states(run: RunFolder) -> dict[str, FederationState]:
+    """Newest checkpoints by method, without those of incompatible versions."""
+    states = {}
+    for method in run.methods:
+        with suppress(CheckpointError):
+            states[method] = newest_state(run.path, _first(run, method))
+    return {method: state for method, state in states.items() if state is not None}
+
+
+def _first(run: RunFolder, method: str) -> Pair:
+    return Pair(method, run.seeds(method)[0])
+
+
+def _groups(run: RunFolder) -> Groups:
+    """True groups of the clients as stored in the graphs."""
+    for method in run.methods:
+        graph = run.graph(method, run.seeds(method)[0])
+        if graph is not None:
+            return graph.groups
+    return {}
+
+
+def _partition(run: RunFolder) -> Picture | None:
+    try:
+        seed = int(run.description["seeds"][0])
+        clients = Experiment(read_plan(run.path).scenario, "cpu").partition(seed)
+    except (DataError, FolderError, KeyError):
+        return None
+    groups = [data.group for data in clients]
+    known = clients.groups is not None
+    look = (
+        "Look for classes that the clients of a true group have in common. Rows of equal circles: "
+        "feature shift between groups, no label skew."
+        if known
+        else "Look for label skew (few classes per client) and quantity skew (unequal totals)."
+    )
+    return Picture.of(
+        lambda: bubbles.draw_partition(clients.class_counts(), groups),
+        "partition",
+        f"Samples of {len(clients)} clients by class",
+        f"{look} Area of a circle: training and test samples of a client in a class (seed {seed}).",
+    )
+
+
+def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | None:
+    shown = {m: lines for m, state in states.items() if (lines := _moves_of(state, groups))}
+    if not shown:
+        return None
+    colours = " Colours: true groups." if any(map(_is_known, groups.values())) else ""
+    return Picture.of(
+        lambda: moves.draw_moves(shown),
+        "moves",
+        "Cluster of each client over rounds, a line per client, one panel per method",
+        "Look for late or repeated changes of cluster, and for a cluster that absorbs all "
+        f"colours: cluster collapse.{colours} Leading hypothesis, first seed; clusters are "
+        "numbered as in the last round; methods with one cluster are omitted.",
+    )
+
+
+def _is_known(group: int | None) -> bool:
+    return group is not None
+
+
+def _moves_of(state: FederationState, groups: Groups) -> moves.Moves | None:
+    leading = [snapshot.associations[0] for snapshot in state.history]
+    most = max((association.num_clusters for association in leading), default=0)
+    if most < 2:
+        return None
+    labels = np.stack([association.labels for association in leading])
+    known = [groups.get(client) for client in leading[0].clients]
+    return moves.Moves.of(
+        labels, most, known, list(starmap(_keeps_numbers, pairwise(state.history)))
+    )
+
+
+def _keeps_numbers(before: Snapshot, after: Snapshot) -> bool:
+    """Whether a single hypothesis continues without losing clusters, so that numbers are kept."""
+    if len(before.associations) > 1 or len(after.associations) > 1:
+        return False
+    return after.associations[0].num_clusters >= before.associations[0].num_clusters
+
+
+def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
+    maps = {}
+    for method, state in states.items():
+        best = state.hypotheses.best
+        used = np.flatnonzero(best.association.sizes)
+        if 2 <= len(used) <= MOST_CLUSTERS:
+            models = [_parameters(state, int(cluster)) for cluster in used]
+            maps[method] = likeness.cosines(np.stack(models)), used.tolist()
+    if not maps:
+        return None
+    return Picture.of(
+        lambda: likeness.draw_clusters(maps),
+        "clusters",
+        "Cosine similarity of cluster models, one heat map per method",
+        "Look for dark squares off the diagonal: clusters with almost identical models. Cosine "
+        "similarity of all parameters in the last checkpoint, non-empty clusters of the leading "
+        "hypothesis.",
+    )
+
+
+def _parameters(state: FederationState, cluster: int) -> likeness.Matrix:
+    """(parameters,) float64 parameters of a cluster's model in arbitrary order."""
+    blocks = state.hypotheses.best.clusters[cluster].blocks
+    means = [block.gaussian.mean.cpu().numpy() for block in blocks]
+    return np.concatenate(means).astype(np.float64)
+
+
+def _local(run: RunFolder, groups: Groups) -> dict[str, Picture | None]:
+    """Figures of local models of the first method that has some recorded."""
+    for method in run.methods:
+        recorded = LocalModels.read(path_of(run.path, _first(run, method)))
+        if recorded is not None:
+            known = [groups.get(client) for client in sorted(groups)]
+            return {
+                "neighbours": _neighbours(method, recorded, known),
+                "likeness": _likeness(method, recorded),
+            }
+    return {"neighbours": None, "likeness": None}
+
+
+def _neighbours(method: str, recorded: LocalModels, groups: Sequence[int | None]) -> Picture | None:
+    shown, clients = recorded.clusters >= 0, recorded.clusters.shape[1]
+    if shown.sum(axis=1).min() < neighbours.FEWEST:
+        return None
+    owners = groups if len(groups) == clients else [None] * clients
+    rounds = [
+        neighbours.Neighbourhood(int(number), gaps[np.ix_(seen, seen)], labels[seen])
+        for number, gaps, labels, seen in zip(
+            recorded.rounds, recorded.distances, recorded.clusters, shown, strict=True
+        )
+    ]
+    of_round = [[group for group, s in zip(owners, seen, strict=True) if s] for seen in shown]
+    return Picture.of(
+        lambda: neighbours.draw_neighbours(rounds, of_round, int(recorded.clusters.max()) + 1),
+        "neighbours",
+        f"Local models of {method} in two dimensions, one panel per round",
+        f"Look for groups of points of one colour and one shape: the clusters of {method} match "
+        "the structure of the clients' models. t-SNE of the models after local training; colours: "
+        "clusters after the round; shapes: true groups. Distances between groups of points are "
+        "not meaningful.",
+    )
+
+
+def _likeness(method: str, recorded: LocalModels) -> Picture | None:
+    labels = recorded.clusters[-1]
+    order = np.argsort(np.where(labels < 0, labels.max() + 1, labels), kind="stable")
+    order = order[labels[order] >= 0]
+    if len(order) < 2:
+        return None
+    sizes = np.bincount(labels[order]).tolist()
+    block = np.ix_(order, order)
+    models = recorded.models[-1][block].astype(np.float64)
+    updates = recorded.updates[-1][block].astype(np.float64)
+    return Picture.of(
+        lambda: likeness.draw_clients(models, updates, sizes),
+        "likeness",
+        f"Cosine similarity of local models and updates of {method}",
+        f"Look for dark blocks on the diagonal: clients in one cluster of {method} have similar "
+        f"models, dissimilar to the others. Round {int(recorded.rounds[-1])}, clients by cluster.",
+    )

@@ -1,0 +1,235 @@
+"""Per-client report of a run: cluster history, association uncertainty, peers, model scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import nan
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import entr
+
+from bcfl import ClientData, Run
+from bcfl.data import TEST
+from bcfl.hypotheses import UNSEEN, best_matching, smoothed_associations
+from experiments.runs.files import Pair
+from experiments.runs.restore import newest_state, restore
+from experiments.scores.gains import Judge, ModelScore
+
+if TYPE_CHECKING:
+    from bcfl import FederationState
+
+Matrix = NDArray[np.float64]
+BASELINE = "fedavg"
+SAME_SLOT = 1e-3
+"""Matching bonus, in clients, for a cluster that keeps its number from one round to the next."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Co-association of a client with another client.
+
+    Attributes:
+        client: name of the other client.
+        group: its true group, None if unknown.
+        latest: probability after the last round that both clients share a cluster.
+        mean: mean of that probability over all rounds.
+    """
+
+    client: str
+    group: int | None
+    latest: float
+    mean: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClientReport:
+    """Data, association history and scores of one client.
+
+    Clusters are numbered as in the leading hypothesis after the last round.
+
+    Attributes:
+        client: its name.
+        group: true group, None if unknown.
+        num_samples: samples by view.
+        classes: (classes,) int64 samples by class over all views, up to the last class present.
+        probabilities: (clusters,) association probabilities after the last round; zero if unseen.
+        filtered: (rounds, clusters) association probabilities given the rounds up to each round.
+        smoothed: (rounds, clusters) association probabilities of each round given all rounds.
+        peers: all other clients by descending probability of sharing a cluster.
+        scores: test scores of the served mixture, of each cluster's model, then of FedAvg where it
+            was run; empty without test samples.
+        prediction_entropy: mean entropy over its test samples, nats; NaN without test samples.
+        association_uncertainty: the part of `prediction_entropy` that comes from the unknown
+            association, nats.
+    """
+
+    client: str
+    group: int | None
+    num_samples: Mapping[str, int]
+    classes: NDArray[np.int64]
+    probabilities: Matrix
+    filtered: Matrix
+    smoothed: Matrix
+    peers: Sequence[Peer]
+    scores: Sequence[ModelScore]
+    prediction_entropy: float
+    association_uncertainty: float
+
+    @property
+    def cluster(self) -> int:
+        """Most probable cluster after the last round, -1 for a client never seen."""
+        return int(self.probabilities.argmax()) if self.probabilities.any() else UNSEEN
+
+    @property
+    def entropy(self) -> float:
+        """Entropy of the association after the last round, nats."""
+        return max(float(entr(self.probabilities).sum()), 0.0)
+
+    @property
+    def clusters(self) -> list[int]:
+        """Most probable cluster after each round, -1 before the client was seen."""
+        return [int(row.argmax()) if row.any() else UNSEEN for row in self.filtered]
+
+
+@dataclass(frozen=True, eq=False)
+class RunHistory:
+    """A finished or interrupted run of one method and seed, restored for client reports.
+
+    Attributes:
+        pair: the method and seed.
+        rounds: number of rounds of the scenario.
+        state: the newest checkpoint.
+        clients: the clients' data, in the order of the rows of all matrices.
+        latest: (clients, clusters) association probabilities after the last round.
+        filtered: (clients, clusters) probabilities after each round given the rounds so far.
+        smoothed: (clients, clusters) probabilities of each round given all rounds.
+        carries_weights: whether hypothesis weights accumulate over rounds, so that `smoothed` is a
+            posterior.
+        judge: scores models on the clients' test samples.
+        baseline: newest checkpoint of FedAvg in the same folder, None if there is none.
+    """
+
+    pair: Pair
+    rounds: int
+    state: FederationState
+    clients: Sequence[ClientData]
+    latest: Matrix
+    filtered: Sequence[Matrix]
+    smoothed: Sequence[Matrix]
+    carries_weights: bool
+    judge: Judge
+    baseline: FederationState | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the clients."""
+        return self.state.hypotheses.best.association.clients
+
+    def client_reports(self, clients: Sequence[str] | None = None) -> list[ClientReport]:
+        """Reports of the named clients, of all clients by default."""
+        names = self.names if clients is None else clients
+        judged = [data for data in self.clients if data.client in names]
+        judge = Judge(self.judge.model, judged, self.judge.seed)
+        scores = judge.scores(self.state)
+        if self.baseline is not None:
+            baseline_scores = judge.scores(self.baseline, BASELINE, clusters=False)
+            for client, score in baseline_scores.items():
+                scores[client] += score
+        return [self._client_report(self.names.index(n), scores.get(n, ())) for n in names]
+
+    @cached_property
+    def _shared(self) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """Factors of the co-association matrices of the last round and of the mean over rounds."""
+        history = [snapshot.co_association() for snapshot in self.state.history]
+        stacked = sparse.hstack(history) / np.sqrt(len(history))
+        return history[-1], sparse.csr_array(stacked)
+
+    def _client_report(self, row: int, scores: Sequence[ModelScore]) -> ClientReport:
+        data = self.clients[row]
+        latest, mean = ((factor @ factor[[row]].T).toarray()[:, 0] for factor in self._shared)
+        peers = [
+            Peer(other.client, other.group, float(latest[index]), float(mean[index]))
+            for index, other in enumerate(self.clients)
+            if index != row
+        ]
+        peers.sort(key=lambda p: (-round(p.latest, 6), -round(p.mean, 6), p.client))
+        labels = np.concatenate([view.targets.numpy() for view in data.views.values()])
+        return ClientReport(
+            data.client,
+            data.group,
+            data.num_samples,
+            np.bincount(labels),
+            self.latest[row],
+            np.array([matrix[row] for matrix in self.filtered]),
+            np.array([matrix[row] for matrix in self.smoothed]),
+            peers,
+            scores,
+            *self._uncertainty(data),
+        )
+
+    def _uncertainty(self, data: ClientData) -> tuple[float, float]:
+        if not len(data.views.get(TEST, ())):
+            return nan, nan
+        run = Run(self.judge.model, self.state, (), {})
+        prediction = run.predict(data.client, data.views[TEST].inputs)
+        return float(prediction.entropy.mean()), float(prediction.association_uncertainty.mean())
+
+
+def read_history(folder: Path, pair: Pair) -> RunHistory:
+    """Restore the newest checkpoint of a method and seed together with the client data.
+
+    Args:
+        folder: folder of the run.
+        pair: a method and seed with a checkpoint; see `experiments.runs.selection`.
+
+    Raises:
+        ValueError: a checkpoint is damaged or belongs to other clients, or the data are missing.
+    """
+    restored = restore(folder, pair)
+    state, setup = restored.state, restored.setup
+    history = state.history
+    latest = state.hypotheses.association_probabilities()
+    numbers = range(1, len(history) + 1)
+    filtered = [smoothed_associations(history[:number], number) for number in numbers]
+    smoothed = [smoothed_associations(history, number) for number in numbers]
+    aggregation = setup.method(pair.method).aggregation
+    return RunHistory(
+        pair,
+        setup.scenario.federation.rounds,
+        state,
+        restored.clients,
+        latest,
+        matched_clusters([*filtered, latest])[:-1],
+        matched_clusters([*smoothed, latest])[:-1],
+        aggregation.carried_log_weight(-1.0) != 0.0,
+        Judge(setup.model, restored.clients, pair.seed),
+        None if pair.method == BASELINE else newest_state(folder, Pair(BASELINE, pair.seed)),
+    )
+
+
+def matched_clusters(matrices: Sequence[Matrix]) -> list[Matrix]:
+    """Relabel the clusters of consecutive rounds to agree with those of the last round.
+
+    Consecutive rounds are matched one to one by the expected number of shared clients, backwards
+    from the last round; clusters that no longer exist get labels of their own.
+
+    Args:
+        matrices: (clients, clusters) probabilities by round; the number of clusters may change.
+
+    Returns:
+        (clients, labels) probabilities by round, all of the same width.
+    """
+    width = max(matrix.shape[1] for matrix in matrices)
+    wide = [np.pad(matrix, ((0, 0), (0, width - matrix.shape[1]))) for matrix in matrices]
+    matched = [wide[-1]]
+    names = np.arange(width)
+    for earlier, later in zip(reversed(wide[:-1]), reversed(wide[1:]), strict=True):
+        names = names[best_matching(earlier.T @ later + SAME_SLOT * np.eye(width))]
+        matched.append(earlier[:, np.argsort(names)])
+    return matched[::-1]

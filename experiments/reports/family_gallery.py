@@ -1,0 +1,81 @@
+"""Figures specific to a family of methods, with captions: OCFL, hold-out F1, FAACL."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.reports.pictures import curves, support, temperature
+from experiments.reports.pictures.drawing import Picture
+from experiments.runs.run_folder import RunFolder
+
+
+def family_pictures(run: RunFolder) -> dict[str, Picture | None]:
+    """Figures by name, None where no method of the run records their data.
+
+    Raises:
+        NoRunError: a support graph cannot be read.
+    """
+    return {
+        "temperature": _temperature(run),
+        "segments": _segments(run),
+        "support": _support(run),
+    }
+
+
+def _temperature(run: RunFolder) -> Picture | None:
+    facts = {m: run.facts(m, "clustering_temperature") for m in run.methods}
+    series = {method: values for method, values in facts.items() if np.isfinite(values).any()}
+    if not series:
+        return None
+    several = any(len(run.seeds(method)) > 1 for method in series)
+    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
+    return Picture.of(
+        lambda: temperature.draw_temperature(series, run.methods),
+        "temperature",
+        "Clustering temperature over rounds until clustering, by method",
+        "Look for the first rise: it triggers the clustering of OCFL, and its line ends at a "
+        "point. The temperature is high where client updates diverge (0: parallel, 1: opposite)."
+        f"{band} Methods with identical values share a line.",
+    )
+
+
+def _segments(run: RunFolder) -> Picture | None:
+    personal = {m: run.series(m, "macro_f1") for m in run.methods}
+    general = {m: run.series(m, "hold_out_f1") for m in run.methods}
+    scores = {
+        method: (float(np.nanmean(personal[method])), float(np.nanmean(general[method])))
+        for method in run.methods
+        if np.isfinite(personal[method]).any() and np.isfinite(general[method]).any()
+    }
+    if not scores:
+        return None
+    return Picture.of(
+        lambda: curves.draw_segments(scores),
+        "segments",
+        "F1 on the clients' test samples and on the hold-out set, by method",
+        "Look for segments whose ends both lie far to the right: personalised models that still "
+        "generalise. Personal: F1 on the clients' own test samples; general: F1 of the same models "
+        "on a hold-out set of all classes; the gap is their difference. Means over all rounds and "
+        "seeds.",
+    )
+
+
+def _support(run: RunFolder) -> Picture | None:
+    graphs = support.SupportPicture.several(run)
+    if not graphs:
+        return None
+    crowded = [m for m, g in graphs.items() if len(g.supports) > support.MOST_LABELS]
+    seed = run.seeds(next(iter(graphs)))[0]
+    notes = [
+        "Look for arrows without a reverse arrow: asymmetric support, one cluster contributes to "
+        "another and receives nothing. Circles: clusters after the last round with their number "
+        "of devices; arrows: from supporter to supported cluster, with the largest p-value over "
+        f"the supported cluster's devices in the last test (seed {seed}).",
+        f"p-values omitted for: {', '.join(crowded)}." if crowded else "",
+    ]
+    return Picture.of(
+        lambda: support.draw_supports(graphs),
+        "support",
+        "Support between clusters, by method",
+        " ".join(note for note in notes if note),
+    )

@@ -1,0 +1,261 @@
+"""The figures of the report, each with a caption that says what to look for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing import (
+    LEAST_PROBABILITY,
+    MOST_CLIENTS,
+    MOST_UNCERTAIN,
+    GraphPicture,
+    HypothesisLineage,
+    draw_client_graphs,
+    draw_cluster_sizes,
+    draw_hypothesis_weights,
+    draw_uncertain_clients,
+    with_alternatives,
+)
+from experiments.reports.client_gallery import client_pictures
+from experiments.reports.family_gallery import family_pictures
+from experiments.reports.pictures import (
+    cost,
+    curves,
+    tree,
+)
+from experiments.reports.pictures.drawing import Picture
+from experiments.runs.run_folder import RunFolder
+
+
+def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
+    """Figures of the report by name, None where the run has no data for one.
+
+    Raises:
+        ValueError: a file of the run cannot be read.
+    """
+    ancestries = with_alternatives(run.lineages())
+    return {
+        "curves": _curves(run),
+        "graph": _client_graph(run),
+        "sizes": _cluster_sizes(run),
+        "ribbons": _ribbons(ancestries),
+        "tree": _tree(ancestries),
+        "hypotheses": _hypotheses(run),
+        "uncertainty": _uncertainty(run),
+        "cost": _cost(run),
+        **client_pictures(run),
+        **family_pictures(run),
+    }
+
+
+def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
+    """(seeds, rounds) values of a field by method, for the methods that record it."""
+    series = {method: run.series(method, field) * factor for method in run.methods}
+    return {m: values for m, values in series.items() if np.isfinite(values).any()}
+
+
+def _curves(run: RunFolder) -> Picture | None:
+    wanted = [
+        curves.Panel(
+            "accuracy", "accuracy, %", _known(run, "accuracy", 100.0), "{:.1f}", zoom=True
+        ),
+        curves.Panel("ari", "adjusted Rand index", _known(run, "ari"), limits=(-0.03, 1.03)),
+    ]
+    shown = [panel for panel in wanted if panel.series]
+    if not shown:
+        return None
+    several = any(len(run.seeds(method)) > 1 for method in run.methods)
+    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
+    both = len(shown) == 2
+    look = (
+        "Look for methods that recover the true groups early (index 1): their accuracy should rise "
+        "at the same time."
+        if both
+        else "Look for when the methods diverge and whether they still improve at the end. True "
+        "groups are unknown, so agreement with them cannot be scored."
+    )
+    return Picture.of(
+        lambda: curves.draw_curves(shown, run.methods),
+        "curves",
+        "Accuracy and adjusted Rand index over rounds, one line per method",
+        f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
+    )
+
+
+def _client_graph(run: RunFolder) -> Picture | None:
+    picture = GraphPicture.of(run.graphs(MOST_CLIENTS))
+    if picture is None:
+        return None
+    look = (
+        "Look for edges between different shapes (merged groups) and for rings that fall apart "
+        "(a split group)."
+        if picture.known_groups
+        else "Look for sets of clients that are connected under one method and not under another."
+    )
+    seed = run.seeds(run.methods[0])[0]
+    notes = [
+        "Edge width: probability of sharing a cluster, mean over rounds "
+        f"(seed {seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
+    ]
+    if len(picture.groups) < picture.num_clients:
+        notes.append(
+            f"A subsample of {len(picture.groups)} of {picture.num_clients:,} clients, stratified "
+            "by group."
+        )
+    return Picture.of(
+        lambda: draw_client_graphs(picture),
+        "graph",
+        f"Association graph of {len(picture.groups)} clients, by method",
+        " ".join([look, *notes]),
+    )
+
+
+def _cluster_sizes(run: RunFolder) -> Picture | None:
+    sizes = {m: [r.get("cluster_sizes") or [0] for r in run.first(m)] for m in run.methods}
+    if not any(any(map(sum, rows)) for rows in sizes.values()):
+        return None
+    return Picture.of(
+        lambda: draw_cluster_sizes(sizes),
+        "sizes",
+        "Clients per cluster over rounds, one panel per method",
+        "Look for the round after which the bands stay level: assignments have converged. "
+        "Clusters of the leading hypothesis, first seed; at the right, sizes in the last round."
+        + _bounds(run),
+    )
+
+
+def _bounds(run: RunFolder) -> str:
+    """Sentence on the bounds of cluster sizes; empty without bounds."""
+    rules = run.scenario.get("federation", {})
+    least, most = rules.get("min_cluster_size", 0), rules.get("max_cluster_size", "all")
+    if most == "all":
+        return f" Cluster sizes were bounded below by {least}." if least else ""
+    return f" Cluster sizes were bounded to {least} to {most} clients."
+
+
+def _ribbons(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
+    if not ancestries:
+        return None
+    return Picture.of(
+        lambda: draw_hypothesis_weights(ancestries),
+        "ribbons",
+        "Weights of hypotheses over rounds, stacked, one panel per method",
+        "Look for colours that take over: a proposal displaced the previous hypotheses. One colour "
+        "throughout: variants of one hypothesis. Height of a band: weight of a hypothesis. "
+        "Methods that never had alternatives are omitted.",
+    )
+
+
+def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
+    if not ancestries:
+        return None
+    layouts = {method: tree.Layout.of(ancestry) for method, ancestry in ancestries.items()}
+    merged = any(len(node.parents) > 1 for d in ancestries.values() for node in d.nodes.values())
+    notes = [
+        "Look for the last common ancestor of the lines that reach the end. Area of a circle: "
+        "weight; a line ends where its hypothesis was pruned; colours as above.",
+        "Joining lines: merged hypotheses." if merged else "",
+        "Diamonds: accepted proposals; small open circles: rejected proposals."
+        if any(a.accepted_proposals or a.rejected_proposals for a in ancestries.values())
+        else "",
+    ]
+    left_out = {m: x.left_out for m, x in layouts.items() if x.left_out}
+    counts = ", ".join(f"{number} ({method})" for method, number in left_out.items())
+    notes.append(f"Short lines omitted: {counts}." if left_out else "")
+    return Picture.of(
+        lambda: tree.draw_trees(layouts),
+        "tree",
+        "Hypotheses over rounds with edges to their parents, one panel per method",
+        " ".join(note for note in notes if note),
+    )
+
+
+def _uncertainty(run: RunFolder) -> Picture | None:
+    known = run.memberships()
+    shown = {method: rows for method, rows in known.items() if rows.num_uncertain}
+    if not known:
+        return None
+    if not shown:
+        return Picture("", "No client is uncertain: each has a cluster of probability above 99 %.")
+    certain = [method for method in known if method not in shown]
+    notes = [
+        "Look for clusters that share several clients of one true group: they compete for it. "
+        "Association probabilities over the kept hypotheses after the last round, with their "
+        "entropy; colours of clusters as in the figure of cluster sizes."
+    ]
+    most = max(rows.num_uncertain for rows in shown.values())
+    if most > MOST_UNCERTAIN:
+        notes.append(f"Shown: the {MOST_UNCERTAIN} most uncertain of up to {most:,}.")
+    if certain:
+        notes.append(f"No client is uncertain for {', '.join(certain)}.")
+    return Picture.of(
+        lambda: draw_uncertain_clients(shown),
+        "uncertainty",
+        "Association probabilities of uncertain clients, by method",
+        " ".join(notes),
+    )
+
+
+def _hypotheses(run: RunFolder) -> Picture | None:
+    mass, effective = _known(run, "log_captured_mass"), _known(run, "effective_hypotheses")
+    wanted = [
+        curves.Panel(
+            "mass",
+            "log captured mass, nats",
+            {m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
+            "{:.1f}",
+            zoom=True,
+        ),
+        curves.Panel(
+            "effective",
+            "effective number of hypotheses",
+            {m: v for m, v in effective.items() if np.nanmax(v) > 1.005},
+            "{:.1f}",
+            limits=(1.0, 2.0),
+        ),
+    ]
+    shown = [panel for panel in wanted if panel.series]
+    if not shown:
+        return None
+    return Picture.of(
+        lambda: curves.draw_curves(shown, run.methods),
+        "hypotheses",
+        "Captured mass and effective number of hypotheses over rounds",
+        "Look at how far the mass stays below 0: its exponential is the share of the posterior "
+        "mass of all associations that the kept ones capture, given the previous round. Methods "
+        "with a single association or hypothesis are omitted.",
+    )
+
+
+def _cost(run: RunFolder) -> Picture:
+    return Picture.of(
+        lambda: cost.draw_cost({method: _cost_of(run, method) for method in run.methods}),
+        "cost",
+        "Bytes per round, local trainings and seconds by phase, by method",
+        "Look for local trainings that deduplication saved: hypotheses shared them. Means over "
+        "seeds; bytes are payload without evaluation.",
+    )
+
+
+def _cost_of(run: RunFolder, method: str) -> cost.Cost:
+    phases: Counter[str] = Counter()
+    for rounds in run.rounds[method].values():
+        for entry in rounds:
+            phases.update(entry.get("seconds") or {})
+    seeds = len(run.seeds(method))
+    return cost.Cost(
+        bytes_down=_mean(run.series(method, "bytes_down")),
+        bytes_up=_mean(run.series(method, "bytes_up")),
+        trainings_requested=_mean(np.nansum(run.series(method, "trainings_requested"), axis=1)),
+        trainings_run=_mean(np.nansum(run.series(method, "trainings_run"), axis=1)),
+        seconds={phase: float(value) / seeds for phase, value in phases.items()},
+    )
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else 0.0

@@ -1,0 +1,111 @@
+"""Bubble chart of a partition: clients by classes, areas proportional to sample counts.
+
+After Figures A.1 to A.4 of Ma (2023), "Clustered federated learning", PhD thesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, LEFT, RIGHT, ABOVE, BELOW = 10.4, 0.06, 0.99, 0.3, 0.45
+ROW = 0.24
+"""Height of a class, inches."""
+GAP = 1.0
+"""Gap between groups, in distances between clients."""
+OVERLAP = 2.5
+"""Largest diameter of a circle, in distances between clients; bounded by the height of a row."""
+
+
+def draw_partition(counts: NDArray[np.int64], groups: Sequence[int | None]) -> Figure:
+    """Bubble chart of sample counts by client and class, clients ordered by true group.
+
+    Args:
+        counts: (clients, classes) int64 samples.
+        groups: true group of each client, None where unknown.
+    """
+    from matplotlib.figure import Figure
+
+    clients, classes = counts.shape
+    height = ABOVE + BELOW + ROW * (classes + 0.5)
+    figure = Figure(figsize=(WIDTH, height))
+    box = (LEFT, BELOW / height, RIGHT - LEFT, 1 - (ABOVE + BELOW) / height)
+    axes = figure.add_axes(box)
+    order, places = along(groups)
+    span = places[-1] + 1
+    step = (RIGHT - LEFT) * WIDTH / (span + GAP)
+    largest = min(0.92 * ROW, OVERLAP * step) * 72
+    areas = largest**2 * counts[order] / max(1, counts.max())
+    known = sorted({group for group in groups if group is not None})
+    for group in [*known, None]:
+        rows = [row for row, client in enumerate(order) if groups[client] == group]
+        if rows:
+            _draw_group(axes, places[rows], areas[rows], group, known)
+    axes.set_xlim(-GAP / 2 - 0.5, span - 0.5 + GAP / 2)
+    axes.set_ylim(classes - 0.25, -0.75)
+    axes.set_yticks(range(classes))
+    axes.set_ylabel("class")
+    axes.set_xlabel(f"{clients:,} clients", labelpad=14 if known else 2)
+    axes.tick_params(length=0)
+    axes.set_xticks([])
+    axes.grid(axis="y")
+    axes.set_title(f"largest circle: {int(counts.max()):,} samples", loc="right", color=FAINT)
+    return figure
+
+
+def along(groups: Sequence[int | None]) -> tuple[list[int], NDArray[np.float64]]:
+    """Horizontal layout with the clients of a group next to each other.
+
+    Args:
+        groups: true group of each client, None where unknown.
+
+    Returns:
+        Clients in drawing order, and the (clients,) float64 position of each.
+    """
+    keys = [(group is None, group or 0) for group in groups]
+    order = sorted(range(len(groups)), key=lambda client: (keys[client], client))
+    changes = np.array([keys[a] != keys[b] for a, b in pairwise(order)])
+    places = np.arange(len(order)) + GAP * np.concatenate([[0], np.cumsum(changes)])
+    return order, places.astype(np.float64)
+
+
+def _draw_group(
+    axes: Axes,
+    places: NDArray[np.float64],
+    areas: NDArray[np.float64],
+    group: int | None,
+    known: Sequence[int],
+) -> None:
+    row, label = np.nonzero(areas)
+    index = 0 if group is None else known.index(group)
+    axes.scatter(
+        places[row],
+        label,
+        s=areas[row, label],
+        color=GROUP_COLOURS[index % len(GROUP_COLOURS)],
+        alpha=0.75,
+        linewidth=0,
+        gid=f"bubbles-group-{'unknown' if group is None else group}",
+    )
+    if group is not None:
+        axes.annotate(
+            f"group {group}" if len(known) < 9 else str(group),
+            (places.mean(), 0),
+            (0, -10),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8.5,
+            color=INK,
+            annotation_clip=False,
+        )

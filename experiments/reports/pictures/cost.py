@@ -1,0 +1,95 @@
+"""Cost of each method: bytes, local trainings and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bcfl.drawing import COLOURS, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PHASES = ("train", "score", "server", "evaluate")
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of a run of one method, mean over seeds.
+
+    Attributes:
+        bytes_down: payload sent to clients, bytes per round.
+        bytes_up: payload of the clients' replies, bytes per round.
+        trainings_requested: local trainings requested by all hypotheses, whole run.
+        trainings_run: local trainings run after deduplication, whole run.
+        seconds: wall-clock time by phase, whole run.
+    """
+
+    bytes_down: float
+    bytes_up: float
+    trainings_requested: float
+    trainings_run: float
+    seconds: Mapping[str, float]
+
+
+def unit_of(largest: float) -> tuple[float, str]:
+    """Size in bytes and name of the largest unit that does not exceed a number of bytes."""
+    return next((unit for unit in UNITS if largest >= unit[0]), UNITS[-1])
+
+
+def draw_cost(costs: Mapping[str, Cost]) -> Figure:
+    """Bars of bytes, local trainings and seconds by method."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.4, 1.35 + 0.33 * len(costs)), layout="constrained")
+    data, work, time = figure.subplots(1, 3, sharey=True)
+    factor, unit = unit_of(max(c.bytes_down + c.bytes_up for c in costs.values()))
+    data.set_title(f"{unit} per round", loc="left")
+    parts = {
+        "to clients": [c.bytes_down / factor for c in costs.values()],
+        "from clients": [c.bytes_up / factor for c in costs.values()],
+    }
+    _stack(data, parts, (COLOURS[5], COLOURS[2]))
+    work.set_title("local trainings", loc="left")
+    _pairs(work, costs)
+    time.set_title("seconds by phase", loc="left")
+    phases = [phase for phase in PHASES if any(phase in c.seconds for c in costs.values())]
+    spent = {phase: [c.seconds.get(phase, 0.0) for c in costs.values()] for phase in phases}
+    _stack(time, spent, (COLOURS[3], COLOURS[1], COLOURS[5], COLOURS[6]))
+    data.set_yticks(range(len(costs)), list(costs))
+    data.invert_yaxis()
+    for axes in (data, work, time):
+        axes.grid(axis="x")
+        axes.tick_params(axis="y", length=0)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.3 / (0.3 + 0.33 * len(costs))),
+            ncols=4,
+            fontsize=8,
+            columnspacing=1.0,
+            handlelength=1.2,
+            labelcolor=INK,
+        )
+    return figure
+
+
+def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: tuple[str, ...]) -> None:
+    left = np.zeros(max(map(len, parts.values()), default=0))
+    for (name, lengths), colour in zip(parts.items(), colours, strict=False):
+        axes.barh(range(len(lengths)), lengths, 0.62, left=left, color=colour, label=name)
+        left = left + np.array(lengths)
+
+
+def _pairs(axes: Axes, costs: Mapping[str, Cost]) -> None:
+    rows = range(len(costs))
+    requested = [c.trainings_requested for c in costs.values()]
+    run = [c.trainings_run for c in costs.values()]
+    axes.barh(
+        rows, requested, 0.62, facecolor="white", edgecolor=INK, linewidth=0.9, label="requested"
+    )
+    axes.barh(rows, run, 0.34, color=COLOURS[4], label="run after deduplication")

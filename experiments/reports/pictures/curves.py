@@ -1,0 +1,165 @@
+"""Metrics over rounds, one line per method, and personal against general F1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing import COLOURS, FAINT, INK, line_style, spread, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PERSONAL, GENERAL = COLOURS[5], COLOURS[1]
+
+
+def draw_segments(scores: Mapping[str, tuple[float, float]]) -> Figure:
+    """A segment per method from its F1 on the hold-out set to that on the clients' test samples.
+
+    Args:
+        scores: personal and general F1 by method, fractions.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.4, 1.1 + 0.27 * len(scores)), layout="constrained")
+    axes = figure.subplots()
+    for row, (method, (personal, general)) in enumerate(scores.items()):
+        ends = 100 * general, 100 * personal
+        axes.plot(ends, (row, row), color=FAINT, linewidth=2.2, gid=f"segment-{method}", zorder=1)
+        axes.annotate(
+            f"gap {abs(ends[1] - ends[0]):.1f}",
+            (max(ends), row),
+            (8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=INK,
+        )
+    rows = range(len(scores))
+    for place, colour, name in ((1, GENERAL, "general"), (0, PERSONAL, "personal")):
+        values = [100 * pair[place] for pair in scores.values()]
+        axes.scatter(values, rows, s=34, color=colour, label=f"{name} F1", zorder=2)
+    axes.set_yticks(rows, list(scores))
+    axes.set_ylim(len(scores) - 0.5, -0.5)
+    axes.set_xlabel("macro-F1, %, mean over all rounds")
+    axes.margins(x=0.09)
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0)
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2)
+    return figure
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Series = Mapping[str, NDArray[np.float64]]
+"""(seeds, rounds) float64 values by method, NaN where unknown."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of curves.
+
+    Attributes:
+        name: prefix of the ids of its lines.
+        title: quantity with its unit.
+        series: values by method.
+        format: format of the last value beside its line.
+        zoom: whether to fit the vertical axis to the values after the first fifth of the rounds.
+        limits: minimum extent of the vertical axis.
+    """
+
+    name: str
+    title: str
+    series: Series
+    format: str = "{:.2f}"
+    zoom: bool = False
+    limits: tuple[float, float] | None = None
+
+
+def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
+    """Curves of the mean over seeds with a band from minimum to maximum.
+
+    Args:
+        panels: one or two panels.
+        methods: all methods of the run, so that a method has one line style in all figures.
+    """
+    from matplotlib.figure import Figure
+
+    longest = max(len(panel.series) for panel in panels)
+    height = max(3.3, 0.7 + 0.26 * longest)
+    figure = Figure(figsize=(10.4, height))
+    axes = figure.subplots(1, 2, squeeze=False)[0]
+    figure.subplots_adjust(left=0.05, right=0.855, wspace=0.62, top=0.9, bottom=0.5 / height)
+    for panel, place in zip(panels, axes, strict=False):
+        _draw_panel(place, panel, methods, height)
+    for unused in axes[len(panels) :]:
+        unused.set_axis_off()
+    return figure
+
+
+def seed_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(rounds,) float64 mean over the seeds with known values; NaN where there is none.
+
+    Args:
+        values: (seeds, rounds) values, NaN where unknown.
+    """
+    return np.ma.masked_invalid(values).mean(axis=0).filled(np.nan)  # type: ignore[no-any-return]
+
+
+def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str], height: float) -> None:
+    ends = []
+    for method, values in panel.series.items():
+        index = methods.index(method)
+        known = np.ma.masked_invalid(values)
+        mean, rounds = seed_mean(values), np.arange(1, values.shape[1] + 1)
+        style = line_style(index)
+        low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
+        if len(values) > 1:
+            axes.fill_between(rounds, low, high, color=style["color"], alpha=0.1, linewidth=0)
+        axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
+        if np.isfinite(mean).any():
+            ends.append((index, method, float(mean[np.isfinite(mean)][-1])))
+    axes.set_title(panel.title, loc="left")
+    axes.set_xlabel("round")
+    axes.grid(axis="y")
+    axes.margins(x=0.02)
+    axes.xaxis.set_major_locator(whole_numbers())
+    if panel.limits:
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(panel.limits[0], low), max(panel.limits[1], high))
+    if panel.zoom:
+        _leave_out_start(axes, panel.series)
+    _label_ends(axes, ends, panel.format, 0.19 / (0.9 * height - 0.5))
+
+
+def _leave_out_start(axes: Axes, series: Series) -> None:
+    later = [values[:, values.shape[1] // 5 :] for values in series.values()]
+    known = np.concatenate([values[np.isfinite(values)] for values in later])
+    if known.size and known.max() > known.min():
+        margin = 0.04 * (known.max() - known.min())
+        axes.set_ylim(known.min() - margin, known.max() + margin)
+
+
+def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: float) -> None:
+    bottom, top = axes.get_ylim()
+    wanted = [(value - bottom) / (top - bottom) for _, _, value in ends]
+    places = spread(wanted, gap, 0.0, 1.0)
+    for (index, method, value), start, place in zip(ends, wanted, places, strict=True):
+        options: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
+        axes.plot([1.0, 1.04], [start, place], color=FAINT, linewidth=0.5, **options)
+        axes.plot([1.05, 1.14], [place, place], **options, **line_style(index))
+        axes.text(
+            1.16,
+            place,
+            f"{method}  {form.format(value).replace('-', '−')}",
+            va="center",
+            fontsize=8.5,
+            color=INK,
+            transform=axes.transAxes,
+        )

@@ -1,0 +1,114 @@
+"""Heat maps of the cosine similarity of models of clusters and of clients.
+
+After Figure 3.4 of Ma (2023), "Clustered federated learning", PhD thesis: models of
+clusters should differ, those of clients in one cluster should be similar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing import INK, panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Matrix = NDArray[np.float64]
+Real = TypeVar("Real", bound=np.floating[Any])
+WRITTEN = 6
+"""Maximum number of rows of a heat map with printed values."""
+
+
+def cosines(vectors: NDArray[Real]) -> NDArray[Real]:
+    """(n, n) cosine similarity of each pair of rows; 0 for a row of zeros.
+
+    Args:
+        vectors: (n, parameters) floats.
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    similarity: NDArray[Real] = np.clip(unit @ unit.T, -1, 1)
+    return similarity
+
+
+def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]]) -> Figure:
+    """Heat map per method, all on one colour scale.
+
+    Args:
+        methods: by method, (clusters, clusters) cosine similarities and the cluster numbers.
+    """
+    figure, places = panels(len(methods), 4, 2.6, 2.5)
+    low = lowest([matrix for matrix, _ in methods.values()])
+    for axes, (method, (matrix, names)) in zip(places, methods.items(), strict=True):
+        image = _draw_map(axes, matrix, low, f"likeness-{method}")
+        axes.set_title(method, loc="left", fontweight="bold")
+        axes.set_xticks(range(len(names)), list(map(str, names)))
+        axes.set_yticks(range(len(names)), list(map(str, names)))
+        if len(names) <= WRITTEN:
+            _write_numbers(axes, matrix, low)
+    _colourbar(figure, image, places)
+    return figure
+
+
+def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int]) -> Figure:
+    """Heat maps of the clients' models and of their updates, clients ordered by cluster.
+
+    Args:
+        models: (clients, clients) cosine similarities of models after local training.
+        updates: (clients, clients) cosine similarities of the updates.
+        sizes: number of clients of each cluster, in that order.
+    """
+    figure, places = panels(2, 2, 5.2, 4.3)
+    titles = ("models after training", "updates of the round")
+    for axes, matrix, title in zip(places, (models, updates), titles, strict=True):
+        low = lowest([matrix])
+        image = _draw_map(axes, matrix, low, f"likeness-{title.split()[0]}")
+        axes.set_title(title, loc="left")
+        edges = np.cumsum([0, *sizes])
+        for edge in edges[1:-1]:
+            axes.axhline(edge - 0.5, color="white", linewidth=1.2)
+            axes.axvline(edge - 0.5, color="white", linewidth=1.2)
+        middles = (edges[:-1] + edges[1:]) / 2 - 0.5
+        used = [k for k, size in enumerate(sizes) if size]
+        axes.set_xticks(middles[used], [str(k) for k in used])
+        axes.set_yticks(middles[used], [str(k) for k in used])
+        axes.set_xlabel("cluster")
+        figure.colorbar(image, ax=axes, shrink=0.85, label="cosine")
+    places[0].set_ylabel("cluster")
+    return figure
+
+
+def lowest(matrices: Sequence[Matrix]) -> float:
+    """Lower end of the colour scale: the smallest cosine, slightly below 1 if all are 1."""
+    return min(0.999, *(float(matrix.min()) for matrix in matrices))
+
+
+def _draw_map(axes: Axes, matrix: Matrix, low: float, name: str) -> Any:  # noqa: ANN401
+    image = axes.imshow(matrix, cmap="Blues", vmin=low, vmax=1, interpolation="nearest", gid=name)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return image
+
+
+def _write_numbers(axes: Axes, matrix: Matrix, low: float) -> None:
+    for (row, column), value in np.ndenumerate(matrix):
+        dark = value > low + 0.6 * (1 - low)
+        axes.text(
+            column,
+            row,
+            f"{round(float(value), 2) + 0.0:.2f}".replace("-", "−"),
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if dark else INK,
+        )
+
+
+def _colourbar(figure: Figure, image: Any, places: Sequence[Axes]) -> None:  # noqa: ANN401
+    figure.colorbar(image, ax=list(places), label="cosine", fraction=0.03, pad=0.02)

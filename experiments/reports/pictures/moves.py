@@ -1,0 +1,142 @@
+"""Cluster of each client over rounds, one line per client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing import FAINT, GROUP_COLOURS, panels, whole_numbers
+from bcfl.hypotheses import UNSEEN, best_matching
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SAME_NUMBER = 1e-3
+"""Matching bonus, in clients, for a cluster that keeps its number."""
+LANE = 0.72
+"""Height of the band of a cluster, in distances between clusters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Cluster assignments of all clients over rounds.
+
+    Attributes:
+        labels: (rounds, clients) int64 cluster after each round, -1 before a client was seen.
+        num_clusters: number of clusters.
+        groups: true group of each client, None where unknown.
+    """
+
+    labels: NDArray[np.int64]
+    num_clusters: int
+    groups: Sequence[int | None]
+
+    @classmethod
+    def of(
+        cls,
+        labels: NDArray[np.int64],
+        num_clusters: int,
+        groups: Sequence[int | None],
+        keeps_numbers: Sequence[bool] = (),
+    ) -> Moves:
+        """Relabel clusters so that as few clients as possible move; the last round is kept.
+
+        A different leading hypothesis may number the same clusters differently.
+
+        Args:
+            labels: (rounds, clients) int64 cluster of each client after each round, -1 before it
+                was seen.
+            num_clusters: number of clusters.
+            groups: true group of each client, None where unknown.
+            keeps_numbers: for each round but the last, whether the next round numbers clusters in
+                the same way; empty where unknown.
+        """
+        named, names = np.array(labels), np.arange(num_clusters)
+        for row in range(len(named) - 2, -1, -1):
+            if keeps_numbers and keeps_numbers[row]:
+                named[row] = np.where(named[row] == UNSEEN, UNSEEN, names[named[row]])
+                continue
+            shared = SAME_NUMBER * np.eye(num_clusters)
+            both = (named[row] != UNSEEN) & (named[row + 1] != UNSEEN)
+            np.add.at(shared, (named[row, both], named[row + 1, both]), 1)
+            names = best_matching(shared)
+            named[row] = np.where(named[row] == UNSEEN, UNSEEN, names[named[row]])
+        return cls(named, num_clusters, groups)
+
+    @property
+    def moved(self) -> NDArray[np.bool_]:
+        """(rounds - 1, clients) whether a client changed its cluster."""
+        before, after = self.labels[:-1], self.labels[1:]
+        changed: NDArray[np.bool_] = (before != UNSEEN) & (before != after)
+        return changed
+
+    def title(self) -> str:
+        """Number of changes of cluster, and the round of the last moves."""
+        moved = self.moved
+        if not moved.any():
+            return "no moves"
+        last = int(np.flatnonzero(moved.any(axis=1))[-1]) + 2
+        count = int(moved.sum())
+        return f"{count} move{'' if count == 1 else 's'}, the last in round {last}"
+
+    def heights(self) -> NDArray[np.float64]:
+        """(rounds, clients) vertical position of each line within the band of its cluster.
+
+        A client has the same offset in all bands, ordered by true group.
+        """
+        groups = [(group is None, group or 0) for group in self.groups]
+        order = sorted(range(len(groups)), key=lambda client: (groups[client], client))
+        rank = np.empty(len(order))
+        rank[order] = np.arange(len(order))
+        within = LANE * ((rank + 0.5) / len(order) - 0.5)
+        return np.where(self.labels == UNSEEN, np.nan, self.labels + within)
+
+
+def draw_moves(methods: Mapping[str, Moves]) -> Figure:
+    """One panel per method, one line per client in the colour of its true group.
+
+    Args:
+        methods: assignments of the same clients by method.
+    """
+    most = max(moves.num_clusters for moves in methods.values())
+    figure, places = panels(len(methods), 2, 5.2, max(1.7, 0.5 + 0.34 * most))
+    for axes, (method, moves) in zip(places, methods.items(), strict=True):
+        _draw_panel(axes, method, moves)
+    for axes in places[::2]:
+        axes.set_ylabel("cluster")
+    for axes in places[-2:]:
+        axes.set_xlabel("round")
+    return figure
+
+
+def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
+    known = sorted({group for group in moves.groups if group is not None})
+    rounds = np.arange(1, len(moves.labels) + 1)
+    width = float(np.clip(40 / len(moves.groups), 0.35, 1.2))
+    for cluster in range(moves.num_clusters):
+        axes.axhspan(cluster - LANE / 2, cluster + LANE / 2, color="#f2f2f2", linewidth=0)
+    for client, (line, group) in enumerate(zip(moves.heights().T, moves.groups, strict=True)):
+        colour = FAINT if group is None else GROUP_COLOURS[known.index(group) % len(GROUP_COLOURS)]
+        axes.plot(
+            rounds,
+            line,
+            color=colour,
+            linewidth=width,
+            solid_joinstyle="round",
+            marker="o" if len(rounds) == 1 else "",
+            markersize=1.5,
+            gid=f"move-{method}-{client}",
+        )
+    axes.set_title(method, loc="left", fontweight="bold")
+    axes.set_title(moves.title(), loc="right", fontsize=8.5, color=FAINT)
+    axes.set_xlim(1 - 0.02 * len(rounds), len(rounds) + 0.02 * len(rounds))
+    axes.set_ylim(-0.55, moves.num_clusters - 0.45)
+    axes.set_yticks(range(moves.num_clusters), [str(k) for k in range(moves.num_clusters)])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.set_major_locator(whole_numbers())

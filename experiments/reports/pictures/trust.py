@@ -1,0 +1,80 @@
+"""Reliability diagrams, risk-coverage curves and entropy histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bcfl.analysis import uncertainty
+from bcfl.drawing import (
+    COLOURS,
+    FAINT,
+    draw_reliability,
+    kind_styles,
+    name_axes,
+    panels,
+    with_legend,
+)
+from experiments.scores.uncertainty_evaluation import ClientPredictions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BINS = 10
+COLUMNS, WIDTH, HEIGHT = 3, 3.4, 3.0
+
+Predictions = Mapping[str, Mapping[str, ClientPredictions]]
+"""By method, then by predictive distribution."""
+
+
+def draw_calibration(methods: Predictions) -> Figure:
+    """Reliability diagram: accuracy against confidence in ten bins, one panel per method."""
+    return draw_reliability(
+        {
+            method: {
+                kind: uncertainty.reliability(one.probabilities, one.targets, BINS)
+                for kind, one in kinds.items()
+            }
+            for method, kinds in methods.items()
+        }
+    )
+
+
+def draw_risk(methods: Predictions) -> Figure:
+    """Risk-coverage curve: error rate of the most confident samples against their share."""
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
+    styles = kind_styles(methods.values())
+    for axes, (method, kinds) in zip(places, methods.items(), strict=True):
+        for kind, shown in kinds.items():
+            risks, _ = uncertainty.risk_by_coverage(shown.probabilities, shown.targets)
+            share = np.arange(1, len(risks) + 1) / len(risks)
+            axes.plot(100 * share, 100 * risks, label=kind, gid=f"{method}-{kind}", **styles[kind])
+        axes.axhline(100 * uncertainty.RISK, color=FAINT, linewidth=0.7)
+        name_axes(axes, method, "coverage, %", "error rate, %")
+    return with_legend(figure, places)
+
+
+def draw_entropies(methods: Predictions) -> Figure:
+    """Histograms of predictive entropy: own samples, samples of other groups, noise."""
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
+    for axes, (method, kinds) in zip(places, methods.items(), strict=True):
+        kind, shown = list(kinds.items())[-1]
+        edges = np.linspace(0, np.log(shown.probabilities.shape[1]), 21)
+        drawn = {"own": shown.own, "other groups": shown.ood, "noise": shown.noise}
+        for colour, (name, scores) in zip(COLOURS, drawn.items(), strict=False):
+            if len(scores.entropy):
+                weights = np.full(len(scores.entropy), 100 / len(scores.entropy))
+                axes.hist(
+                    np.clip(scores.entropy, 0, edges[-1]),
+                    edges.tolist(),
+                    weights=weights,
+                    histtype="step",
+                    linewidth=1.7,
+                    color=colour,
+                    label=name,
+                    gid=f"{method}-{name}",
+                )
+        name_axes(axes, f"{method}, {kind}", "entropy, nats", "samples, %")
+    return with_legend(figure, places)

@@ -1,0 +1,155 @@
+"""Tables of results: one row per method, one column per metric, the best marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from experiments.reports.pictures.cost import unit_of
+from experiments.runs.run_folder import RunFolder
+
+UNKNOWN = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table.
+
+    Attributes:
+        title: heading.
+        unit: unit of the values, empty for dimensionless ones.
+        metric: name in `summary.json`, or a field of the rounds that is summed over the run.
+        better: 1 if higher is better, -1 if lower is better, 0 if the best is not marked.
+        format: format of mean and standard deviation.
+        factor: factor applied to the values.
+    """
+
+    title: str
+    unit: str
+    metric: str
+    better: int
+    format: str
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A formatted value.
+
+    Attributes:
+        mean: mean over seeds.
+        spread: standard deviation over seeds, empty for one seed.
+        best: whether no other method has a better mean at the displayed precision.
+    """
+
+    mean: str
+    spread: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results.
+
+    Attributes:
+        columns: the columns.
+        rows: cells by method, in the order of the columns.
+    """
+
+    columns: Sequence[Column]
+    rows: Mapping[str, Sequence[Cell]]
+
+
+COLUMNS = (
+    Column("accuracy", "%", "accuracy", 1, ".1f", 100.0),
+    Column("macro-F1", "%", "macro_f1", 1, ".1f", 100.0),
+    Column("ARI", "", "ari", 1, ".2f"),
+    Column("AMI", "", "ami", 1, ".2f"),
+    Column("NLL", "nats", "nll", -1, ".3f"),
+    Column("ECE", "", "ece", -1, ".3f"),
+    Column("time", "s", "seconds", 0, ".1f"),
+    Column("trainings requested", "", "trainings_requested", 0, ",.0f"),
+    Column("trainings run", "", "trainings_run", 0, ",.0f"),
+    Column("sent", "× FedAvg", "communication", 0, ".1f"),
+    Column("stored", "× FedAvg", "storage", 0, ".1f"),
+    Column("computed", "× FedAvg", "computation", 0, ".1f"),
+)
+
+AGREEMENT_COLUMNS = (
+    Column("ARI", "", "mean_ari", 1, ".3f"),
+    Column("AMI", "", "mean_ami", 1, ".3f"),
+    Column("homogeneity", "", "mean_homogeneity", 1, ".3f"),
+    Column("completeness", "", "mean_completeness", 1, ".3f"),
+)
+
+
+def agreement_table(run: RunFolder) -> Table | None:
+    """Agreement with the true groups, mean over all rounds; None where groups are unknown."""
+    methods = [method for method in run.methods if method in run.summary]
+    known = [c for c in AGREEMENT_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
+    if not any(isfinite(_mean_std(run, m, c.metric)[0]) for m in methods for c in known):
+        return None
+    cells = [_column(run, methods, column) for column in known]
+    return Table(known, dict(zip(methods, zip(*cells, strict=True), strict=True)))
+
+
+def results_table(run: RunFolder) -> Table | None:
+    """Results of the finished methods, None if there is none yet."""
+    methods = [method for method in run.methods if method in run.summary]
+    if not methods:
+        return None
+    columns = [*COLUMNS, *_bytes_columns(run, methods)]
+    cells = [_column(run, methods, column) for column in columns]
+    return Table(columns, dict(zip(methods, zip(*cells, strict=True), strict=True)))
+
+
+def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
+    named = {"bytes down": "bytes_down", "bytes up": "bytes_up"}
+    columns = []
+    for title, name in named.items():
+        factor, unit = unit_of(max(_mean_std(run, method, name)[0] for method in methods))
+        columns.append(Column(title, unit, name, 0, ",.1f", 1 / factor))
+    return columns
+
+
+def _column(run: RunFolder, methods: Sequence[str], column: Column) -> list[Cell]:
+    numbers = [_mean_std(run, method, column.metric) for method in methods]
+    comparable = bool(column.better) and len(methods) > 1
+    known = [mean * column.better for mean, _ in numbers if isfinite(mean)]
+    best = max(known, default=0.0) * column.better * column.factor
+    cells = []
+    for mean, std in numbers:
+        shown = _shown(mean, column)
+        marked = comparable and isfinite(mean) and shown == format(best, column.format)
+        deviates = isfinite(std) and (column.better or std > 0)
+        cells.append(Cell(shown, _shown(std, column) if deviates else "", marked))
+    return cells
+
+
+def _shown(value: float, column: Column) -> str:
+    return format(value * column.factor, column.format) if isfinite(value) else UNKNOWN
+
+
+def _mean_std(run: RunFolder, method: str, metric: str) -> tuple[float, float]:
+    """Mean and standard deviation over seeds; NaN where unknown, and the latter for one seed."""
+    if metric not in run.summary[method]:
+        return _totals(run, method, metric)
+    entry = run.summary[method][metric]
+    several = len([v for v in entry.get("values", []) if v is not None]) > 1
+    return _number(entry.get("mean")), _number(entry.get("std")) if several else float("nan")
+
+
+def _totals(run: RunFolder, method: str, field: str) -> tuple[float, float]:
+    values = run.series(method, field)
+    if not np.isfinite(values).any():
+        return float("nan"), float("nan")
+    totals = np.nansum(values, axis=1)
+    return float(totals.mean()), float(totals.std()) if len(totals) > 1 else float("nan")
+
+
+def _number(value: Any) -> float:  # noqa: ANN401
+    return float(value) if isinstance(value, int | float) else float("nan")

@@ -1,0 +1,148 @@
+"""Calibration and detection scores of the methods of a run folder, with and without tuning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import get_args
+
+from bcfl import PredictionRule
+from bcfl.protocol import PredictiveName
+from experiments.config.options import chosen
+from experiments.runs.files import Pair
+from experiments.runs.plan import read_plan
+from experiments.runs.restore import newest_state, restore
+from experiments.runs.runner import Experiment
+from experiments.scores.uncertainty_evaluation import (
+    By,
+    ClientPredictions,
+    UncertaintyEvaluation,
+    scores,
+)
+
+PLAIN = PredictionRule("plug-in")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Scores of one method with one seed and one rule.
+
+    Attributes:
+        pair: method and seed.
+        rule: how predictions were made.
+        tuned: whether prior precision and temperature were tuned.
+        parts: scores by name for each part of the clients.
+        predictions: predictions of all clients.
+    """
+
+    pair: Pair
+    rule: PredictionRule
+    tuned: bool
+    parts: Mapping[str, Mapping[str, float]]
+    predictions: ClientPredictions
+
+    @property
+    def label(self) -> str:
+        """Kind of predictive distribution, and whether it was tuned."""
+        return f"{self.rule.predictive}{', tuned' if self.tuned else ''}"
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which methods and predictive distributions of a run are evaluated.
+
+    Attributes:
+        methods: names of methods; all methods of the run if empty.
+        predictives: predictive distributions evaluated in addition to the untuned plug-in softmax.
+        by: how clients are grouped for scoring.
+        tunes: whether prior precision and temperature are tuned.
+    """
+
+    methods: Sequence[str] = ()
+    predictives: Sequence[PredictiveName] = ("plug-in", "linearised")
+    by: By = "all"
+    tunes: bool = True
+
+    @property
+    def rules(self) -> list[PredictionRule]:
+        """Prediction rules in addition to the plain one, before tuning."""
+        rules = [replace(PLAIN, predictive=name) for name in dict.fromkeys(self.predictives)]
+        return rules if self.tunes else [rule for rule in rules if rule != PLAIN]
+
+
+def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
+    """Evaluate the newest checkpoint of each method and seed.
+
+    Rules that need curvature are skipped for methods whose posteriors have none.
+
+    Args:
+        folder: folder of the run.
+        query: methods and prediction rules to evaluate.
+
+    Raises:
+        ValueError: a method is unknown, no checkpoint is there, or no client has two test samples.
+    """
+    scenario = read_plan(folder).scenario
+    for name in query.methods:
+        chosen("method of this run", name, dict.fromkeys(scenario.methods))
+    wanted = query.methods or scenario.methods
+    experiment, any_checkpoint = Experiment(scenario, "cpu"), False
+    for pair in (pair for pair in scenario.pairs if pair.method in wanted):
+        if newest_state(folder, pair) is None:
+            continue
+        restored = restore(folder, pair, experiment)
+        evaluation = UncertaintyEvaluation(restored.run, restored.clients, pair.seed)
+        if not evaluation.tested:
+            raise ValueError("no client has two test samples, one to tune with and one to score")
+        any_checkpoint = True
+        yield from _results(evaluation, pair, query)
+    if not any_checkpoint:
+        raise ValueError(f"there is no checkpoint of {', '.join(wanted)} in {folder}")
+
+
+def _results(evaluation: UncertaintyEvaluation, pair: Pair, query: Query) -> Iterator[Result]:
+    yield _result(evaluation, pair, PLAIN, query.by, tuned=False)
+    curved = any(p.curved for hypothesis in evaluation.run.hypotheses for p in hypothesis.clusters)
+    for rule in query.rules:
+        if curved or rule.predictive == "plug-in":
+            best = evaluation.tuned(rule) if query.tunes else rule
+            yield _result(evaluation, pair, best, query.by, tuned=query.tunes)
+
+
+def _result(
+    evaluation: UncertaintyEvaluation, pair: Pair, rule: PredictionRule, by: By, *, tuned: bool
+) -> Result:
+    predictions = evaluation.predictions(rule)
+    parts = scores(predictions, evaluation.parts(by))
+    return Result(pair, rule, tuned, parts, ClientPredictions.joined(list(predictions.values())))
+
+
+def named_predictive(name: str) -> PredictiveName:
+    """Check the name of a predictive distribution.
+
+    Raises:
+        ValueError: the name is unknown.
+    """
+    return chosen("predictive", name, {known: known for known in get_args(PredictiveName)})
+
+
+def as_json(results: Sequence[Result]) -> str:
+    """All scores as JSON, one object per result and part; null where a score is undefined."""
+    rows = [
+        {
+            "method": result.pair.method,
+            "seed": result.pair.seed,
+            "predictive": result.rule.predictive,
+            "tuned": result.tuned,
+            "prior_precision": result.rule.prior_precision,
+            "temperature": result.rule.temperature,
+            "part": part,
+            "scores": {k: v if isfinite(v) else None for k, v in scores.items()},
+        }
+        for result in results
+        for part, scores in result.parts.items()
+    ]
+    return json.dumps(rows, indent=1) + "\n"

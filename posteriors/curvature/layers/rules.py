@@ -1,0 +1,90 @@
+"""The rule of each kind of layer, and which networks have a rule for every layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from torch import Tensor, nn
+
+from posteriors.curvature.layers import convolution, linear, normalisation
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """How the layers of one kind give their squared per-sample gradients.
+
+    Attributes:
+        prepare: From the layer and its input, (samples, ...), to what `squares` needs of them; done
+            once for all columns.
+        squares: From that, and columns of gradients with respect to the layer's output, each
+            (samples, ...), to the squared gradients of weight and bias, summed over samples and
+            columns, in the order of the parameter's entries.
+    """
+
+    prepare: Callable[[Any, Tensor], Tensor]
+    squares: Callable[[Tensor, Iterable[Tensor]], tuple[Tensor, Tensor]]
+
+
+_BATCH_NORM = LayerRule(normalisation.by_running_statistics, normalisation.squares)
+LAYER_RULES: Mapping[type[nn.Module], LayerRule] = MappingProxyType(
+    {
+        nn.Linear: LayerRule(linear.inputs_of_one, linear.squares),
+        nn.Conv2d: LayerRule(convolution.patches, convolution.squares),
+        nn.BatchNorm1d: _BATCH_NORM,
+        nn.BatchNorm2d: _BATCH_NORM,
+        nn.GroupNorm: LayerRule(normalisation.by_groups, normalisation.squares),
+        nn.LayerNorm: LayerRule(normalisation.by_features, normalisation.squares_by_features),
+    }
+)
+
+SUPPORTED = ", ".join(kind.__name__ for kind in LAYER_RULES)
+
+
+def rule_for(layer: nn.Module) -> LayerRule | None:
+    """Rule of a layer's class; None if there is none or a subclass computes something else."""
+    for kind, rule in LAYER_RULES.items():
+        if isinstance(layer, kind) and type(layer).forward is kind.forward:
+            return rule
+    return None
+
+
+class UnsupportedLayerError(ValueError):
+    """A module computes something that no layer rule covers exactly."""
+
+
+def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
+    """Layers that own parameters, mapped to their names.
+
+    Raises:
+        UnsupportedLayerError: If a layer has parameters but no rule, shares a parameter with
+            another, or normalises by the statistics of its batch; or if there are no parameters.
+    """
+    layers: dict[nn.Module, str] = {}
+    owned: list[int] = []
+    for name, layer in module.named_modules():
+        _refuse_batch_statistics(name, layer)
+        parameters = list(layer.parameters(recurse=False))
+        if parameters and rule_for(layer) is None:
+            raise UnsupportedLayerError(
+                f"layer {name!r} ({type(layer).__name__}) has parameters but no curvature rule; "
+                f"supported are {SUPPORTED}, and layers without parameters"
+            )
+        if parameters:
+            layers[layer] = name
+            owned += [id(parameter) for parameter in parameters]
+    if len(set(owned)) != len(owned):
+        raise UnsupportedLayerError("two layers share a parameter; each needs its own")
+    if not layers:
+        raise UnsupportedLayerError(f"module has no parameters; supported layers are {SUPPORTED}")
+    return layers
+
+
+def _refuse_batch_statistics(name: str, layer: nn.Module) -> None:
+    if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.running_mean is None:
+        raise UnsupportedLayerError(
+            f"layer {name!r} ({type(layer).__name__}) has no running statistics, so that its "
+            "outputs depend on the other samples"
+        )

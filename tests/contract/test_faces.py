@@ -1,0 +1,59 @@
+"""experiments reaches bcfl through the faces of its packages, which say what lives there."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bcfl
+import experiments
+
+PACKAGES = sorted(path.parent.name for path in Path(bcfl.__file__).parent.glob("*/__init__.py"))
+EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
+"""(file, module) pairs that may reach past a face; none is needed."""
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of bcfl that a file imports from, at its top or inside a function."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {module for module in found if module.split(".")[0] == "bcfl"}
+
+
+def test_experiments_imports_no_module_behind_a_face():
+    root = Path(experiments.__file__).parent
+    behind = {
+        (str(path.relative_to(root)), module)
+        for path in root.rglob("*.py")
+        for module in imported(path)
+        if module.count(".") > 1
+    }
+    assert behind == EXCEPTIONS
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_face_names_what_it_has_and_says_what_lives_there(package):
+    module = importlib.import_module(f"bcfl.{package}")
+    assert module.__doc__
+    assert module.__all__
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_all_public_names_of_bcfl_are_there():
+    assert dir(bcfl) == sorted(bcfl.__all__)
+    assert all(getattr(bcfl, name) is not None for name in bcfl.__all__)
+    with pytest.raises(AttributeError, match="module 'bcfl' has no attribute 'nothing'"):
+        bcfl.nothing  # noqa: B018 - the access is what fails
+
+
+@pytest.mark.parametrize("package", ["bcfl", "experiments"])
+def test_importing_a_package_loads_neither_torch_nor_matplotlib(package):
+    code = f"import {package}, sys; sys.exit(bool({{'torch', 'matplotlib'}} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,33 @@
+"""Centralised training is the bound of one model for each true group.
+
+"Asymmetric clustering in federated continual learning", tables 3.2 to 3.6: Centralize has [2]
+models where there are two groups.
+"""
+
+import pytest
+from experiments.scores.metrics import ari, micro_accuracy
+
+from bcfl import Federation
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        "iid",
+        pytest.param(
+            "shifted-labels",
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=AssertionError,
+                reason="one model is trained for all groups, whatever they disagree on",
+            ),
+        ),
+    ],
+)
+def test_one_model_for_each_group(divide, perceptron, build_method, partition):
+    clients = divide(partition, clients=6, samples_per_client=150)
+    run = Federation(clients, perceptron, build_method("centralised"), seed=0).run(6)
+    groups = [client.group or 0 for client in clients]
+    labels = run.hypotheses.best.association.labels
+    assert ari(groups, labels) == 1.0
+    assert micro_accuracy(run.records[-1].evaluations) > 0.8

@@ -1,0 +1,88 @@
+"""Figures of runs: a panel for each, with what the run says; global settings stay."""
+
+from dataclasses import replace
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from bcfl import Federation, Objective
+from bcfl.analysis import (
+    plot_association_graph,
+    plot_cluster_sizes,
+    plot_hypothesis_weights,
+    plot_reliability,
+    plot_uncertain_clients,
+    plots,
+)
+from bcfl.drawing import ClientGraph
+from tests.recipes import built
+
+PLOTS = [plot_association_graph, plot_cluster_sizes, plot_hypothesis_weights, plot_reliability]
+
+
+@pytest.fixture
+def run_of(linear, clients):
+    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=30.0)
+    return lambda name: Federation(clients, linear, built(name, **settings)).run(1)
+
+
+@pytest.fixture
+def run(run_of):
+    return run_of("bcfl-mh-8")
+
+
+def titles(figure):
+    return [axes.get_title() or axes.get_title("left") for axes in figure.axes]
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_each_run_has_a_panel(plot, run):
+    before = dict(mpl.rcParams)
+    figure = plot({"mine": run, "yours": run})
+    assert isinstance(figure, Figure)
+    assert [title for title in titles(figure) if title] == ["mine", "yours"]
+    assert [title for title in titles(plot(run)) if title] == ["run"]
+    assert dict(mpl.rcParams) == before
+    figure.canvas.draw()
+
+
+def test_uncertain_clients_are_those_of_high_entropy(run, run_of):
+    entropy = np.sort(run.association_entropy())[::-1]
+    (axes,) = plot_uncertain_clients(run).axes
+    shown = [text.get_text() for text in axes.texts if text.get_text().startswith(("0.", "1."))]
+    assert shown == [f"{value:.2f}" for value in entropy[entropy >= 0.056]]
+    with pytest.raises(ValueError, match="runs must have an uncertain client"):
+        plot_uncertain_clients(run_of("bcfl-g"))
+
+
+def test_reliability_is_that_of_all_tests(run):
+    axes = plot_reliability(run).axes[0]
+    line = axes.lines[1]
+    total = sum(sums.num_samples for sums in run.records[-1].evaluations.values())
+    bins = plots._tested("run", run)
+    assert bins.counts.sum() == total
+    assert line.get_ydata().tolist() == bins.accuracy.tolist()
+    accuracy = np.average(bins.accuracy, weights=bins.counts)
+    assert accuracy == pytest.approx(run.metrics()["accuracy"])
+    assert bins.expected_error == pytest.approx(run.metrics()["ece"])
+
+
+def test_runs_that_have_nothing_to_show_are_refused(run):
+    with pytest.raises(ValueError, match="'run' has not"):
+        plot_reliability(replace(run, records=()))
+    with pytest.raises(ValueError, match="at least one run"):
+        plot_cluster_sizes({})
+
+
+def test_a_graph_of_a_run_is_the_one_that_its_file_holds(run, tmp_path):
+    from experiments.runs.run_folder import read_client_graph
+
+    graph = run.association_graph()
+    nx.write_graphml(graph, tmp_path / "graph.graphml")
+    read, direct = read_client_graph(tmp_path / "graph.graphml", 3), ClientGraph.of(graph, 3)
+    assert (read.groups, read.clusters) == (direct.groups, direct.clusters)
+    assert read.edges == direct.edges
+    assert read.num_clients == direct.num_clients

@@ -1,0 +1,145 @@
+"""Data sets by name: search path, suggestions, listing, and the real ones."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import datasets
+from experiments.datasets import DataError
+
+DEBIAN = Path("/usr/share/datasets/fashion-mnist")
+
+REAL = os.environ.get("BCFL_DATA", "")
+
+BARE = io.BytesIO()
+np.save(BARE, np.arange(3))
+
+
+def test_optdigits_are_images_in_the_unit_interval():
+    digits = datasets.load("optdigits")
+    assert digits.inputs.shape == (1797, 1, 8, 8)
+    assert digits.inputs.dtype == np.float32
+    assert digits.inputs.min() == 0
+    assert digits.inputs.max() == 1
+    # First image of the UCI test file: the second row of its zero is 0 0 13 15 10 15 5 0.
+    np.testing.assert_array_equal(digits.inputs[0, 0, 1] * 16, [0, 0, 13, 15, 10, 15, 5, 0])
+    assert digits.targets[:10].tolist() == list(range(10))
+    assert repr(digits) == (
+        "Dataset(optdigits: 1797 samples of (1, 8, 8), 10 classes, 0 of them native test)"
+    )
+
+
+def test_data_dir_comes_before_the_variable_and_the_system_folder(tmp_path, monkeypatch, write_npz):
+    places = [tmp_path / "given", tmp_path / "variable", tmp_path / "system"]
+    for place in places:
+        write_npz(place / "own.npz")
+    monkeypatch.setenv("BCFL_DATA", str(places[1]))
+    assert str(places[0]) in datasets.load("own", data_dir=places[0]).source
+    assert str(places[1]) in datasets.load("own").source
+    monkeypatch.setenv("BCFL_DATA", str(tmp_path / "nowhere"))
+    assert str(places[2]) in datasets.load("own").source
+
+
+def test_fashion_mnist_in_the_folder_of_debian_and_of_torchvision(tmp_path, write_idx):
+    write_idx(tmp_path / "FashionMNIST" / "raw")
+    assert "raw" in datasets.load("fashion-mnist", data_dir=tmp_path).source
+    write_idx(tmp_path / "system" / "fashion-mnist")
+    assert "system" in datasets.load("fashion-mnist").source
+
+
+def test_idx_files_in_the_data_directory_itself_are_not_taken_for_any_name(tmp_path, write_idx):
+    folder = write_idx(tmp_path / "files")
+    with pytest.raises(DataError, match="give its path as name"):
+        datasets.load("mnist", data_dir=folder)
+    assert len(datasets.load(folder)) == 18
+    assert len(datasets.load("fashion-mnist", data_dir=write_idx(tmp_path / "fashion-mnist"))) == 18
+
+
+def test_missing_data_name_the_searched_directories_and_how_to_obtain_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("BCFL_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(DataError) as caught:
+        datasets.load("fashion-mnist", data_dir=tmp_path)
+    message = str(caught.value)
+    assert f"{tmp_path}, {tmp_path / 'nowhere'} (does not exist)" in message
+    assert "apt-get install dataset-fashion-mnist" in message
+    assert "BCFL_DATA" in message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("optdigit", "optdigits"), ("fashion_mnist", "fashion-mnist")]
+)
+def test_a_misspelt_name_gets_the_nearest(wrong, meant):
+    with pytest.raises(DataError, match=f"{wrong}.* Did you mean '{meant}'"):
+        datasets.load(wrong)
+
+
+def test_local_names_are_suggested_too(tmp_path, write_npz):
+    write_npz(tmp_path / "weather.npz")
+    with pytest.raises(DataError, match="Did you mean 'weather'"):
+        datasets.load("wether", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["optdigits", "mnist"])
+def test_a_data_directory_that_does_not_exist(tmp_path, name):
+    with pytest.raises(DataError, match=r"data_dir must be an existing directory, got .*nowhere"):
+        datasets.load(name, data_dir=tmp_path / "nowhere")
+    with pytest.raises(DataError, match="data_dir"):
+        datasets.available(data_dir=tmp_path / "nowhere")
+
+
+def test_a_path_that_does_not_exist(tmp_path):
+    with pytest.raises(DataError, match=r"gone\.npz does not exist"):
+        datasets.load(tmp_path / "gone.npz")
+
+
+def test_available_lists_known_and_local_data(tmp_path, write_idx, write_npz):
+    write_npz(tmp_path / "weather.npz")
+    write_npz(tmp_path / "not_samples.npz", x_train=None)
+    write_idx(tmp_path / "letters")
+    (tmp_path / "broken.npz").write_bytes(b"no archive")
+    (tmp_path / "bare.npz").write_bytes(BARE.getvalue())
+    infos = {info.name: info for info in datasets.available(data_dir=tmp_path)}
+    assert list(infos) == ["fashion-mnist", "letters", "mnist", "optdigits", "weather"]
+    assert {name for name, info in infos.items() if info.found} == {
+        "letters",
+        "optdigits",
+        "weather",
+    }
+    assert "apt-get install dataset-fashion-mnist" in infos["fashion-mnist"].where
+    for name in ("letters", "weather"):
+        assert datasets.load(name, data_dir=tmp_path).source.endswith(infos[name].where)
+
+
+def test_listing_and_importing_do_not_import_scikit_learn():
+    code = (
+        "import sys; from experiments import datasets, partitions, models;"
+        "from bcfl.analysis import metrics;"
+        "datasets.available(); print('sklearn' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
+
+
+@pytest.mark.skipif(not DEBIAN.is_dir(), reason=f"dataset-fashion-mnist is not in {DEBIAN}")
+def test_real_fashion_mnist(images):
+    fashion = datasets.load(DEBIAN)
+    assert fashion.inputs.shape == (70000, 1, 28, 28)
+    assert np.bincount(fashion.targets).tolist() == [7000] * 10
+    assert fashion.targets[:5].tolist() == [9, 0, 0, 3, 0]
+    # Published mean and deviation of the training images.
+    assert fashion.inputs[:60000].mean() == pytest.approx(0.2860, abs=1e-4)
+    assert fashion.inputs[:60000].std() == pytest.approx(0.3530, abs=1e-4)
+
+
+@pytest.mark.skipif(
+    not (REAL and (Path(REAL) / "usps.npz").is_file()), reason="BCFL_DATA has no usps.npz"
+)
+def test_real_usps():
+    usps = datasets.load("usps", data_dir=REAL)
+    assert usps.inputs.shape == (9298, 1, 16, 16)
+    assert usps.num_native_test == 2007

@@ -1,0 +1,93 @@
+"""Arrays as data sets: validation, scaling, channels."""
+
+import numpy as np
+import pytest
+
+from experiments.datasets import DataError, Dataset
+
+INPUTS = np.linspace(0, 1, 12).reshape(6, 2)
+
+LABELS = np.array([0, 1, 2, 0, 1, 2])
+
+
+def with_nan():
+    inputs = INPUTS.copy()
+    inputs[3, 1] = np.nan
+    return inputs
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels", "message"),
+    [
+        (with_nan(), LABELS, "finite"),
+        (np.full((6, 2), np.inf), LABELS, "finite"),
+        (INPUTS.astype(str), LABELS, "real numbers"),
+        (INPUTS * 1j, LABELS, "real numbers"),
+        (INPUTS, LABELS.astype(float), "labels must be integers 0 to k - 1, got type float64"),
+        (INPUTS, LABELS + 1, r"integers 0 to k - 1.* got 3 distinct ones: 1, 2, 3"),
+        (INPUTS, LABELS - 1, "integers 0 to k - 1"),
+        (INPUTS, LABELS * 1000, "integers 0 to k - 1"),
+        (INPUTS, LABELS[:, None], r"targets \(samples,\)"),
+        (INPUTS, LABELS[:5], "same length"),
+        (INPUTS[:, 0], LABELS, r"inputs must be \(samples, ...\)"),
+        (INPUTS[:0], LABELS[:0], "at least one sample"),
+    ],
+)
+def test_arrays_that_cannot_be_used_are_refused(inputs, labels, message):
+    with pytest.raises(DataError, match=message):
+        Dataset.from_arrays("bad", (inputs, labels))
+
+
+def test_parts_must_agree_in_shape():
+    with pytest.raises(DataError, match="agree in shape"):
+        Dataset.from_arrays("bad", (INPUTS, LABELS), (INPUTS[:, :1], LABELS))
+
+
+def test_a_class_may_have_no_sample_where_the_number_of_classes_is_given():
+    sparse = Dataset("sparse", INPUTS.astype(np.float32), LABELS.astype(np.int64), num_classes=5)
+    assert sparse.num_classes == 5
+    with pytest.raises(DataError, match="targets must be 0 to 1"):
+        Dataset("few", INPUTS.astype(np.float32), LABELS.astype(np.int64), num_classes=2)
+    with pytest.raises(DataError, match="float32"):
+        Dataset("wide", INPUTS, LABELS, num_classes=3)
+
+
+@pytest.mark.parametrize(
+    ("raw", "scaled"),
+    [
+        (np.array([[0], [51], [255]], dtype=np.uint8), [0, 0.2, 1]),
+        (np.array([[0], [3], [15]], dtype=np.uint8), [0, 3 / 255, 15 / 255]),
+        (np.array([[0.25], [0.5], [0.75]]), [0.25, 0.5, 0.75]),
+        (np.array([[-1.0], [0.0], [3.0]]), [0, 0.25, 1]),
+        (np.array([[10], [20], [30]], dtype=np.int32), [0, 0.5, 1]),
+        (np.array([[7.0], [7.0], [7.0]]), [0, 0, 0]),
+        (np.array([[False], [True], [True]]), [0, 1, 1]),
+    ],
+)
+def test_inputs_are_scaled_to_the_unit_interval(raw, scaled):
+    dataset = Dataset.from_arrays("raw", (raw, np.array([0, 1, 2])))
+    np.testing.assert_allclose(dataset.inputs[:, 0], scaled, rtol=1e-6)
+
+
+def test_scaling_uses_one_range_for_training_and_test():
+    train, test = np.array([[0.0], [10.0]]), np.array([[5.0], [20.0]])
+    dataset = Dataset.from_arrays("raw", (train, np.array([0, 1])), (test, np.array([0, 1])))
+    np.testing.assert_allclose(dataset.inputs[:, 0], [0, 0.5, 0.25, 1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "stored"),
+    [
+        ((2, 6, 5), (2, 1, 6, 5)),
+        ((2, 6, 5, 3), (2, 3, 6, 5)),
+        ((2, 6, 5, 1), (2, 1, 6, 5)),
+        ((2, 3, 6, 5), (2, 3, 6, 5)),
+        ((2, 7), (2, 7)),
+    ],
+)
+def test_images_become_channels_first(shape, stored, images):
+    raw = np.random.default_rng(0).random(shape)
+    dataset = Dataset.from_arrays("images", (raw, np.array([0, 1])))
+    assert dataset.inputs.shape == stored
+    if shape == (2, 6, 5, 3):
+        np.testing.assert_allclose(dataset.inputs[1, 2], raw[1, :, :, 2], rtol=1e-6)

@@ -1,0 +1,124 @@
+"""The partition as a value: clients, indices, splits, caps, seeds."""
+
+import numpy as np
+import pytest
+
+from bcfl.data.clients import ClientData, sorted_clients
+from experiments import partitions
+
+ALL = [
+    ("two-stage-dirichlet", {}),
+    ("dirichlet", {}),
+    ("n-class", {}),
+    ("cluster-n-class", {}),
+    ("rotated", {}),
+    ("iid", {}),
+]
+
+
+def rows_of(client):
+    return np.concatenate([v.inputs.numpy().ravel() for v in client.views.values()]).astype(int)
+
+
+def test_a_partition_is_a_sequence_of_clients(digits):
+    partition = partitions.two_stage_dirichlet(digits)
+    assert len(partition) == 40
+    assert all(isinstance(data, ClientData) for data in partition)
+    assert sorted_clients(partition) == partition.clients
+    assert partition[3].client == "client-03"
+    assert [data.client for data in partition[38:]] == ["client-38", "client-39"]
+    assert partition.groups is not None
+    assert [partition.groups[data.client] for data in partition] == [j // 10 for j in range(40)]
+    assert repr(partition) == (
+        "Partition(two-stage-dirichlet of optdigits: 40 clients, 4 groups, 1797 samples, "
+        "0 left out)"
+    )
+    assert partition.left_out == {}
+
+
+def test_names_sort_as_numbers(balanced):
+    partition = partitions.iid(balanced(120), clients=101)
+    names = [data.client for data in partition]
+    assert names[:2] == ["client-000", "client-001"]
+    assert names == sorted(names)
+    assert partition.groups is None
+    assert "no groups" in repr(partition)
+
+
+def test_class_counts_and_indices_say_what_the_clients_hold(balanced):
+    data = balanced(30)
+    partition = partitions.dirichlet(data, clients=7, seed=5)
+    for row, client in zip(partition.class_counts(), partition, strict=True):
+        rows = rows_of(client)
+        assert row.tolist() == np.bincount(data.targets[rows], minlength=10).tolist()
+        for view, samples in client.views.items():
+            indices = partition.indices[client.client][view]
+            assert samples.inputs.ravel().tolist() == indices.tolist()
+            assert samples.targets.tolist() == data.targets[indices].tolist()
+    assert sorted(np.concatenate([rows_of(client) for client in partition])) == list(range(300))
+
+
+def test_split_into_training_and_test(balanced):
+    partition = partitions.iid(balanced(10), clients=4, test_fraction=0.25)
+    assert [data.num_samples for data in partition] == [{"train": 19, "test": 6}] * 4
+    more = partitions.iid(balanced(10), clients=4, test_fraction=0.5)
+    assert [data.num_samples for data in more] == [{"train": 13, "test": 12}] * 4
+    none = partitions.iid(balanced(10), clients=4, test_fraction=0)
+    assert [data.num_samples for data in none] == [{"train": 25}] * 4
+
+
+def test_a_client_with_one_sample_trains_on_it_and_has_no_test_view(balanced):
+    partition = partitions.iid(balanced(1), clients=7, min_samples=1)
+    assert [data.num_samples for data in partition] == [{"train": 1, "test": 1}] * 3 + [
+        {"train": 1}
+    ] * 4
+
+
+def test_cap_leaves_the_rest_out_with_the_reason(balanced):
+    data = balanced(100)
+    partition = partitions.two_stage_dirichlet(data, clients=8, samples_per_client=40, seed=1)
+    assert partition.left_out == {"above samples_per_client": 1000 - partition.num_samples}
+    sizes = [sum(client.num_samples.values()) for client in partition]
+    whole = partitions.two_stage_dirichlet(data, clients=8, seed=1)
+    assert sizes == [min(40, sum(client.num_samples.values())) for client in whole]
+    for capped, client in zip(partition, whole, strict=True):
+        assert set(rows_of(capped)) <= set(rows_of(client))
+
+
+def test_kept_samples_are_drawn_from_all_of_a_client(balanced):
+    partition = partitions.iid(balanced(1000), clients=1, samples_per_client=1000)
+    spread = np.sqrt(1000 * 0.1 * 0.9)
+    assert np.abs(partition.class_counts()[0] - 100).max() < 4 * spread
+
+
+@pytest.mark.parametrize(("name", "config"), ALL)
+def test_the_seed_determines_the_partition(digits, name, config):
+    def held(seed):
+        partition = partitions.build(name, digits, {**config, "clients": 20, "seed": seed})
+        return {
+            c: {v: i.tolist() for v, i in views.items()} for c, views in partition.indices.items()
+        }
+
+    first = held(1)
+    np.random.default_rng().random()
+    assert held(1) == first
+    assert held(2) != first
+
+
+@pytest.mark.parametrize(("name", "config"), ALL)
+def test_default_sizes_on_the_digits(digits, name, config):
+    partition = partitions.build(name, digits, config)
+    assert len(partition) == 40
+    assert partition.num_samples == 1797
+    assert min(sum(data.num_samples.values()) for data in partition) >= 8
+    assert all(data.num_samples["test"] >= 2 for data in partition)
+
+
+def test_classes_may_be_empty(labelled):
+    data = labelled(np.repeat([0, 1, 3], 60), classes=5)
+    for name, _ in ALL:
+        if name != "rotated":
+            config = {"clients": 6} | ({"classes": (2, 1)} if name == "cluster-n-class" else {})
+            config |= {"groups": 2} if name in ("two-stage-dirichlet", "cluster-n-class") else {}
+            counts = partitions.build(name, data, config).class_counts()
+            assert counts.sum(axis=0).tolist() == [60, 60, 0, 60, 0]

@@ -1,0 +1,164 @@
+"""Pictures of clients: what is behind the axes, and where they stand in the report."""
+
+import numpy as np
+import pytest
+
+from experiments.reports.pictures import bubbles, likeness, moves, neighbours
+
+# Moves
+
+
+def lines(axes, start):
+    return {x.get_gid(): x for x in axes.get_lines() if (x.get_gid() or "").startswith(start)}
+
+
+def test_each_client_is_a_line_in_the_band_of_its_cluster():
+    labels = np.array([[0, 1, -1], [0, 0, 1], [1, 0, 1]])
+    one = moves.Moves(labels, 2, [0, 1, None])
+    assert one.moved.tolist() == [[False, True, False], [True, False, False]]
+    (axes,) = moves.draw_moves({"ifca": one}).axes
+    drawn = lines(axes, "move-ifca-")
+    assert len(drawn) == 3
+    for client in range(3):
+        height = drawn[f"move-ifca-{client}"].get_ydata()
+        seen = labels[:, client] >= 0
+        assert np.isnan(height[~seen]).all()
+        assert np.round(height[seen]).tolist() == labels[seen, client].tolist()
+        assert drawn[f"move-ifca-{client}"].get_xdata().tolist() == [1, 2, 3]
+    assert axes.get_title(loc="right") == "2 moves, the last in round 3"
+
+
+def test_clients_of_one_group_are_adjacent_and_never_overlap():
+    one = moves.Moves(np.zeros((2, 6), dtype=np.int64), 2, [1, 0, 1, 0, 1, 0])
+    heights = one.heights()[0]
+    assert len(set(heights)) == 6
+    assert max(heights[[1, 3, 5]]) < min(heights[[0, 2, 4]])
+    assert one.title() == "no moves"
+
+
+def test_clusters_that_only_changed_their_numbers_are_no_moves():
+    labels = np.array([[1, 1, 0, 0, -1], [1, 1, 0, 0, 0], [0, 0, 1, 2, 1]])
+    one = moves.Moves.of(labels, 3, [None] * 5)
+    assert one.labels.tolist() == [[0, 0, 1, 1, -1], [0, 0, 1, 1, 1], [0, 0, 1, 2, 1]]
+    assert one.title() == "1 move, the last in round 3"
+    assert labels[0].tolist() == [1, 1, 0, 0, -1]
+
+
+def test_simultaneous_moves_of_all_clients_are_shown_where_numbers_are_kept():
+    labels = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0]])
+    unknown = [None] * 3
+    assert moves.Moves.of(labels, 2, unknown).title() == "no moves"
+    one = moves.Moves.of(labels, 2, unknown, [True, True])
+    assert one.labels.tolist() == labels.tolist()
+    assert one.title() == "6 moves, the last in round 3"
+    half = moves.Moves.of(labels, 2, unknown, [True, False])
+    assert half.labels.tolist() == [[1] * 3, [0] * 3, [0] * 3]
+
+
+def test_clusters_that_merge_keep_their_numbers_before():
+    labels = np.array([[0, 0, 1, 1], [0, 0, 0, 0]])
+    assert moves.Moves.of(labels, 2, [None] * 4).labels.tolist() == labels.tolist()
+
+
+# Partition
+
+
+def bubble_counts(figure):
+    """By group, (place, class, area) of each circle."""
+    return {
+        found.get_gid(): np.column_stack([found.get_offsets(), found.get_sizes()])
+        for found in figure.axes[0].collections
+    }
+
+
+def test_circles_are_the_samples_ordered_by_group():
+    counts = np.array([[4, 0, 2], [0, 8, 0], [1, 0, 0]])
+    figure = bubbles.draw_partition(counts, [1, 0, 1])
+    drawn = bubble_counts(figure)
+    assert set(drawn) == {"bubbles-group-0", "bubbles-group-1"}
+    ((place, label, largest),) = drawn["bubbles-group-0"]
+    assert (place, label) == (0, 1)
+    other = drawn["bubbles-group-1"]
+    assert other[:, 0].tolist() == [2, 2, 3]
+    assert other[:, 1].tolist() == [0, 2, 0]
+    np.testing.assert_allclose(other[:, 2] / largest, [4 / 8, 2 / 8, 1 / 8])
+    assert figure.axes[0].get_title(loc="right") == "largest circle: 8 samples"
+
+
+def test_clients_without_groups_are_drawn_in_their_order():
+    figure = bubbles.draw_partition(np.array([[3, 1], [2, 2]]), [None, None])
+    assert list(bubble_counts(figure)) == ["bubbles-group-unknown"]
+    order, places = bubbles.along([None, 2, 0, 2])
+    assert order == [2, 1, 3, 0]
+    assert places.tolist() == [0, 2, 3, 5]
+
+
+def test_no_circle_of_two_hundred_clients_is_taller_than_its_row():
+    counts = np.full((200, 10), 5)
+    figure = bubbles.draw_partition(counts, [client // 20 for client in range(200)])
+    sizes = np.concatenate([c.get_sizes() for c in figure.axes[0].collections])
+    assert len(sizes) == 2000
+    assert np.sqrt(sizes.max()) / 72 < bubbles.ROW
+
+
+# Likeness
+
+
+def test_cosines_of_vectors():
+    found = likeness.cosines(np.array([[3.0, 0.0], [1.0, 1.0], [-2.0, 0.0], [0.0, 0.0]]))
+    half = 2**-0.5
+    expected = [[1, half, -1, 0], [half, 1, -half, 0], [-1, -half, 1, 0], [0, 0, 0, 0]]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_maps_share_their_shades_and_small_ones_hold_numbers():
+    near, far = np.array([[1, 0.99], [0.99, 1]]), np.array([[1, -0.001], [-0.001, 1]])
+    figure = likeness.draw_clusters({"wecfl": (near, [0, 1]), "ifca": (far, [1, 3])})
+    images = [axes.images[0] for axes in figure.axes[:2]]
+    assert {image.get_clim() for image in images} == {(-0.001, 1)}
+    np.testing.assert_array_equal(images[0].get_array(), near)
+    texts = [[text.get_text() for text in axes.texts] for axes in figure.axes[:2]]
+    assert texts == [["1.00", "0.99", "0.99", "1.00"], ["1.00", "0.00", "0.00", "1.00"]]
+    assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["1", "3"]
+
+
+def test_clients_are_divided_where_clusters_end():
+    matrix = np.eye(5)
+    figure = likeness.draw_clients(matrix, 0.5 * matrix + 0.5, [2, 0, 3])
+    first = figure.axes[0]
+    assert {line.get_ydata()[0] for line in first.get_lines() if line.get_xdata()[0] == 0} == {1.5}
+    assert [label.get_text() for label in first.get_xticklabels()] == ["0", "2"]
+    assert first.get_xticks().tolist() == [0.5, 3]
+    np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), 0.5 * matrix + 0.5)
+
+
+# Neighbours
+
+
+@pytest.fixture(scope="module")
+def two_blobs():
+    points = np.repeat([[0.0], [50.0]], 8, axis=0) + np.arange(16)[:, None] % 8
+    return np.abs(points - points.T)
+
+
+def test_neighbours_stay_neighbours(two_blobs):
+    places = neighbours.embed(two_blobs)
+    np.testing.assert_array_equal(places, neighbours.embed(two_blobs))
+    gaps = np.linalg.norm(places[:, None] - places, axis=2) + 1e9 * np.eye(16)
+    assert all((gaps[row].argmin() < 8) == (row < 8) for row in range(16))
+
+
+def test_colours_are_clusters_and_shapes_groups(two_blobs):
+    clusters = np.array([0] * 7 + [1] * 9)
+    one = neighbours.Neighbourhood(3, two_blobs, clusters)
+    figure = neighbours.draw_neighbours([one], [[0] * 8 + [1] * 8], 2)
+    first, second = figure.axes[0].collections
+    assert first.get_gid() == "neighbours-3-0"
+    assert len(np.unique(first.get_facecolor(), axis=0)) == 2
+    assert len(np.unique(second.get_facecolor(), axis=0)) == 1
+    assert len(first.get_offsets()) == len(second.get_offsets()) == 8
+    assert figure.axes[0].get_title(loc="left") == "round 3"
+
+
+def test_equal_models_can_be_drawn():
+    assert np.isfinite(neighbours.embed(np.zeros((6, 6)))).all()

@@ -1,0 +1,302 @@
+"""The page against the files it was made from, read back by an HTML parser."""
+
+import json
+import re
+import shutil
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+
+from experiments.reports.report import counted, write_report
+from experiments.runs.run_folder import NoRunError
+
+COLUMNS = {"accuracy": 100, "macro_f1": 100, "ari": 1, "ami": 1, "nll": 1, "ece": 1}
+
+
+class Page(HTMLParser):
+    """All elements with their attributes, and all text by the elements around it."""
+
+    VOID = ("meta", "br", "use")
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self._open = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append((tuple(self._open), data))
+
+    def attributes(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+    def text(self, tag):
+        return " ".join(data for open_tags, data in self.texts if tag in open_tags)
+
+
+def written(folder):
+    path = write_report(folder)
+    assert path == folder / "report.html"
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def usual(make_run):
+    """The page of two methods with two seeds."""
+    return written(make_run())
+
+
+def result_rows(text):
+    """By method, what is in each cell of the table of results: mean, std, whether marked."""
+    body = re.search(r'<table class="results">.*?<tbody>(.*?)</tbody>', text, re.DOTALL)[1]
+    found = {}
+    for row in re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL):
+        method = re.search(r'<th scope="row">(.*?)</th>', row)[1]
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
+        found[method] = []
+        for cell in cells:
+            deviation = re.search(r"<small>± (.*?)</small>", cell)
+            mean = re.sub(r"<[^>]*>", "", re.sub(r"<small>.*?</small>", "", cell))
+            shown = mean.replace("▲", "").strip()
+            found[method].append((shown, deviation and deviation[1], "▲" in mean))
+    return found
+
+
+def test_numbers_of_the_table_are_those_of_the_summary(make_run):
+    folder = make_run()
+    rows = result_rows(written(folder))
+    summary = json.loads((folder / "summary.json").read_text())["methods"]
+    assert list(rows) == list(summary)
+    for method, cells in rows.items():
+        for (mean, deviation, _), (metric, factor) in zip(cells, COLUMNS.items(), strict=False):
+            digits = len(mean.split(".")[1])
+            assert float(mean) == round(summary[method][metric]["mean"] * factor, digits)
+            assert float(deviation) == round(summary[method][metric]["std"] * factor, digits)
+        costs = [mean for mean, _, _ in cells[len(COLUMNS) :]]
+        assert costs == ["5.4", "144", "78", "7.5", "10.0", "4.0", "12.0", "6.0"]
+
+
+def test_runs_of_earlier_versions_have_no_relative_costs(make_run):
+    folder = make_run(methods=("fedavg",))
+    stored = json.loads((folder / "summary.json").read_text())
+    del stored["methods"]["fedavg"]["storage"]
+    (folder / "summary.json").write_text(json.dumps(stored))
+    (cells,) = result_rows(written(folder)).values()
+    assert [mean for mean, _, _ in cells[9:12]] == ["7.5", "–", "4.0"]
+
+
+def test_best_of_each_score_is_marked_and_costs_are_not(make_run):
+    folder = make_run()
+    summary = json.loads((folder / "summary.json").read_text())["methods"]
+    rows = result_rows(written(folder))
+    for column, metric in enumerate(list(COLUMNS)[:5]):
+        values = {method: summary[method][metric]["mean"] for method in summary}
+        best = min(values, key=values.get) if metric == "nll" else max(values, key=values.get)
+        assert {method for method in rows if rows[method][column][2]} == {best}
+    assert all(cells[5][2] for cells in rows.values()), "both have the same calibration error"
+    assert not any(mark for cells in rows.values() for _, _, mark in cells[6:])
+
+
+def test_page_is_complete_in_itself(usual):
+    page = Page(usual)
+    assert "http" not in written_text(page)
+    for _, attributes in page.elements:
+        assert not {"src", "srcset", "action", "onload", "onclick"} & set(attributes)
+        for name in ("href", "xlink:href"):
+            assert attributes.get(name, "#").startswith("#")
+    assert not page.attributes("script")
+    assert not page.attributes("link")
+    style = page.text("style")
+    assert "@import" not in style
+    assert "url(" not in style
+
+
+def written_text(page):
+    attributes = [value or "" for _, attrs in page.elements for value in attrs.values()]
+    return " ".join([*attributes, *(data for _, data in page.texts)])
+
+
+def test_ids_are_unique_and_references_resolve(usual):
+    text = usual
+    page = Page(text)
+    ids = Counter(attrs["id"] for _, attrs in page.elements if "id" in attrs)
+    assert max(ids.values()) == 1
+    used = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text)
+    used += [
+        (attrs["aria-labelledby"], "") for _, attrs in page.elements if "aria-labelledby" in attrs
+    ]
+    assert used
+    assert {one or other for one, other in used} <= set(ids)
+
+
+def test_page_is_accessible_to_screen_readers(usual):
+    page = Page(usual)
+    assert page.attributes("html")[0]["lang"] == "en"
+    assert all(attrs.get("scope") in ("row", "col") for attrs in page.attributes("th"))
+    pictures = page.attributes("svg")
+    assert len(pictures) == 5
+    assert all(attrs["role"] == "img" for attrs in pictures)
+    assert len(page.attributes("figcaption")) == 5
+    assert page.text("figcaption").count("Look ") == 5
+    assert len(page.attributes("title")) == 6
+
+
+def test_header_describes_the_run_and_its_command(usual):
+    page = Page(usual)
+    header = page.text("header")
+    assert "2 methods on optdigits, 12 clients in 3 true groups, 6 rounds, 2 seeds." in header
+    assert "A <tiny> example" in header
+    assert "bcfl run tiny --seeds 0,1" in header
+    settings = page.text("table")
+    assert all(word in settings for word in ("federation.rounds", "torch", "2.13.0", "cores"))
+
+
+def test_same_folder_gives_the_same_bytes(make_run, tmp_path):
+    folder = make_run()
+    first = written(folder)
+    copy = shutil.copytree(folder, tmp_path / "elsewhere")
+    assert written(folder) == first
+    assert written(copy) == first
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_one_method_with_one_seed_has_no_spread_and_no_best(make_run):
+    text = written(make_run(methods=["bcfl-g"], seeds=[4]))
+    cells = result_rows(text)["bcfl-g"]
+    assert all(deviation is None and not marked for _, deviation, marked in cells)
+    assert "1 method on optdigits" in text
+    assert "seed 4" in text
+    assert "band:" not in Page(text).text("figcaption")
+
+
+def test_unknown_groups_leave_agreement_out(make_run):
+    text = written(make_run(groups=0))
+    cells = result_rows(text)["bcfl-g"]
+    assert [cell[0] for cell in cells[2:4]] == ["–", "–"]
+    page = Page(text)
+    assert "adjusted Rand index" not in page.text("text")
+    assert "True groups are unknown" in page.text("figcaption")
+    assert "true group" not in page.text("svg")
+    assert "true group" not in page.text("header")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_missing_graphs_are_left_out(make_run, kept):
+    folder = make_run()
+    for path in folder.glob("*/*/graph.graphml"):
+        if not (kept and "fedavg" in path.parts):
+            path.unlink()
+    text = written(folder)
+    assert ("no graph in the folder" in text) == kept
+    assert ("Association graph" in text) == kept
+
+
+def test_an_unfinished_run_shows_its_curves(make_run):
+    folder = make_run(methods=("fedavg", "bcfl-g", "ifca"))
+    (folder / "summary.json").unlink()
+    shutil.rmtree(folder / "ifca")
+    with (folder / "bcfl-g" / "seed-1" / "metrics.jsonl").open("a") as file:
+        file.write('{"round": 7, "accu')
+    text = written(folder)
+    assert "No results yet: fedavg, bcfl-g, ifca." in text
+    assert "Learning curves" in text
+    assert '<table class="results">' not in text
+
+
+def test_values_that_are_unknown_in_all_rounds_leave_their_picture_out(make_run):
+    text = written(
+        make_run(
+            accuracy=None,
+            ari=None,
+            log_captured_mass=None,
+            effective_hypotheses=1.0,
+            cluster_sizes=[0, 0],
+        )
+    )
+    page = Page(text)
+    assert len(page.attributes("svg")) == 2
+    assert "Learning curves" not in text
+
+
+def test_failures_are_counted_and_shown_as_text(make_run):
+    text = written(make_run(methods=["ifca"], failures=["client-1: NaN in <model>", "late"]))
+    assert "client-1: NaN in &lt;model&gt;" in text
+    row = re.search(r"&lt;model&gt;</td><td>(\d+)</td>", text)
+    assert row[1] == "12", "six rounds with two seeds"
+
+
+def test_unstable_fusion_is_a_warning(make_run):
+    text = written(make_run(methods=["bcfl-g"], outside_hull=0.25, num_floored=1234))
+    assert "25.00% (bcfl-g)" in text
+    assert "1,234 (bcfl-g)" in text
+
+
+def test_without_warnings_there_is_no_section(usual):
+    assert "Warnings" not in usual
+
+
+def damage(folder, name, text):
+    (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("run.json", "{", "run.json' is not JSON"),
+        ("run.json", "[]", "must hold a JSON object, got list"),
+        ("summary.json", "nonsense", "summary.json' is not JSON"),
+        ("bcfl-g/seed-0/metrics.jsonl", '{"round": 3}\n', "isn't round 1"),
+        ("bcfl-g/seed-0/graph.graphml", "<graphml", "is not a GraphML file"),
+    ],
+)
+def test_a_damaged_file_is_named(make_run, name, text, told):
+    folder = make_run()
+    damage(folder, name, text)
+    with pytest.raises(ValueError, match=re.escape(told)):
+        write_report(folder)
+    assert not (folder / "report.html").exists()
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path, make_run):
+    with pytest.raises(NoRunError, match="does not exist"):
+        write_report(tmp_path / "nowhere")
+    with pytest.raises(NoRunError, match=r"run\.json is missing"):
+        write_report(tmp_path)
+    folder = make_run(methods=["ifca"])
+    shutil.rmtree(folder / "ifca")
+    with pytest.raises(NoRunError, match="no method has done a round"):
+        write_report(folder)
+
+
+def test_counted():
+    assert (counted(1, "round"), counted(1200, "client")) == ("1 round", "1,200 clients")
+
+
+def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make_run, usual):
+    assert "mean over all rounds, so that" not in usual
+    folder = make_run()
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    for number, scores in enumerate(summary["methods"].values()):
+        for name in ("ari", "ami", "homogeneity", "completeness"):
+            value = 0.5 + number / 8
+            scores[f"mean_{name}"] = {"mean": value, "std": 0.0, "values": [value, value]}
+    path.write_text(json.dumps(summary))
+    text = written(folder)
+    table = text[text.index("mean over all rounds, so that") :]
+    rows = result_rows(table)
+    assert rows["fedavg"] == [("0.500", "0.000", False)] * 4
+    assert rows["bcfl-g"] == [("0.625", "0.000", True)] * 4

@@ -1,0 +1,97 @@
+"""Reports of runs in a session, and finished runs read back from a folder."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import experiments
+from bcfl import Federation, Objective
+from experiments import datasets, models, partitions
+from experiments.cli import app
+from tests.recipes import built
+
+ROUNDS = 3
+
+
+@pytest.fixture(scope="module")
+def runs():
+    clients = partitions.rotated(datasets.load("optdigits"), groups=2, clients=8, seed=0)
+    model = models.mlp((1, 8, 8), 8, 10)
+    settings = dict(num_clusters=2, objective=Objective(2, 16))
+    return {
+        name: Federation(clients, model, built(name, **settings)).run(ROUNDS)
+        for name in ("ifca", "bcfl-mh-3")
+    }
+
+
+class Text(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.words = []
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def text_of(path):
+    parser = Text()
+    parser.feed(path.read_text("utf-8"))
+    return " ".join(" ".join(parser.words).split())
+
+
+def test_a_report_of_runs_holds_their_numbers_and_pictures(runs, tmp_path):
+    path = experiments.report(runs, tmp_path / "mine.html", name="two methods")
+    text = text_of(path)
+    assert "two methods" in text
+    assert "2 methods, 8 clients in 2 true groups, 3 rounds, 1 seed." in text
+    for name in runs:
+        assert name in text
+    assert "<svg" in path.read_text("utf-8")
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.html"]
+
+
+def test_a_report_of_one_run_is_named(runs, tmp_path):
+    assert "ifca" in text_of(experiments.report(runs["ifca"], tmp_path / "r.html", name="ifca"))
+
+
+def test_runs_that_cannot_be_reported_are_refused(runs, tmp_path):
+    part = replace(runs["ifca"], records=runs["ifca"].records[1:])
+    with pytest.raises(ValueError, match="records of all its 3 rounds"):
+        experiments.report(part, tmp_path / "r.html")
+    with pytest.raises(ValueError, match="names of folders, got 'a/b'"):
+        experiments.report({"a/b": runs["ifca"]}, tmp_path / "r.html")
+    with pytest.raises(ValueError, match="at least one run"):
+        experiments.report({}, tmp_path / "r.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_finished_runs_of_a_folder_are_opened(tmp_path):
+    folder = tmp_path / "run"
+    arguments = ["--rounds", "2", "--methods", "fedavg,bcfl-g", "--seeds", "0,1"]
+    assert CliRunner().invoke(app, ["run", "demo", *arguments, "--out", str(folder)]).exit_code == 0
+    opened = experiments.open(folder)
+    assert list(opened) == [(m, s) for s in (0, 1) for m in ("fedavg", "bcfl-g")]
+    one = opened["bcfl-g", 1]
+    assert one.config["methods"] == ["bcfl-g"]
+    assert [row["round"] for row in one.rows] == [1, 2]
+    sizes = one.run.hypotheses.best.association.sizes
+    assert sizes.tolist() == one.rows[-1]["cluster_sizes"]
+    assert one.run.metrics()["ari"] == pytest.approx(one.rows[-1]["ari"])
+    assert np.isnan(one.run.metrics()["accuracy"])
+    (folder / "bcfl-g" / "seed-1" / "hypotheses.graphml").unlink()
+    assert ("bcfl-g", 1) not in experiments.open(folder)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no run"):
+        experiments.open(tmp_path)
+
+
+def test_the_public_names_of_experiments_are_there():
+    assert dir(experiments) == sorted(experiments.__all__)
+    assert all(getattr(experiments, name) is not None for name in experiments.__all__)
+    with pytest.raises(AttributeError, match="module 'experiments' has no attribute 'nothing'"):
+        experiments.nothing  # noqa: B018 - the access is what fails

@@ -1,0 +1,72 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from bcfl import PredictionRule
+from experiments.reports.uncertainty_results import Result, as_json
+from experiments.reports.uncertainty_table import (
+    CALIBRATION,
+    DETECTION,
+    aligned,
+    chosen_values,
+    table,
+)
+from experiments.runs.files import Pair
+from experiments.scores.uncertainty_evaluation import ClientPredictions, UncertaintyScores
+
+NOTHING = UncertaintyScores(np.zeros(0), np.zeros(0), np.zeros(0))
+NO_PREDICTIONS = ClientPredictions(
+    np.zeros((0, 2)), np.zeros(0, dtype=np.int64), NOTHING, NOTHING, NOTHING
+)
+
+
+def result(seed, value, part="all", rule=None):
+    scores = {**dict.fromkeys(CALIBRATION, value), **dict.fromkeys(DETECTION, math.nan)}
+    return Result(
+        Pair("ifca", seed),
+        rule or PredictionRule(),
+        rule is not None,
+        {part: scores},
+        NO_PREDICTIONS,
+    )
+
+
+def test_cells_are_means_over_seeds():
+    head, row = table([result(0, 0.25), result(1, 0.75)], CALIBRATION)
+    assert head[:4] == ["method", "prediction", "accuracy", "NLL"]
+    assert row[:4] == ["ifca", "plug-in", "50.0", "0.500"]
+    assert set(table([result(0, 0.25)], DETECTION)[1][2:]) == {"–"}
+
+
+def test_clients_of_several_seeds_are_different_clients():
+    cells = table([result(0, 0.25, "c1"), result(1, 0.75, "c1")], CALIBRATION)
+    assert [row[2:4] for row in cells] == [
+        ["of", "accuracy"],
+        ["c1, seed 0", "25.0"],
+        ["c1, seed 1", "75.0"],
+    ]
+
+
+def test_lines_have_text_to_the_left_and_numbers_to_the_right():
+    lines = aligned([["method", "prediction", "NLL"], ["a", "plug-in", "0.1"], ["bc", "x", "12.5"]])
+    assert lines == [
+        "method  prediction   NLL",
+        "a       plug-in      0.1",
+        "bc      x           12.5",
+    ]
+
+
+def test_tuned_values_of_all_seeds_are_in_one_line():
+    rules = [PredictionRule("linearised", 100.0, 1.25), PredictionRule("linearised", 1e4, 1.0)]
+    found = [result(seed, 0.5, rule=rule) for seed, rule in enumerate(rules)]
+    assert chosen_values(found) == ["ifca linearised: prior 100 T 1.25 · prior 1e+04 T 1"]
+    assert chosen_values([result(0, 0.5)]) == []
+
+
+def test_undefined_scores_are_null_in_json():
+    (row,) = json.loads(as_json([result(3, 0.5)]))
+    assert (row["method"], row["seed"], row["part"], row["tuned"]) == ("ifca", 3, "all", False)
+    assert row["scores"]["nll"] == pytest.approx(0.5)
+    assert row["scores"]["wrong_auroc"] is None
