@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from bcfl import Federation, methods
+from bcfl import Federation
 from bcfl.analysis import metrics
 from bcfl.executors import ExecutorConfig
 from experiments import models, partitions
@@ -74,5 +74,5 @@ def forward(model, posterior, inputs):
 
 def test_without_held_out_samples_there_is_nothing_to_predict(source):
     part = partitions.iid(source, clients=4, seed=0)
-    federation = Federation(part, models.mlp(12, 10), methods.build("fedavg", **SETTINGS))
+    federation = Federation(part, models.mlp(12, 10), built("fedavg", **SETTINGS))
     assert HoldOut.of(source, part, federation) is None
