@@ -51,7 +51,7 @@ def resume(plan: Plan, folder: Path, watch: Watch) -> None:
         return
     with locked(folder):
         write_configs(plan, files)
-        setup = Experiment(plan.scenario, plan.device, plan.engine, plan.threads)
+        setup = Experiment(plan.scenario, plan.device, plan.executor, plan.threads)
         _carry_out(plan, files, setup, watch)
 
 
@@ -71,7 +71,7 @@ def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, watch: Watch) -> 
                     raise Interrupted
                 run_pair(setup, pair, files.of(pair), watch)
     else:
-        orders = Orders(plan.scenario, plan.device, plan.threads, files, plan.engine)
+        orders = Orders(plan.scenario, plan.device, plan.threads, files, plan.executor)
         run_parallel(orders, plan.scenario.pairs, plan.jobs, watch)
     write_summary(plan, files)
     from experiments.reports.report import write_report

@@ -141,10 +141,10 @@ class Run:
     def rule(self) -> PredictionRule:
         """How this run predicts unless told otherwise.
 
-        Where clients set training samples aside (`Settings.calibration`), it is `plug-in` with the
-        temperature that sums over those choose, else `plug-in` as it is. Tuned on the same sums,
-        the predictives that average over the posterior choose a prior so narrow that they predict
-        the same at many times the cost (`experiments.studies.calibration`).
+        Where clients set training samples aside (`calibration` of a method), it is `plug-in` with
+        the temperature that sums over those choose, else `plug-in` as it is. Tuned on the same
+        sums, the predictives that average over the posterior choose a prior so narrow that they
+        predict the same at many times the cost (`experiments.studies.calibration`).
         """
         info = self.state.client_info
         holding = [

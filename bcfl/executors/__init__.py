@@ -1,17 +1,44 @@
-"""Executors: who answers requests, and how (one by one, stacked, on CUDA, in processes).
+"""Executors: who answers requests, and how.
 
-What requests and answers are is in `bcfl.protocol`.
+Everything is loaded when it is first used: names and options of executors need no torch.
 """
 
-from bcfl.executors.arithmetic import Arithmetic, arithmetic_named
-from bcfl.executors.config import ExecutorConfig, ExecutorName, executor_named
-from bcfl.executors.executor import Executor, Outcome, Outcomes
-from bcfl.executors.memory import bytes_named
-from bcfl.executors.pool.processes import ProcessesExecutor
-from bcfl.executors.sequential.flat_module import FlatModule
-from bcfl.executors.sequential.loop import LoopExecutor
-from bcfl.executors.stacked.batched import BatchedExecutor
-from bcfl.executors.wrappers import Stepwise, Unreliable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bcfl.executors.config import (
+        Arithmetic,
+        ExecutorConfig,
+        ExecutorName,
+        arithmetic_named,
+        bytes_named,
+        executor_named,
+    )
+    from bcfl.executors.executor import Executor, Outcome, Outcomes
+    from bcfl.executors.pool.processes import ProcessesExecutor
+    from bcfl.executors.sequential.flat_module import FlatModule
+    from bcfl.executors.sequential.loop import LoopExecutor
+    from bcfl.executors.stacked.batched import BatchedExecutor
+    from bcfl.executors.wrappers import Stepwise, Unreliable
+
+_NAMES = {
+    "Arithmetic": "bcfl.executors.config",
+    "BatchedExecutor": "bcfl.executors.stacked.batched",
+    "Executor": "bcfl.executors.executor",
+    "ExecutorConfig": "bcfl.executors.config",
+    "ExecutorName": "bcfl.executors.config",
+    "FlatModule": "bcfl.executors.sequential.flat_module",
+    "LoopExecutor": "bcfl.executors.sequential.loop",
+    "Outcome": "bcfl.executors.executor",
+    "Outcomes": "bcfl.executors.executor",
+    "ProcessesExecutor": "bcfl.executors.pool.processes",
+    "Stepwise": "bcfl.executors.wrappers",
+    "Unreliable": "bcfl.executors.wrappers",
+    "arithmetic_named": "bcfl.executors.config",
+    "bytes_named": "bcfl.executors.config",
+    "executor_named": "bcfl.executors.config",
+}
 
 __all__ = [
     "Arithmetic",
@@ -30,3 +57,11 @@ __all__ = [
     "bytes_named",
     "executor_named",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+    if name not in _NAMES:
+        raise AttributeError(f"module 'bcfl.executors' has no attribute {name!r}")
+    value = getattr(import_module(_NAMES[name]), name)
+    globals()[name] = value
+    return value

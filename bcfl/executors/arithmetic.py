@@ -5,30 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import torch
 
+from bcfl.executors.config import Arithmetic
 from bcfl.executors.executor import Executor, Outcomes
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Request
-
-Arithmetic = Literal["full", "tf32", "bfloat16"]
-"""`full`: all digits of the parameters' type. `tf32`: on a GPU matrix products and convolutions
-round their factors to 10 bits, and add in float32. `bfloat16`: they take and give 7 bits (mixed
-precision: parameters, losses, gradients' sums and curvatures keep theirs)."""
-
-
-def arithmetic_named(text: str) -> Arithmetic:
-    """The text as a kind of arithmetic.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
-    for name in get_args(Arithmetic):
-        if text == name:
-            return name  # type: ignore[no-any-return]
-    raise ValueError(f"arithmetic must be one of {', '.join(get_args(Arithmetic))}, got {text!r}")
 
 
 @contextmanager

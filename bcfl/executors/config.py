@@ -1,26 +1,25 @@
-"""Executors by name, and which one `auto` is."""
+"""Executors by name, and which one `auto` is. Reading names and options needs no torch."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
-from bcfl.architecture.model import Model
-from bcfl.data.clients import ClientData
-from bcfl.executors.arithmetic import Arithmetic, Computing, arithmetic_named
-from bcfl.executors.cuda.graph import graph_executor
-from bcfl.executors.executor import Executor
-from bcfl.executors.memory import checked_memory
-from bcfl.executors.pool.processes import ProcessesExecutor
-from bcfl.executors.pool.workers import Workers, checked_workers
-from bcfl.executors.sequential.loop import LoopExecutor
-from bcfl.executors.stacked.batched import BatchedExecutor, network_of
-from bcfl.executors.stacked.dense import DenseNetwork
+    from bcfl.architecture.model import Model
+    from bcfl.data.clients import ClientData
+    from bcfl.executors.executor import Executor
 
 ExecutorName = Literal["auto", "loop", "batched", "graph", "processes"]
+Arithmetic = Literal["full", "tf32", "bfloat16"]
+"""`full`: all digits of the parameters' type. `tf32`: on a GPU matrix products and convolutions
+round their factors to 10 bits, and add in float32. `bfloat16`: they take and give 7 bits (mixed
+precision: parameters, losses, gradients' sums and curvatures keep theirs)."""
+UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
 def executor_named(text: str) -> ExecutorName:
@@ -33,6 +32,57 @@ def executor_named(text: str) -> ExecutorName:
         if text == name:
             return name  # type: ignore[no-any-return]
     raise ValueError(f"executor must be one of {', '.join(get_args(ExecutorName))}, got {text!r}")
+
+
+def arithmetic_named(text: str) -> Arithmetic:
+    """The text as a kind of arithmetic.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    for name in get_args(Arithmetic):
+        if text == name:
+            return name  # type: ignore[no-any-return]
+    raise ValueError(f"arithmetic must be one of {', '.join(get_args(Arithmetic))}, got {text!r}")
+
+
+def bytes_named(text: str) -> int:
+    """The number of bytes that a text such as 2GB, 512MiB or 1.5e9 stands for.
+
+    Raises:
+        ValueError: it stands for none, or for less than one byte.
+    """
+    found = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = UNITS.get(found[2].upper() or "B") if found else None
+    try:
+        number = float(found[1]) * unit if found and unit else 0.0
+    except ValueError:
+        number = 0.0
+    if number < 1:
+        raise ValueError(f"memory must be a size such as 2GB, 512MiB or 800MB, got {text!r}")
+    return int(number)
+
+
+def checked_memory(memory: int | None) -> int | None:
+    """The budget itself.
+
+    Raises:
+        ValueError: it is no whole number of at least one byte.
+    """
+    if memory is not None and (not isinstance(memory, int) or memory < 1):
+        raise ValueError(f"memory must be a whole number of bytes, at least 1, got {memory!r}")
+    return memory
+
+
+def checked_workers(count: int | None) -> int | None:
+    """The number itself.
+
+    Raises:
+        ValueError: it is no whole number of at least 1.
+    """
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise ValueError(f"workers must be a whole number of at least 1, got {count!r}")
+    return count
 
 
 @dataclass(frozen=True)
@@ -86,6 +136,9 @@ class ExecutorConfig:
         if self.name != "auto":
             self._check(device)
             return self.name, "as asked"
+        from bcfl.executors.stacked.batched import network_of
+        from bcfl.executors.stacked.dense import DenseNetwork
+
         network = network_of(model)
         if network is None:
             return "loop", "the model has layers that are not done side by side"
@@ -115,6 +168,13 @@ class ExecutorConfig:
         dtype: torch.dtype,
     ) -> Executor:
         """The executor, with the clients' data on the device."""
+        from bcfl.executors.arithmetic import Computing
+        from bcfl.executors.cuda.graph import graph_executor
+        from bcfl.executors.pool.processes import ProcessesExecutor
+        from bcfl.executors.pool.workers import Workers
+        from bcfl.executors.sequential.loop import LoopExecutor
+        from bcfl.executors.stacked.batched import BatchedExecutor
+
         name, _ = self.resolved(model, device)
         here = (clients, model, seed, device, dtype)
         executor: Executor

@@ -1,50 +1,105 @@
-"""Methods by name. Each recipe is a choice of policy, tracker, aggregation and prediction.
+"""Methods: recipes with their own options, and what suffixes add to them.
 
-| name | association | hypotheses | posteriors |
-|---|---|---|---|
-| fedavg, fedprox | one cluster | 1 | flat |
-| local, centralised | one cluster per client; all samples in one place | 1 | flat |
-| fedavg-plus, fedprox-plus | everybody in all clusters | 1 | flat |
-| ifca | lowest loss | 1 | flat |
-| fesem, wecfl | K-means on local models | 1 | flat |
-| ocfl-hdbscan, -meanshift, -affinity, -kmeans | directions of updates, once | 1 | flat |
-| bcl, scl | directions of updates, at a fixed round; split in two again and again | 1 | flat |
-| fedgroup | directions of updates in a cold start | 1 | flat |
-| fedsoft | all clusters, by how often each is best | 1 | flat |
-| feddrift | lowest loss; clusters merge and open | 1 | flat |
-| ewc, ssgd | one cluster | 1 | flat |
-| apd, fedweit | one cluster per client, some weights shared | 1 | flat |
-| faacl, faacl-h | each client alone, then support tests and mutual merges | 1 | flat |
-| c-faacl | the same; in later time steps devices search for the concept of their data | 1 | flat |
-| bcfl-asym | as bcfl-g; clusters borrow from clients of others | 1 | Laplace |
-| bcfl-g | log association weight | 1 | Laplace |
-| bcfl-c-M | M best, merged | 1 | Laplace |
-| bcfl-mh-M | M best of each hypothesis | M | Laplace |
-| bcfl-mht-M | M best of each hypothesis, and proposals | at most M that differ | Laplace |
-| bcfl-exact | all | all | Laplace |
-
-Suffixes change any of them: `-con-para`, `-con-rep`, `-cks`, `-con-cks`, `-cam`, `-w`, `-finetune`.
+`methods.ifca(num_clusters=3)` makes a method; `methods.with_additive_model(...)` makes one of it;
+`methods.build("ifca-cam", num_clusters=3)` is both by name. `RECIPES` and `COMBINATORS` list what
+there is, with papers and options. Nothing here needs torch before a method is made.
 """
 
-from bcfl.methods.names import (
-    DESCRIPTIONS,
-    NUMBERED,
-    PLAIN,
-    SUFFIX_DESCRIPTIONS,
-    SUFFIXES,
-    UnknownMethodError,
-    build,
+from bcfl.methods.baselines import (
+    centralised,
+    fedavg,
+    fedavg_plus,
+    fedprox,
+    fedprox_plus,
+    fesem,
+    ifca,
+    local,
+    wecfl,
 )
-from bcfl.methods.settings import Move, Settings
+from bcfl.methods.bayesian import (
+    bcfl_asymmetric,
+    bcfl_c,
+    bcfl_exact,
+    bcfl_forget,
+    bcfl_g,
+    bcfl_mh,
+)
+from bcfl.methods.choices import Move
+from bcfl.methods.combinators import (
+    with_additive_model,
+    with_contrast,
+    with_contrast_and_sharing,
+    with_finetuning,
+    with_output_contrast,
+    with_sharing,
+    with_warm_up,
+)
+from bcfl.methods.continual import apd, ewc, feddrift, fedsoft, fedweit, ssgd
+from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, build, named
+from bcfl.methods.options import Option, UnknownOptionError
+from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
+from bcfl.methods.support import continual_faacl, faacl, faacl_hierarchical
+from bcfl.methods.tracking import bcfl_mht
+from bcfl.methods.updates import (
+    bcl,
+    fedgroup,
+    ocfl_affinity,
+    ocfl_hdbscan,
+    ocfl_kmeans,
+    ocfl_meanshift,
+    scl,
+)
 
 __all__ = [
-    "DESCRIPTIONS",
-    "NUMBERED",
-    "PLAIN",
-    "SUFFIXES",
-    "SUFFIX_DESCRIPTIONS",
+    "COMBINATORS",
+    "RECIPES",
+    "Combinator",
     "Move",
-    "Settings",
+    "NamedMethod",
+    "Option",
+    "Recipe",
     "UnknownMethodError",
+    "UnknownOptionError",
+    "apd",
+    "applicable",
+    "bcfl_asymmetric",
+    "bcfl_c",
+    "bcfl_exact",
+    "bcfl_forget",
+    "bcfl_g",
+    "bcfl_mh",
+    "bcfl_mht",
+    "bcl",
     "build",
+    "centralised",
+    "continual_faacl",
+    "ewc",
+    "faacl",
+    "faacl_hierarchical",
+    "fedavg",
+    "fedavg_plus",
+    "feddrift",
+    "fedgroup",
+    "fedprox",
+    "fedprox_plus",
+    "fedsoft",
+    "fedweit",
+    "fesem",
+    "ifca",
+    "local",
+    "named",
+    "ocfl_affinity",
+    "ocfl_hdbscan",
+    "ocfl_kmeans",
+    "ocfl_meanshift",
+    "scl",
+    "ssgd",
+    "wecfl",
+    "with_additive_model",
+    "with_contrast",
+    "with_contrast_and_sharing",
+    "with_finetuning",
+    "with_output_contrast",
+    "with_sharing",
+    "with_warm_up",
 ]

@@ -1,112 +1,234 @@
 """Methods with posteriors: Bayesian clustered federated learning and its trackers."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from bcfl.methods.settings import Move, Settings
-from bcfl.policies import ClusterSize, LikelihoodAssociation
-from bcfl.policies.bayes.association_prior import AssociationPrior
-from bcfl.rounds.method import Method
-from bcfl.trackers import (
-    AdaptiveMultiHypothesis,
-    Consensus,
-    Exact,
-    Greedy,
-    MultiHypothesis,
-    Tracker,
+from bcfl.methods.choices import (
+    Curvature,
+    Fusion,
+    LocalPosterior,
+    Memory,
+    Solver,
+    Temperature,
 )
-from bcfl.trackers.proposals import Birth, Death, Merge, Proposal, SplitAndFree
+from bcfl.methods.registry import recipe
+from bcfl.methods.training import Common, trained
 
-KNOWN_NUMBER: Mapping[Move, Proposal] = {"split": SplitAndFree()}
-UNKNOWN_NUMBER: Mapping[Move, Proposal] = {
-    "birth": Birth(),
-    "split": SplitAndFree(splits=1),
-    "death": Death(),
-    "merge": Merge(),
-}
-"""In the order in which they are made."""
-USUAL: tuple[Move, ...] = ("birth", "split", "death")
-"""Those that have paid; the number of clusters being known, a split alone."""
+if TYPE_CHECKING:
+    from bcfl.policies.bayes.likelihood import LikelihoodAssociation
+    from bcfl.rounds.method import Method
+    from bcfl.trackers import Tracker
+
+PAPER = "A Bayesian framework for clustered federated learning"
 
 
-def bcfl_with(settings: Settings, tracker: Tracker, name: str) -> Method:
-    """BCFL with any tracker: association weights, Laplace posteriors, fused Gaussians."""
-    temperature = "mean" if settings.temperature is None else settings.temperature
+class PosteriorOptions(Common, total=False):
+    """Options of all methods with posteriors."""
+
+    curvature: Curvature
+    posterior: LocalPosterior
+    prior_precision: float
+    fusion: Fusion
+    decay: float
+    evidence: Literal["separable", "joint"]
+    reweighed: int
+    judge: Literal["training", "held_out"]
+    validation: float | None
+    score_samples: int | None
+    solver: Solver
+    cluster_size: tuple[int, int | None]
+    staying: float | None
+    concentration: float | None
+
+
+class BayesianOptions(PosteriorOptions, total=False):
+    """Options of the methods that are no more than a tracker."""
+
+    num_clusters: int
+    temperature: Temperature
+    memory: Memory
+
+
+def bcfl(
+    tracker: "Tracker",
+    *,
+    num_clusters: int = 4,
+    temperature: Temperature = "mean",
+    evidence: Literal["separable", "joint"] = "separable",
+    reweighed: int = 64,
+    judge: Literal["training", "held_out"] = "training",
+    validation: float | None = None,
+    score_samples: int | None = None,
+    solver: Solver = "auto",
+    cluster_size: tuple[int, int | None] = (0, None),
+    staying: float | None = None,
+    concentration: float | None = None,
+    curvature: Curvature = "ggn",
+    posterior: LocalPosterior = "laplace-diag",
+    prior_precision: float = 1.0,
+    fusion: Fusion = "precision_weighted",
+    memory: Memory = "replace",
+    decay: float = 0.9,
+    **common: Unpack[Common],
+) -> "Method":
+    """Association weights, local posteriors, fused Gaussians, and any tracker.
+
+    Args:
+        tracker: which hypotheses are kept.
+        num_clusters: number K of clusters.
+        temperature: of the association weights: mean weighs by the loss per sample, a number
+            divides the summed loss (1 is Bayes), auto fits it on validation samples. Default: the
+            paper, section 5.
+        evidence: whether clients weigh clusters one by one, or all clients of a cluster together,
+            which needs a number as temperature. Default: the paper, equation 9.
+        reweighed: how many of the best associations are weighed again with joint evidence.
+        judge: whether hypotheses compete by training samples or by validation samples.
+        validation: share of the clients' training samples that is set aside; none is 0.25 where
+            the judge or an automatic temperature needs them, else 0.
+        score_samples: most samples that are scored per client; none scores all.
+        solver: how associations are ranked.
+        cluster_size: fewest and most clients of a cluster.
+        staying: prior probability that a client stays in its cluster; none is uniform. Default: the
+            paper, equation 11.
+        concentration: of the Dirichlet prior on the shares of the clusters; none knows no sizes.
+            Default: the paper, equation 11.
+        curvature: how the precision of a client's likelihood is found. Default: the
+            Gauss-Newton matrix of Laplace approximations, the paper, section 5.
+        posterior: how local posteriors are fitted. Default: Laplace, the paper, section 5.
+        prior_precision: of the prior around the initial network, per parameter.
+        fusion: how local posteriors are fused. Default: measured.
+        memory: what the next round's prior remembers. Default: measured.
+        decay: share that the memory forget keeps per round.
+    """
+    from bcfl.aggregation.aggregation import Aggregation
+    from bcfl.policies import ClusterSize, LikelihoodAssociation
+    from bcfl.policies.bayes.association_prior import AssociationPrior
+    from bcfl.rounds.method import Method
+
     policy = LikelihoodAssociation(
-        settings.known_clusters,
-        settings.laplace,
-        temperature,
-        solver=settings.solver,
-        score_samples=settings.score_samples,
-        cluster_size=ClusterSize.of(settings.cluster_size),
-        prior=AssociationPrior(settings.staying),
+        num_clusters=num_clusters,
+        objective=replace(
+            trained(common.get("objective")), curvature=curvature, posterior=posterior
+        ),
+        temperature=temperature,
+        evidence=evidence,
+        solver=solver,
+        score_samples=score_samples,
+        cluster_size=ClusterSize(*cluster_size),
+        prior=AssociationPrior(staying, concentration),
+        judge=judge,
+        reweighed=reweighed,
     )
     return Method(
         policy,
         tracker,
-        settings.aggregation,
-        name,
-        prior_precision=settings.prior_precision,
-        validation=settings.validation if temperature == "auto" else 0.0,
+        Aggregation(fusion, memory, decay),
+        prior_precision=prior_precision,
+        validation=_set_aside(policy, validation),
     )
 
 
-def bcfl_g(settings: Settings) -> Method:
-    """BCFL-G: the best association alone."""
-    return bcfl_with(settings, Greedy(), "bcfl-g")
+def _set_aside(policy: "LikelihoodAssociation", validation: float | None) -> float:
+    """The share of held-out samples, checked against what needs them."""
+    needed = policy.temperature == "auto" or policy.judge == "held_out"
+    if validation is None:
+        return 0.25 if needed else 0.0
+    if needed and not validation > 0:
+        raise ValueError(
+            "num_clusters 'auto', temperature 'auto' and judge 'held_out' need held-out samples: "
+            f"validation must be above 0, got {validation}"
+        )
+    return validation
 
 
-def bcfl_forget(settings: Settings) -> Method:
-    """BCFL-G whose priors forget: an answer to data that change over time.
+@recipe("bcfl-g", f"{PAPER}, equation 16", group=bcfl)
+def bcfl_g(**options: Unpack[BayesianOptions]) -> "Method":
+    """Best association by weight, Laplace posteriors."""
+    from bcfl.trackers import Greedy
 
-    A cluster that nobody chooses keeps its mean while its precision fades, so that a concept that
-    comes back finds the model that it left.
+    return bcfl(Greedy(), **options)
+
+
+@recipe("bcfl-c", f"{PAPER}, equation 17", number="num_associations", group=bcfl)
+def bcfl_c(*, num_associations: int = 3, **options: Unpack[BayesianOptions]) -> "Method":
+    """The M best associations, merged after each round.
+
+    Args:
+        num_associations: number M of associations.
     """
-    fading = replace(settings.aggregation, memory="forget")
-    return bcfl_with(replace(settings, aggregation=fading), Greedy(), "bcfl-forget")
+    from bcfl.trackers import Consensus
+
+    return bcfl(Consensus(num_associations), **options)
 
 
-def bcfl_c(settings: Settings, num_associations: int) -> Method:
-    """BCFL-C: the M best associations, merged after each round."""
-    return bcfl_with(settings, Consensus(num_associations), f"bcfl-c-{num_associations}")
+@recipe("bcfl-mh", f"{PAPER}, equation 18", number="max_hypotheses", group=bcfl)
+def bcfl_mh(
+    *,
+    max_hypotheses: int = 6,
+    candidates_per_parent: int | None = None,
+    **options: Unpack[BayesianOptions],
+) -> "Method":
+    """The M most probable histories of associations.
 
-
-def bcfl_mh(settings: Settings, max_hypotheses: int) -> Method:
-    """BCFL-MH: the M most probable histories of associations."""
-    return bcfl_with(settings, MultiHypothesis(max_hypotheses), f"bcfl-mh-{max_hypotheses}")
-
-
-def bcfl_mht(settings: Settings, max_hypotheses: int) -> Method:
-    """BCFL-MHT: up to M hypotheses that differ, with proposals; temperature 1 by default.
-
-    With `num_clusters="auto"` hypotheses may gain and lose clusters, starting from
-    `first_clusters`, and are judged on held-out samples. `moves` says what is proposed.
+    Args:
+        max_hypotheses: number M of hypotheses that are kept.
+        candidates_per_parent: associations that are looked at for each hypothesis; none is M.
     """
-    name = f"bcfl-mht-{max_hypotheses}"
-    temperature = 1.0 if settings.temperature is None else settings.temperature
-    chosen = replace(settings, temperature=temperature)
-    if settings.num_clusters != "auto":
-        moves = _proposals(KNOWN_NUMBER, settings.moves)
-        return bcfl_with(chosen, AdaptiveMultiHypothesis(max_hypotheses, proposals=moves), name)
-    moves = _proposals(UNKNOWN_NUMBER, settings.moves)
-    tracker = AdaptiveMultiHypothesis(max_hypotheses, proposals=moves)
-    begun = replace(chosen, num_clusters=settings.first_clusters, moves=None)
-    method = bcfl_with(begun, tracker, name)
-    policy = replace(cast(LikelihoodAssociation, method.policy), judge="held_out")
-    return replace(method, policy=policy, validation=settings.validation, finds_number=True)
+    from bcfl.trackers import MultiHypothesis
+
+    return bcfl(MultiHypothesis(max_hypotheses, candidates_per_parent), **options)
 
 
-def _proposals(
-    known: Mapping[Move, Proposal], asked: Collection[Move] | None
-) -> tuple[Proposal, ...]:
-    """The proposals that are asked for, or the usual ones, in the order of `known`."""
-    wanted = USUAL if asked is None else asked
-    return tuple(proposal for move, proposal in known.items() if move in wanted)
+@recipe("bcfl-forget", f"{PAPER}, with a memory that fades", group=bcfl)
+def bcfl_forget(
+    *,
+    num_clusters: int = 4,
+    temperature: Temperature = "mean",
+    **options: Unpack[PosteriorOptions],
+) -> "Method":
+    """BCFL-G with priors that fade, for data that change.
+
+    A cluster that no client chooses keeps its mean while its precision fades, so that a concept
+    that comes back finds the model that it left.
+    """
+    from bcfl.trackers import Greedy
+
+    return bcfl(
+        Greedy(), num_clusters=num_clusters, temperature=temperature, memory="forget", **options
+    )
 
 
-def bcfl_exact(settings: Settings) -> Method:
-    """BCFL with all associations; for tiny problems."""
-    return bcfl_with(settings, Exact(), "bcfl-exact")
+@recipe("bcfl-asym", "ours, after FAACL", group=bcfl)
+def bcfl_asymmetric(
+    *,
+    borrowing_temperature: float = 1.0,
+    least_power: float = 0.01,
+    **options: Unpack[BayesianOptions],
+) -> "Method":
+    """BCFL-G whose clusters borrow from clients of others, by evidence.
+
+    Args:
+        borrowing_temperature: divides the log-likelihoods that say how much is borrowed; 1 is
+            Bayes.
+        least_power: powers below this are not worth a training.
+    """
+    from bcfl.policies.bayes.borrowing import AsymmetricBCFL
+    from bcfl.trackers import Greedy
+
+    method = bcfl(Greedy(), **options)
+    policy = AsymmetricBCFL(
+        method.policy, borrowing_temperature, least_power, options.get("score_samples")
+    )
+    return replace(method, policy=policy)
+
+
+@recipe("bcfl-exact", f"{PAPER}, algorithm 1", group=bcfl)
+def bcfl_exact(*, limit: int = 100_000, **options: Unpack[BayesianOptions]) -> "Method":
+    """All associations; tiny problems only.
+
+    Args:
+        limit: most hypotheses; a run that would have more is refused.
+    """
+    from bcfl.trackers import Exact
+
+    return bcfl(Exact(limit), **options)

@@ -1,81 +1,198 @@
 """Baselines of FAACL: soft clusters, clusters that follow drift, continual learning."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED, decomposed
-from bcfl.architecture.dropout import with_dropout
-from bcfl.architecture.fedweit import MaskedUpload, transferring
-from bcfl.architecture.layout import Part
-from bcfl.methods.settings import Settings
-from bcfl.policies.baselines.apd import APD
-from bcfl.policies.baselines.ewc import EWC
-from bcfl.policies.baselines.feddrift import FedDrift
-from bcfl.policies.baselines.fedsoft import FedSoft
-from bcfl.policies.baselines.fedweit import FedWeIT
-from bcfl.policies.baselines.stable_sgd import StableSGD
-from bcfl.protocol.objective import Objective
-from bcfl.protocol.regularizers import Proximal, Sparsity
-from bcfl.rounds.method import Method
+from bcfl.methods.registry import recipe
+from bcfl.methods.training import Common, flat, with_regularizers
 
-DROPOUT = 0.25
-SMALL_BATCH = 10
+if TYPE_CHECKING:
+    from bcfl.rounds.method import Method
 
 
-def fedsoft(settings: Settings) -> Method:
-    """FedSoft (Ruan and Joe-Wong 2022): clients feed all clusters, by importance."""
-    policy = FedSoft(settings.known_clusters, settings.flat)
-    return Method(policy, name="fedsoft")
+@recipe("fedsoft", "Ruan and Joe-Wong 2022, algorithms 1 and 2")
+def fedsoft(
+    *,
+    num_clusters: int = 4,
+    attraction: float = 0.1,
+    smoothing: float = 1e-4,
+    every: int = 1,
+    **common: Unpack[Common],
+) -> "Method":
+    """Each client feeds all clusters, by how often they are best.
+
+    Args:
+        num_clusters: number K of clusters.
+        attraction: lambda, weight of the pull towards the clusters. Default: the authors'
+            program, MNIST.
+        smoothing: sigma, importance of a cluster that is best nowhere. Default: the authors'
+            program.
+        every: rounds between estimates of the importances (tau). Default: the authors' program.
+    """
+    from bcfl.policies.baselines.fedsoft import FedSoft
+    from bcfl.rounds.method import Method
+
+    return Method(FedSoft(num_clusters, flat(**common), attraction, smoothing, every))
 
 
-def feddrift(settings: Settings) -> Method:
-    """FedDrift (Jothimurugesan et al. 2023): one cluster per client, merged where alike."""
-    policy = FedDrift(settings.flat, settings.delta)
-    return Method(policy, name="feddrift", common_start=True)
+@recipe("feddrift", "Jothimurugesan et al. 2023, algorithms 1 and 2")
+def feddrift(
+    *,
+    delta: float = 0.25,
+    every: float = 0.1,
+    start: Literal["each", "one"] = "each",
+    drifted: Literal["alone", "together"] = "alone",
+    max_clusters: int | None = None,
+    **common: Unpack[Common],
+) -> "Method":
+    """One cluster per client at first, merged where alike.
+
+    Args:
+        delta: bound on losses, nats per sample; the paper's program compares accuracies.
+        every: rounds, or share of the run, between regroupings within a time step.
+        start: whether each client opens a cluster at first, or all begin in one.
+        drifted: whether clients that drift open clusters alone, or one together (FedDrift-Eager).
+        max_clusters: most clusters; none is no bound.
+    """
+    from bcfl.policies.baselines.feddrift import FedDrift
+    from bcfl.rounds.method import Method
+
+    policy = FedDrift(
+        objective=flat(**common),
+        delta=delta,
+        every=every,
+        start=start,
+        drifted=drifted,
+        max_clusters=max_clusters,
+    )
+    return Method(policy, common_start=True)
 
 
-def ewc(settings: Settings) -> Method:
-    """FedProx + EWC: elastic weight consolidation (Kirkpatrick et al. 2017)."""
-    return Method(EWC(_held_back(settings)), name="ewc", common_start=True)
+@recipe("ewc", "Kirkpatrick et al. 2017, equation 3, on FedProx")
+def ewc(
+    *,
+    weight: float = 10.0,
+    fisher_decay: float = 0.9,
+    proximal: float = 0.95,
+    **common: Unpack[Common],
+) -> "Method":
+    """FedProx that holds on to what earlier time steps needed.
+
+    Args:
+        weight: lambda, weight of the hold.
+        fisher_decay: gamma, share of the earlier Fisher information that is kept at each time step.
+        proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
+            section 3.5.
+    """
+    from bcfl.policies.baselines.ewc import EWC
+    from bcfl.protocol.regularizers import Proximal
+    from bcfl.rounds.method import Method
+
+    objective = with_regularizers(flat(**common), Proximal(proximal))
+    return Method(EWC(objective, weight, fisher_decay), common_start=True)
 
 
-def ssgd(settings: Settings) -> Method:
-    """FedProx + Stable SGD (Mirzadeh et al. 2020): dropout, small batches, a falling rate."""
-    objective = _held_back(settings)
-    small = replace(objective, batch_size=min(objective.batch_size, SMALL_BATCH))
+@recipe("ssgd", "Mirzadeh et al. 2020, section 4, on FedProx")
+def ssgd(
+    *,
+    rate_decay: float = 0.8,
+    least_rate: float = 5e-5,
+    dropout: float = 0.25,
+    max_batch_size: int = 10,
+    proximal: float = 0.95,
+    **common: Unpack[Common],
+) -> "Method":
+    """FedProx with dropout, small batches and a falling learning rate.
+
+    Args:
+        rate_decay: gamma, factor of the learning rate at each time step. Default: the authors'
+            program, permuted MNIST and CIFAR.
+        least_rate: smallest learning rate. Default: the authors' program.
+        dropout: share of the activations that are dropped in training.
+        max_batch_size: most samples per step. Default: the authors' program.
+        proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
+            section 3.5.
+    """
+    from bcfl.architecture.dropout import with_dropout
+    from bcfl.policies.baselines.stable_sgd import StableSGD
+    from bcfl.protocol.regularizers import Proximal
+    from bcfl.rounds.method import Method
+
+    objective = with_regularizers(flat(**common), Proximal(proximal))
+    small = replace(objective, batch_size=min(objective.batch_size, max_batch_size))
     return Method(
-        StableSGD(small),
-        name="ssgd",
+        StableSGD(small, rate_decay, least_rate),
         common_start=True,
-        architecture=partial(with_dropout, rate=DROPOUT),
+        architecture=partial(with_dropout, rate=dropout),
     )
 
 
-def apd(settings: Settings) -> Method:
-    """FedProx + APD (Yoon et al. 2020): shared weights, with masks and adaptive ones of one's own.
+@recipe("apd", "Yoon et al. 2020, equation 2, on FedProx")
+def apd(
+    *,
+    retention: float = 1.0,
+    sparsity: float = 4e-4,
+    proximal: float = 0.95,
+    **common: Unpack[Common],
+) -> "Method":
+    """FedProx on shared weights, with masks and sparse weights of one's own.
 
     Every client is its own cluster; the shared weights are common to all.
+
+    Args:
+        retention: lambda_2, strength of the hold on the weights of earlier time steps; the 100 of
+            the authors goes with Adam.
+        sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
+            program.
+        proximal: rho, weight of the squared distance of the shared weights from those that were
+            sent. Default: Ma 2024, section 3.5.
     """
-    regularizers = (Proximal(settings.proximal, Part(SHARED)), Sparsity())
-    policy = APD(replace(settings.flat, regularizers=regularizers))
-    return Method(policy, name="apd", common_start=True, architecture=decomposed)
+    from bcfl.architecture.decomposition import SHARED, decomposed
+    from bcfl.architecture.layout import Part
+    from bcfl.policies.baselines.apd import APD
+    from bcfl.protocol.regularizers import Proximal, Sparsity
+    from bcfl.rounds.method import Method
+
+    held = Proximal(proximal, Part(SHARED))
+    objective = with_regularizers(flat(**common), held, Sparsity(sparsity))
+    return Method(APD(objective, retention), common_start=True, architecture=decomposed)
 
 
-def fedweit(settings: Settings) -> Method:
-    """FedWeIT (Yoon et al. 2021): as APD, with masked uploads and others' adaptive weights."""
-    upload = MaskedUpload()
+@recipe("fedweit", "Yoon et al. 2021, equations 2 and 3")
+def fedweit(
+    *,
+    retention: float = 1.0,
+    sparsity: float = 1e-3,
+    masked_share: float = 0.3,
+    least: float = 1e-3,
+    slots: int = 10,
+    **common: Unpack[Common],
+) -> "Method":
+    """APD with masked uploads, and attention to others' sparse weights.
+
+    Args:
+        retention: lambda_2, strength of the hold on the weights of earlier time steps.
+        sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
+            program.
+        masked_share: share of the outputs of a layer that is not sent. Default: the authors'
+            program.
+        least: adaptive weights up to this size are neither sent nor lent. Default: the
+            authors' program.
+        slots: how many clients' adaptive weights a network can draw on.
+    """
+    from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED
+    from bcfl.architecture.fedweit import MaskedUpload, transferring
+    from bcfl.policies.baselines.apd import APD
+    from bcfl.policies.baselines.fedweit import FedWeIT
+    from bcfl.protocol.regularizers import Sparsity
+    from bcfl.rounds.method import Method
+
     objective = replace(
-        settings.flat,
+        with_regularizers(flat(**common), Sparsity(sparsity)),
         curvature="uniform",
-        regularizers=(Sparsity(upload.least),),
         phases=((SHARED, ADAPTIVE, OWN),),
-        upload=upload,
+        upload=MaskedUpload(masked_share, least),
     )
-    policy = FedWeIT(APD(objective), upload.least)
-    return Method(policy, name="fedweit", common_start=True, architecture=transferring)
-
-
-def _held_back(settings: Settings) -> Objective:
-    return replace(settings.flat, regularizers=(Proximal(settings.proximal),))
+    policy = FedWeIT(APD(objective, retention), least)
+    return Method(policy, common_start=True, architecture=partial(transferring, slots=slots))

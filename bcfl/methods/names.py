@@ -1,172 +1,152 @@
-"""From a name on the command line to a method."""
-
-from __future__ import annotations
+"""From a name such as `ifca-cam` or `bcfl-mht-8-w` to a method."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from bcfl.methods import bayesian, continual, decorators, point, support, updates
-from bcfl.methods.settings import Settings
-from bcfl.rounds.method import Method
+from bcfl.methods.options import OBJECTIVE, Option, checked
+from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
 
-Recipe = Callable[[Settings], Method]
-NumberedRecipe = Callable[[Settings, int], Method]
-Decorator = Callable[[Method, Settings], Method]
+if TYPE_CHECKING:
+    from bcfl.rounds.method import Method
 
 
 class UnknownMethodError(ValueError):
     """A name that no recipe has."""
 
 
-PLAIN: Mapping[str, Recipe] = {
-    "fedavg": point.fedavg,
-    "fedprox": point.fedprox,
-    "local": point.local,
-    "centralised": point.centralised,
-    "fedavg-plus": point.fedavg_plus,
-    "fedprox-plus": point.fedprox_plus,
-    "ifca": point.ifca,
-    "fesem": point.fesem,
-    "wecfl": point.wecfl,
-    "ocfl-hdbscan": updates.ocfl_hdbscan,
-    "ocfl-meanshift": updates.ocfl_meanshift,
-    "ocfl-affinity": updates.ocfl_affinity,
-    "ocfl-kmeans": updates.ocfl_kmeans,
-    "scl": updates.scl,
-    "bcl": updates.bcl,
-    "fedgroup": updates.fedgroup,
-    "faacl": support.faacl,
-    "faacl-h": support.faacl_hierarchical,
-    "c-faacl": support.continual_faacl,
-    "fedsoft": continual.fedsoft,
-    "feddrift": continual.feddrift,
-    "ewc": continual.ewc,
-    "ssgd": continual.ssgd,
-    "apd": continual.apd,
-    "fedweit": continual.fedweit,
-    "bcfl-g": bayesian.bcfl_g,
-    "bcfl-forget": bayesian.bcfl_forget,
-    "bcfl-asym": support.bcfl_asymmetric,
-    "bcfl-exact": bayesian.bcfl_exact,
-}
-NUMBERED: Mapping[str, NumberedRecipe] = {
-    "bcfl-c": bayesian.bcfl_c,
-    "bcfl-mh": bayesian.bcfl_mh,
-    "bcfl-mht": bayesian.bcfl_mht,
-}
-SUFFIXES: Mapping[str, Decorator] = {
-    "con-para": decorators.with_contrast_of_parameters,
-    "con-rep": decorators.with_contrast_of_outputs,
-    "con-cks": decorators.with_contrast_and_sharing,
-    "cks": decorators.with_sharing,
-    "cam": decorators.with_additive_model,
-    "w": decorators.with_warm_up,
-    "finetune": decorators.with_finetuning,
-}
-"""In the order in which they are applied, whatever their order in a name."""
-EXCLUSIVE: Mapping[str, str] = {
-    "con-para": "contrast",
-    "con-rep": "contrast",
-    "con-cks": "contrast",
-    "cks": "sharing",
-    "cam": "warm-up",
-    "w": "warm-up",
-    "finetune": "finetune",
-}
-"""Of suffixes that bring the same thing a name may hold one; con-cks brings sharing too."""
-DESCRIPTIONS: Mapping[str, str] = {
-    "fedavg": "one model for all clients",
-    "fedprox": "FedAvg with local models held near the common one",
-    "local": "every client trains alone",
-    "centralised": "all samples in one place: a bound, not a federation",
-    "fedavg-plus": "K FedAvg models, logits averaged",
-    "fedprox-plus": "K FedProx models, logits averaged",
-    "ifca": "each client joins the cluster of lowest loss",
-    "fesem": "K-means on local models",
-    "wecfl": "K-means on local models, weighted by samples",
-    "ocfl-hdbscan": "HDBSCAN on updates at the first rise of the temperature",
-    "ocfl-meanshift": "the same with mean shift",
-    "ocfl-affinity": "the same with affinity propagation",
-    "ocfl-kmeans": "the same with K-means",
-    "scl": "clusters whose mean update is short are split in two",
-    "bcl": "agglomerative clustering of updates at a fixed round",
-    "fedgroup": "K-means on decomposed cosines of a cold start",
-    "faacl": "clusters that support each other merge; supporters train along",
-    "faacl-h": "FAACL whose clusters meet level by level",
-    "c-faacl": "FAACL in which devices look for the concept of new data",
-    "fedsoft": "each client feeds all clusters, by how often they are best",
-    "feddrift": "one cluster per client at first, merged where alike",
-    "ewc": "FedProx that holds on to what earlier time steps needed",
-    "ssgd": "FedProx with dropout, small batches and a falling learning rate",
-    "fedweit": "as apd with masked uploads, and attention to others' sparse weights",
-    "apd": "FedProx on shared weights, with masks and sparse weights of one's own",
-    "bcfl-g": "best association by weight, Laplace posteriors",
-    "bcfl-c-M": "the M best associations, merged after each round",
-    "bcfl-mh-M": "the M most probable histories of associations",
-    "bcfl-mht-M": "up to M hypotheses that differ, split proposals, adaptive",
-    "bcfl-forget": "BCFL-G with priors that fade, for data that change",
-    "bcfl-asym": "bcfl-g whose clusters borrow from clients of others, by evidence",
-    "bcfl-exact": "all associations; tiny problems only",
-}
-SUFFIX_DESCRIPTIONS: Mapping[str, str] = {
-    "-con-para": "contrast between the clusters' classifiers",
-    "-con-rep": "contrast between the clusters' outputs",
-    "-cks": "pulls all but the classifier towards the mean model",
-    "-con-cks": "contrast on the classifier, pull on the rest",
-    "-cam": "adds a network that all clusters share",
-    "-w": "rounds of K-means on local models first",
-    "-finetune": "clients train on before the last test",
-}
+@dataclass(frozen=True, kw_only=True)
+class NamedMethod:
+    """A method by its full name: a recipe and what suffixes add to it.
+
+    Attributes:
+        name: the full name.
+        recipe: of the method without suffixes.
+        number: that of the name; None where there is none.
+        suffixes: in the order of the name.
+    """
+
+    name: str
+    recipe: Recipe
+    number: int | None = None
+    suffixes: tuple[str, ...] = ()
+
+    @property
+    def combinators(self) -> tuple[Combinator, ...]:
+        """What the suffixes do, in the order in which they are applied."""
+        return tuple(one for name, one in COMBINATORS.items() if name in self.suffixes)
+
+    @cached_property
+    def options(self) -> Mapping[str, Option]:
+        """The options of the recipe, with the number as default, and those of the suffixes."""
+        options = dict(self.recipe.options)
+        if self.number is not None:
+            number = options[self.recipe.number]
+            options[number.name] = replace(number, default=self.number, source="the name")
+        for combinator in self.combinators:
+            options |= combinator.options
+        return options
+
+    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of the right types; nothing is loaded for it.
+
+        Raises:
+            UnknownOptionError: the method has no such option.
+            ValueError: a value is of another type, or a number differs from that of the name.
+        """
+        chosen = checked(self.name, self.options, given)
+        number = chosen.get(self.recipe.number, self.number)
+        if self.number is not None and number != self.number:
+            raise ValueError(
+                f"{self.recipe.number} must be {self.number}, as the name {self.name!r} has it, "
+                f"got {number}"
+            )
+        return chosen
+
+    def build(self, given: Mapping[str, Any]) -> "Method":
+        """The method with these options.
+
+        Raises:
+            UnknownOptionError: the method has no such option.
+            ValueError: a value does not fit, or suffixes do not fit the method.
+        """
+        chosen = self.check(given)
+        if self.number is not None:
+            chosen[self.recipe.number] = self.number
+        own = {*self.recipe.options, OBJECTIVE}
+        method = self.recipe.make({k: v for k, v in chosen.items() if k in own})
+        base = method.name
+        for combinator in self.combinators:
+            added = {k: v for k, v in chosen.items() if k in combinator.options}
+            method = combinator.make(method, added)
+        return replace(method, name="-".join([base, *self.suffixes]))
 
 
-def build(name: str, settings: Settings | None = None) -> Method:
+def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by the recipe
     """The method of a name, such as `wecfl`, `bcfl-mh-6`, `bcfl-g-w` or `ifca-cam-finetune`.
+
+    Args:
+        name: of a recipe, a number where it takes one, and suffixes.
+        options: keywords of the recipe and of what the suffixes add.
 
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
-        ValueError: the number in the name is not at least 1, or suffixes do not go together.
+        UnknownOptionError: the method has no such option; the message names those it has.
+        ValueError: a value does not fit, or suffixes do not go together.
     """
-    chosen = settings or Settings()
-    base, suffixes = parsed(name)
-    method = replace(_recipe(base, name)(chosen), name=base)
-    for suffix, decorate in SUFFIXES.items():
-        if suffix in suffixes:
-            method = decorate(method, chosen)
-    held_out = max(method.validation, chosen.calibration)
-    return replace(method, name=name, validation=held_out)
+    return named(name).build(options)
 
 
-def parsed(name: str) -> tuple[str, tuple[str, ...]]:
-    """The base of a name and its suffixes, in the order of the name.
+def named(name: str) -> NamedMethod:
+    """What a name means; nothing is loaded for it.
 
     Raises:
+        UnknownMethodError: no recipe has the name; the message suggests the nearest.
         ValueError: a suffix is there twice, or two that bring the same.
     """
     base, suffixes = name, list[str]()
-    while True:
-        found = next((s for s in SUFFIXES if base.endswith(f"-{s}") and base not in PLAIN), None)
+    while base not in RECIPES:
+        found = next((s for s in COMBINATORS if base.endswith(f"-{s}")), None)
         if found is None:
             break
         base = base.removesuffix(f"-{found}")
         suffixes.insert(0, found)
-    brought = [EXCLUSIVE[suffix] for suffix in suffixes]
-    brought += ["sharing"] * suffixes.count("con-cks")
-    twice = sorted({one for one in brought if brought.count(one) > 1})
-    if twice:
-        raise ValueError(f"method {name!r} asks for {twice[0]} twice: {', '.join(suffixes)}")
-    return base, tuple(suffixes)
+    _check_together(name, suffixes)
+    recipe, number = _recipe(base, name)
+    return NamedMethod(name=name, recipe=recipe, number=number, suffixes=tuple(suffixes))
 
 
-def _recipe(base: str, name: str) -> Recipe:
-    if base in PLAIN:
-        return PLAIN[base]
+def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some options that a method has.
+
+    Args:
+        name: of the method.
+        options: values by option, such as those that hold for all methods of a run.
+    """
+    known = {*named(name).options, OBJECTIVE}
+    return {key: value for key, value in options.items() if key in known}
+
+
+def _check_together(name: str, suffixes: list[str]) -> None:
+    by_what: dict[str, list[str]] = {}
+    for suffix in suffixes:
+        for what in COMBINATORS[suffix].brings:
+            by_what.setdefault(what, []).append(suffix)
+    for what, bringing in by_what.items():
+        if len(bringing) > 1:
+            raise ValueError(f"method {name!r} asks for {what} twice: {', '.join(bringing)}")
+
+
+def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
+    if base in RECIPES:
+        return RECIPES[base], None
     numbered = re.fullmatch(r"(.+)-(\d+)", base)
-    if numbered and numbered[1] in NUMBERED:
-        recipe, number = NUMBERED[numbered[1]], int(numbered[2])
-        return lambda settings: recipe(settings, number)
-    known = [*PLAIN, *(f"{stem}-{number}" for stem in NUMBERED for number in (3, 6))]
-    near = get_close_matches(base, known, n=1, cutoff=0.5)
+    if numbered and numbered[1] in RECIPES and RECIPES[numbered[1]].number:
+        return RECIPES[numbered[1]], int(numbered[2])
+    examples = (f"{r.name}-{r.options[r.number].default}" for r in RECIPES.values() if r.number)
+    near = get_close_matches(base, [*RECIPES, *examples], n=1, cutoff=0.5)
     hint = f" Did you mean {near[0] + name[len(base) :]!r}?" if near else ""
     raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods")

@@ -1,50 +1,133 @@
-"""Methods in which clusters are trained by clients that they do not serve."""
-
-from __future__ import annotations
+"""FAACL: clusters that are trained by clients which they do not serve."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from bcfl.methods.bayesian import bcfl_g
-from bcfl.methods.settings import Settings
-from bcfl.policies.bayes.borrowing import AsymmetricBCFL
-from bcfl.policies.faacl.continual import ContinualFAACL
-from bcfl.policies.faacl.faacl import FAACL
-from bcfl.policies.faacl.support import SupportTesting
-from bcfl.rounds.method import Method
+from bcfl.methods.registry import recipe
+from bcfl.methods.training import Common, flat
 
+if TYPE_CHECKING:
+    from bcfl.policies.faacl.faacl import FAACL
+    from bcfl.rounds.method import Method
 
-def faacl(settings: Settings) -> Method:
-    """FAACL, flat: clusters that support each other merge, the others lend their devices."""
-    return _faacl(_clusters(settings), settings)
-
-
-def faacl_hierarchical(settings: Settings) -> Method:
-    """FAACL, hierarchical: clusters meet level by level."""
-    return _faacl(_clusters(settings, hierarchical=True), settings)
+AfterMerge = Literal["intersection", "empty"]
+TestedLoss = Literal["raw", "capped"]
+THESIS = "Asymmetric clustering in federated continual learning"
 
 
-def continual_faacl(settings: Settings) -> Method:
-    """C-FAACL: hierarchical FAACL at first, then devices search for the concept of new data."""
-    policy = _clusters(settings, hierarchical=True)
-    return replace(_faacl(policy, settings), policy=ContinualFAACL(policy), name="c-faacl")
+class SupportOptions(Common, total=False):
+    """Options of FAACL, flat and hierarchical."""
+
+    epsilon: float
+    alpha: float
+    loss: TestedLoss
+    withdraws: bool
+    cold_start: float
+    clustering: float
+    repeats: int
+    supporters_after_merge: AfterMerge
 
 
-def bcfl_asymmetric(settings: Settings) -> Method:
-    """BCFL-G whose clusters borrow from clients of others, as far as their evidence gains."""
-    method = bcfl_g(settings)
-    policy = AsymmetricBCFL(method.policy, samples=settings.score_samples)
-    return replace(method, policy=policy, name="bcfl-asym")
+def clusters(
+    *,
+    hierarchical: bool,
+    epsilon: float = 0.7,
+    alpha: float = 0.1,
+    loss: TestedLoss = "raw",
+    withdraws: bool = False,
+    cold_start: float = 0.15,
+    clustering: float = 0.5,
+    repeats: int = 3,
+    supporters_after_merge: AfterMerge = "intersection",
+    **common: Unpack[Common],
+) -> "FAACL":
+    """Clusters with directed support.
+
+    Args:
+        hierarchical: whether clusters meet level by level.
+        epsilon: by how much a supporter's model may be worse, nats per sample. Default: the
+            largest of table B.1 of the thesis.
+        alpha: significance level of the tests. Default: the author's program.
+        loss: whether losses are compared raw, or capped so that each wrongly classified sample
+            costs log(classes). Default: the author's program.
+        withdraws: whether a supporter that fails a later test is one no more. Default: algorithm 2.
+        cold_start: rounds of local training, or their share of the run. Default: 50 of 368 rounds
+            in the author's program.
+        clustering: most rounds with tests, or their share of the run.
+        repeats: most passes for each level of the hierarchy, and rounds of tests after a newcomer.
+        supporters_after_merge: who supports a merged cluster.
+    """
+    from bcfl.policies.faacl.faacl import FAACL
+    from bcfl.policies.faacl.support import SupportTesting
+
+    return FAACL(
+        objective=flat(**common),
+        testing=SupportTesting(epsilon, alpha, loss, withdraws),
+        hierarchical=hierarchical,
+        cold_start=cold_start,
+        clustering=clustering,
+        repeats=repeats,
+        supporters_after_merge=supporters_after_merge,
+    )
 
 
-def _clusters(settings: Settings, *, hierarchical: bool = False) -> FAACL:
-    testing = SupportTesting(settings.epsilon, settings.alpha)
-    return FAACL(settings.flat, testing, hierarchical)
+@recipe("faacl", f"{THESIS}, algorithm 5", group=clusters)
+def faacl(*, validation: float = 0.25, **options: Unpack[SupportOptions]) -> "Method":
+    """Clusters that support each other merge; supporters train along.
+
+    Args:
+        validation: share of the clients' training samples on which support is tested.
+    """
+    return _tested(clusters(hierarchical=False, **options), validation)
 
 
-def _faacl(policy: FAACL, settings: Settings) -> Method:
-    if not settings.validation > 0:
+@recipe("faacl-h", f"{THESIS}, algorithm 6", group=clusters)
+def faacl_hierarchical(*, validation: float = 0.25, **options: Unpack[SupportOptions]) -> "Method":
+    """FAACL whose clusters meet level by level.
+
+    Args:
+        validation: share of the clients' training samples on which support is tested.
+    """
+    return _tested(clusters(hierarchical=True, **options), validation)
+
+
+@recipe("c-faacl", f"{THESIS}, algorithms 7 to 11", group=clusters)
+def continual_faacl(
+    *,
+    validation: float = 0.25,
+    memory_samples: int = 50,
+    own_rounds: int = 5,
+    own_start: Literal["initial", "cluster"] = "cluster",
+    merging_rounds: int = 3,
+    **options: Unpack[SupportOptions],
+) -> "Method":
+    """FAACL in which devices look for the concept of new data.
+
+    Args:
+        validation: share of the clients' training samples on which support is tested.
+        memory_samples: most validation samples of a time step that are remembered.
+        own_rounds: rounds whose local steps a device's own model gets.
+        own_start: whether that model begins as the initial one, or as that of its cluster.
+        merging_rounds: rounds of a time step in which clusters may merge.
+    """
+    from bcfl.policies.faacl.continual import ContinualFAACL
+
+    policy = clusters(hierarchical=True, **options)
+    searching = ContinualFAACL(
+        policy=policy,
+        memory_samples=memory_samples,
+        own_rounds=own_rounds,
+        own_start=own_start,
+        merging_rounds=merging_rounds,
+    )
+    return replace(_tested(policy, validation), policy=searching)
+
+
+def _tested(policy: "FAACL", validation: float) -> "Method":
+    from bcfl.rounds.method import Method
+
+    if not validation > 0:
         raise ValueError(
-            "FAACL tests support on held-out samples: validation must be above 0, got "
-            f"{settings.validation}"
+            f"FAACL tests support on held-out samples: validation must be above 0, got {validation}"
         )
-    return Method(policy, name="faacl", common_start=True, validation=settings.validation)
+    return Method(policy, common_start=True, validation=validation)

@@ -1,107 +1,207 @@
-"""Methods that cluster clients by how alike their updates are.
-
-| name | when | how |
-|---|---|---|
-| ocfl-hdbscan, -meanshift, -affinity, -kmeans | first rise of the clustering temperature | named |
-| bcl | after 40 % of the rounds | average linkage, distance threshold |
-| scl | from 40 % of the rounds on | recursive bipartition |
-| fedgroup | first round, a cold start | K-means on decomposed cosines |
+"""Methods that cluster clients by how alike their updates are; one hypothesis, flat posteriors.
 
 All start from one model. OCFL, SCL and BCL take the unweighted mean of a cluster's updates, as in
 their papers; FedGroup weighs by samples after its cold start.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from bcfl.methods.settings import Settings
-from bcfl.policies import ClusterSize, Policy
-from bcfl.policies.updates.bipartition import RecursiveBipartition
-from bcfl.policies.updates.clustering_temperature import AtRound
-from bcfl.policies.updates.fedgroup import FedGroup
-from bcfl.policies.updates.one_shot import OneShotClustering
-from bcfl.policies.updates.update_clustering import (
-    AffinityClustering,
-    AgglomerativeClustering,
-    HDBSCANClustering,
-    KMeansClustering,
-    MeanShiftClustering,
-    UpdateClustering,
-)
-from bcfl.protocol.objective import Objective
-from bcfl.rounds.method import Method
+from bcfl.methods.registry import recipe
+from bcfl.methods.training import Common, flat
 
-FIXED_ROUND = 0.4
-"""Share of the run after which BCL and SCL cluster: round 20 of 50 in the OCFL paper's runs."""
+if TYPE_CHECKING:
+    from bcfl.policies.updates.update_clustering import UpdateClustering
+    from bcfl.protocol.objective import Objective
+    from bcfl.rounds.method import Method
+
+Rule = Literal["rise", "printed"]
+Reads = Literal["similarity", "distance"]
+OCFL = "Zuziak et al. 2024, algorithm 1"
 
 
-def ocfl_hdbscan(settings: Settings) -> Method:
-    """OCFL with HDBSCAN, smallest cluster a fifth of the clients."""
-    return _one_shot(settings, HDBSCANClustering(), "ocfl-hdbscan")
+class OneShotOptions(Common, total=False):
+    """Options of one-shot clustering."""
+
+    norm: float
+    rule: Rule
 
 
-def ocfl_meanshift(settings: Settings) -> Method:
-    """OCFL with mean shift."""
-    return _one_shot(settings, MeanShiftClustering(), "ocfl-meanshift")
+def one_shot(
+    clustering: "UpdateClustering",
+    *,
+    norm: float = 2.0,
+    rule: Rule = "rise",
+    **common: Unpack[Common],
+) -> "Method":
+    """Cluster updates once, in the first round whose clustering temperature rises.
 
-
-def ocfl_affinity(settings: Settings) -> Method:
-    """OCFL with affinity propagation, which is given similarities."""
-    return _one_shot(settings, AffinityClustering(), "ocfl-affinity")
-
-
-def ocfl_kmeans(settings: Settings) -> Method:
-    """OCFL with K-means, which must know K."""
-    return _one_shot(settings, KMeansClustering(settings.known_clusters), "ocfl-kmeans")
-
-
-def bcl(settings: Settings) -> Method:
-    """BCL (Briggs et al. 2020): agglomerative clustering once, at a fixed round.
-
-    The threshold is the largest of the grid that the OCFL paper searched.
+    Args:
+        clustering: how updates are clustered.
+        norm: p of the norm in the clustering temperature.
+        rule: whether the temperature must rise above that of the round before, as in the paper's
+            tables, or as algorithm 1 is printed, which fires at once.
     """
-    clustering = AgglomerativeClustering(threshold=0.4)
-    policy = OneShotClustering(_unweighted(settings), clustering, AtRound(FIXED_ROUND))
-    return _from_one_model(settings, policy, "bcl")
+    from bcfl.policies.updates.clustering_temperature import TemperatureRise
+    from bcfl.policies.updates.one_shot import OneShotClustering
+    from bcfl.rounds.method import Method
+
+    policy = OneShotClustering(_unweighted(**common), clustering, TemperatureRise(norm, rule))
+    return Method(policy, common_start=True)
 
 
-def scl(settings: Settings) -> Method:
-    """SCL (Sattler et al. 2020): recursive bipartition.
+@recipe("ocfl-hdbscan", OCFL, group=one_shot)
+def ocfl_hdbscan(
+    *,
+    min_share: float = 0.2,
+    noise: Literal["together", "nearest"] = "together",
+    **options: Unpack[OneShotOptions],
+) -> "Method":
+    """HDBSCAN on updates at the first rise of the clustering temperature.
 
-    Both lengths are 0.35, as in the OCFL paper, but relative ones: absolute lengths fit one model
-    and learning rate alone.
+    Args:
+        min_share: smallest share of the clients that is a cluster. Default: Zuziak et al. 2024,
+            section 4.
+        noise: whether clients that fit no cluster form one together, or join the nearest. Default:
+            the authors' program.
     """
+    from bcfl.policies.updates.update_clustering import HDBSCANClustering
+
+    return one_shot(HDBSCANClustering(min_share, noise), **options)
+
+
+@recipe("ocfl-meanshift", OCFL, group=one_shot)
+def ocfl_meanshift(**options: Unpack[OneShotOptions]) -> "Method":
+    """Mean shift on updates at the first rise of the clustering temperature."""
+    from bcfl.policies.updates.update_clustering import MeanShiftClustering
+
+    return one_shot(MeanShiftClustering(), **options)
+
+
+@recipe("ocfl-affinity", OCFL, group=one_shot)
+def ocfl_affinity(*, reads: Reads = "similarity", **options: Unpack[OneShotOptions]) -> "Method":
+    """Affinity propagation on updates at the first rise of the clustering temperature.
+
+    Args:
+        reads: whether it is given similarities, or distances as in the authors' program, which
+            groups clients that are unlike.
+    """
+    from bcfl.policies.updates.update_clustering import AffinityClustering
+
+    return one_shot(AffinityClustering(reads), **options)
+
+
+@recipe("ocfl-kmeans", OCFL, group=one_shot)
+def ocfl_kmeans(*, num_clusters: int = 4, **options: Unpack[OneShotOptions]) -> "Method":
+    """K-means on updates at the first rise of the clustering temperature.
+
+    Args:
+        num_clusters: number K of clusters.
+    """
+    from bcfl.policies.updates.update_clustering import KMeansClustering
+
+    return one_shot(KMeansClustering(num_clusters), **options)
+
+
+@recipe("scl", "Sattler et al. 2020, algorithm 1")
+def scl(
+    *,
+    mean_norm: float = 0.35,
+    client_norm: float = 0.35,
+    scale: Literal["absolute", "relative"] = "relative",
+    first_round: float = 0.4,
+    min_members: int = 3,
+    linkage: Literal["single", "complete"] = "single",
+    **common: Unpack[Common],
+) -> "Method":
+    """Clusters whose mean update is short are split in two.
+
+    Args:
+        mean_norm: a cluster splits only if its mean update is shorter. Default: the program of
+            Zuziak et al. 2024.
+        client_norm: and only if a client's update is longer. Default: as `mean_norm`.
+        scale: whether these are lengths, which fit one model and learning rate alone, or shares of
+            the longest update.
+        first_round: first round that may split, or its share of the run. Default: round 20 of 50,
+            Zuziak et al. 2024.
+        min_members: smallest cluster that may split.
+        linkage: how the halves are found: exactly, or as in the authors' program (complete).
+    """
+    from bcfl.policies.updates.bipartition import RecursiveBipartition
+    from bcfl.rounds.method import Method
+
     policy = RecursiveBipartition(
-        _unweighted(settings),
-        mean_norm=0.35,
-        client_norm=0.35,
-        scale="relative",
-        first_round=FIXED_ROUND,
+        objective=_unweighted(**common),
+        mean_norm=mean_norm,
+        client_norm=client_norm,
+        scale=scale,
+        first_round=first_round,
+        min_members=min_members,
+        linkage=linkage,
     )
-    return _from_one_model(settings, policy, "scl")
+    return Method(policy, common_start=True)
 
 
-def fedgroup(settings: Settings) -> Method:
-    """FedGroup (Duan et al. 2021): groups from a cold start of 50 steps of 10 samples."""
-    cold_start = replace(_unweighted(settings), local_steps=50, batch_size=10)
-    policy = FedGroup(settings.known_clusters, settings.flat, cold_start)
-    return _from_one_model(settings, policy, "fedgroup")
+@recipe("bcl", "Briggs et al. 2020, algorithm 1")
+def bcl(
+    *,
+    threshold: float = 0.4,
+    clustering_round: float = 0.4,
+    linkage: Literal["average", "complete", "single"] = "average",
+    reads: Reads = "distance",
+    **common: Unpack[Common],
+) -> "Method":
+    """Agglomerative clustering of updates at a fixed round.
+
+    Args:
+        threshold: clusters at this cosine distance or more stay apart. Default: the largest of the
+            grid of Zuziak et al. 2024.
+        clustering_round: the round, or its share of the run. Default: round 20 of 50, Zuziak et al.
+            2024.
+        linkage: distance of two clusters: the mean, largest or least over their clients.
+        reads: whether it is given distances, or similarities as in the program of OCFL, which
+            merges the least alike.
+    """
+    from bcfl.policies.updates.clustering_temperature import AtRound
+    from bcfl.policies.updates.one_shot import OneShotClustering
+    from bcfl.policies.updates.update_clustering import AgglomerativeClustering
+    from bcfl.rounds.method import Method
+
+    clustering = AgglomerativeClustering(threshold, linkage, reads)
+    policy = OneShotClustering(_unweighted(**common), clustering, AtRound(clustering_round))
+    return Method(policy, common_start=True)
 
 
-def _one_shot(settings: Settings, clustering: UpdateClustering, name: str) -> Method:
-    policy = OneShotClustering(_unweighted(settings), clustering)
-    return _from_one_model(settings, policy, name)
+@recipe("fedgroup", "Duan et al. 2021, algorithms 1 to 3")
+def fedgroup(
+    *,
+    num_clusters: int = 4,
+    cold_start_steps: int = 50,
+    cold_start_batch_size: int = 10,
+    founders: int = 20,
+    dissimilarity: Literal["edc", "madc"] = "edc",
+    **common: Unpack[Common],
+) -> "Method":
+    """K-means on decomposed cosines of a cold start.
+
+    Args:
+        num_clusters: number K of groups.
+        cold_start_steps: local steps of the cold start. Default: the authors' program.
+        cold_start_batch_size: samples per step there. Default: the authors' program.
+        founders: most clients for each group that take part in the cold start. Default: the
+            authors' program.
+        dissimilarity: cosines with the main directions (edc), or mean absolute differences of
+            cosines (madc).
+    """
+    from bcfl.policies.updates.fedgroup import FedGroup
+    from bcfl.rounds.method import Method
+
+    cold_start = replace(
+        _unweighted(**common), local_steps=cold_start_steps, batch_size=cold_start_batch_size
+    )
+    policy = FedGroup(num_clusters, flat(**common), cold_start, founders, dissimilarity)
+    return Method(policy, common_start=True)
 
 
-def _unweighted(settings: Settings) -> Objective:
-    return replace(settings.flat, curvature="uniform")
-
-
-def _from_one_model(settings: Settings, policy: Policy, name: str) -> Method:
-    if not ClusterSize.of(settings.cluster_size).free:
-        raise ValueError(
-            f"cluster_size must be free for {name!r}, which sets no bounds on its clusters, got "
-            f"{settings.cluster_size}"
-        )
-    return Method(policy, name=name, common_start=True)
+def _unweighted(**common: Unpack[Common]) -> "Objective":
+    return replace(flat(**common), curvature="uniform")

@@ -26,14 +26,18 @@ def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, fl
 
 
 def evaluate(
-    hypotheses: HypothesisSet, clients: Sequence[str], pooling: Pooling = "probabilities"
+    hypotheses: HypothesisSet,
+    clients: Sequence[str],
+    pooling: Pooling = "probabilities",
+    view: str = TEST,
 ) -> Steps[Mapping[str, PredictionSums]]:
-    """Ask every client how the mixture that serves it predicts its test samples.
+    """Ask every client how the mixture that serves it predicts its samples.
 
     Args:
         hypotheses: with their models.
         clients: who is asked.
         pooling: whether the models' probabilities are averaged or their logits.
+        view: which of the clients' samples.
     """
     mixtures = {client: served_mixture(hypotheses, client) for client in clients}
     asked = {
@@ -41,7 +45,7 @@ def evaluate(
             client,
             tuple(posterior.key for posterior in mixture),
             Predictions(tuple(mixture.values()), pooling),
-            TEST,
+            view,
         )
         for client, mixture in mixtures.items()
     }
@@ -50,7 +54,11 @@ def evaluate(
 
 
 def evaluate_finetuned(
-    hypotheses: HypothesisSet, clients: Sequence[str], objective: Objective, model: Model
+    hypotheses: HypothesisSet,
+    clients: Sequence[str],
+    objective: Objective,
+    model: Model,
+    view: str = TEST,
 ) -> Steps[Mapping[str, PredictionSums]]:
     """Let every client train on from the model that serves it most, then test the result.
 
@@ -61,6 +69,7 @@ def evaluate_finetuned(
         clients: who is asked.
         objective: of the training.
         model: the architecture.
+        view: which of the clients' samples.
     """
     best = {}
     for client in clients:

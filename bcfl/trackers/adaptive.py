@@ -46,14 +46,15 @@ class AdaptiveMultiHypothesis:
     groups; merging near copies and adapting M limit the number of local trainings.
 
     Attributes:
-        max_hypotheses: most hypotheses kept after a round, and most associations enumerated for
-            each.
+        max_hypotheses: most hypotheses kept after a round.
         adapt: keep only as many as the effective number of hypotheses, rounded up.
         near_copies: how near copies are merged; None keeps them.
         proposals: alternatives that ranking cannot reach.
         quota: survival of initial hypotheses in the first rounds; None leaves it to the weights.
         n_scan: N-scan pruning; None leaves past ambiguities to the weights.
         remembers: whether absent clients count with their last costs (`WithAbsentClients`).
+        max_candidates: most associations enumerated for each hypothesis; None is as many as are
+            kept.
     """
 
     max_hypotheses: int = 8
@@ -63,15 +64,18 @@ class AdaptiveMultiHypothesis:
     quota: AncestorQuota | None = None
     n_scan: NScan | None = None
     remembers: bool = True
+    max_candidates: int | None = None
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
             raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
+        if self.max_candidates is not None and self.max_candidates < 1:
+            raise ValueError(f"candidates_per_parent must be at least 1, got {self.max_candidates}")
 
     @property
     def candidates_per_parent(self) -> int:
-        """As many as are kept at most."""
-        return self.max_hypotheses
+        """How many associations are looked at for each hypothesis."""
+        return self.max_hypotheses if self.max_candidates is None else self.max_candidates
 
     def step(
         self,

@@ -112,7 +112,8 @@ def graph(
 
 
 def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind) -> Path:
-    from experiments.runs.files import Pair, RunFiles
+    from experiments.config.variants import Pair
+    from experiments.runs.files import RunFiles
     from experiments.runs.plan import read_plan
 
     scenario = read_plan(folder).scenario

@@ -1,4 +1,4 @@
-"""`bcfl list`: methods, scenarios and data sets."""
+"""`bcfl list`: methods, options of a method, scenarios and data sets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Kind(StrEnum):
     """What can be listed."""
 
     METHODS = "methods"
+    OPTIONS = "options"
     SCENARIOS = "scenarios"
     DATASETS = "datasets"
 
@@ -24,14 +25,23 @@ class Kind(StrEnum):
 @explained
 def list_(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    method: Annotated[
+        str | None, typer.Argument(help="Whose options, such as ifca-cam.", metavar="[METHOD]")
+    ] = None,
+    *,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
     debug: Debug = False,
 ) -> None:
-    """List methods, scenarios or data sets."""
+    """List methods, options of a method, scenarios or data sets."""
     del debug
+    if (kind is Kind.OPTIONS) != (method is not None):
+        raise ValueError(
+            "bcfl list options takes a METHOD, such as ifca-cam; other lists take none"
+        )
     readers: Mapping[Kind, Callable[[], Sequence[Mapping[str, Any]]]] = {
         Kind.METHODS: _methods,
+        Kind.OPTIONS: lambda: _options(method or ""),
         Kind.SCENARIOS: _scenarios,
         Kind.DATASETS: lambda: _datasets(data_dir),
     }
@@ -42,17 +52,44 @@ def list_(
     screen, width = console(), max(len(entry["name"]) for entry in entries)
     for entry in entries:
         note = "" if entry.get("found", True) else f"   (not here: {entry['where']})"
-        text = f"{entry['name']:{width}}   {entry['description']}{note}"
+        source = f" ({entry['paper']})" if entry.get("paper") else ""
+        text = f"{entry['name']:{width}}   {entry['description']}{source}{note}"
         screen.print(text, soft_wrap=True, markup=False)
-    if kind is Kind.METHODS:
-        screen.print("M is a number, as in bcfl-mh-6; suffixes go behind, as in ifca-cam-finetune")
+    if kind in NOTES:
+        screen.print(NOTES[kind], soft_wrap=True, markup=False)
+
+
+NOTES = {
+    Kind.METHODS: "M is a number, as in bcfl-mh-6; suffixes go behind, as in ifca-cam-finetune",
+    Kind.OPTIONS: "local training: objective.learning_rate and its like, see the table [training]",
+}
 
 
 def _methods() -> list[dict[str, str]]:
-    from bcfl.methods import DESCRIPTIONS, SUFFIX_DESCRIPTIONS
+    from bcfl.methods import COMBINATORS, RECIPES
 
-    every = {**DESCRIPTIONS, **SUFFIX_DESCRIPTIONS}
-    return [{"name": name, "description": text} for name, text in every.items()]
+    recipes = [(one.title, one.description, one.paper) for one in RECIPES.values()]
+    suffixes = [(f"-{one.name}", one.description, one.paper) for one in COMBINATORS.values()]
+    keys = ("name", "description", "paper")
+    return [dict(zip(keys, entry, strict=True)) for entry in (*recipes, *suffixes)]
+
+
+def _options(method: str) -> list[dict[str, Any]]:
+    from bcfl.methods import named
+    from experiments.config.variants import in_text
+
+    return [
+        {
+            "name": f"{option.name}={in_text(option.default)}",
+            "description": f"{option.description} [{option.allowed}]"
+            + (f" (default: {option.source})" if option.source else ""),
+            "option": option.name,
+            "default": option.default,
+            "allowed": option.allowed,
+            "source": option.source,
+        }
+        for option in named(method).options.values()
+    ]
 
 
 def _scenarios() -> list[dict[str, Any]]:

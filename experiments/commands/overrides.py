@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any
 
-if TYPE_CHECKING:
-    from experiments.config.scenario import Scenario
-    from experiments.config.tables import Rules
-    from posteriors import LocalPosteriorName
+from bcfl.methods import named
+from bcfl.methods.options import NOTHING
+from experiments.config.scenario import Scenario
+from experiments.config.variants import (
+    Grid,
+    Variant,
+    assignment_of,
+    check_methods,
+    check_option,
+    expanded,
+    merged,
+    nested,
+    value_of,
+    values_of,
+)
 
-NUMBERS = ("epsilon", "alpha", "delta", "decay")
-"""Options that are keys of `[federation]` as they are."""
+SHARED = ("epsilon", "alpha", "delta", "decay", "posterior")
+"""Options of the command that set an option of all methods of the run that have it."""
+HELD_OUT = ("validation", "calibration")
+"""Options that set training samples aside."""
+SET_ASIDE = 0.2
+"""Share of the training samples that the methods of a grid set aside to be chosen by."""
 
 
 def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
@@ -24,39 +39,88 @@ def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
         given: values by option, None where nothing was given.
 
     Raises:
-        ValueError: a value cannot be read, or is out of range.
+        ValueError: a value cannot be read, or no method of the run has the option.
     """
-    readers: dict[str, Callable[[Any, Scenario], dict[str, Any]]] = {
-        "methods": lambda text, now: {"methods": tuple(_items(text))},
-        "seeds": lambda text, now: {"seeds": tuple(map(_seed, _items(text)))},
-        "rounds": lambda number, now: {"federation": now.federation.lasting(number)},
-        "clusters": lambda text, now: {
-            "federation": replace(now.federation, num_clusters=_clusters(text))
-        },
-        "cluster-size": lambda text, now: {"federation": _bounded(now.federation, text)},
-        **{name: partial(_with_number, name) for name in NUMBERS},
-        "posterior": lambda name, now: {
-            "federation": replace(now.federation, posterior=_posterior(name))
-        },
-        "data-dir": lambda path, now: {"data": replace(now.data, data_dir=str(path.absolute()))},
+    readers: dict[str, Callable[[Any, Scenario], Scenario]] = {
+        "methods": lambda text, now: replace(now, methods=tuple(_items(text))),
+        "seeds": lambda text, now: replace(now, seeds=tuple(map(_seed, _items(text)))),
+        "rounds": lambda number, now: replace(now, federation=now.federation.lasting(number)),
+        "clusters": lambda text, now: with_shared(now, "num_clusters", _clusters(text)),
+        "cluster-size": lambda text, now: with_shared(now, "cluster_size", _bounds(text)),
+        **{name: partial(_with_shared, name) for name in SHARED},
+        "data-dir": lambda path, now: replace(
+            now, data=replace(now.data, data_dir=str(path.absolute()))
+        ),
+        "set": with_own_options,
+        "grid": with_grids,
     }
     for name, read in readers.items():
-        if given[name] is not None:
-            scenario = replace(scenario, **read(given[name], scenario))
+        if given.get(name) is not None:
+            scenario = read(given[name], scenario)
     return scenario
 
 
-def _with_number(name: str, number: float, now: Scenario) -> dict[str, Any]:
-    changed: dict[str, Any] = {name: number}
-    return {"federation": replace(now.federation, **changed)}
+def with_shared(scenario: Scenario, option: str, value: object) -> Scenario:
+    """The scenario with an option of all methods of the run that have it.
+
+    Raises:
+        ValueError: none has it, or the value is of another type.
+    """
+    having = [
+        label for label in scenario.methods if option in named(Variant.of(label).method).options
+    ]
+    if not having:
+        raise ValueError(
+            f"no method of this run has an option {option!r}; it has {', '.join(scenario.methods)}"
+        )
+    return replace(scenario, federation=scenario.federation.with_options(**{option: value}))
 
 
-def _posterior(name: str) -> LocalPosteriorName:
-    from experiments.config.options import chosen
-    from posteriors import LOCAL_POSTERIORS
+def _with_shared(option: str, value: object, scenario: Scenario) -> Scenario:
+    return with_shared(scenario, option, value)
 
-    chosen("posterior", name, LOCAL_POSTERIORS)
-    return cast("LocalPosteriorName", name)
+
+def with_own_options(texts: Sequence[str], scenario: Scenario) -> Scenario:
+    """The scenario with options of single methods, such as `ifca-cam.update=joint`.
+
+    Raises:
+        ValueError: a text is none, or names a method that is not run or an option that it has not.
+    """
+    options = dict(scenario.method_options)
+    for text in texts:
+        method, option, value = assignment_of(text, "--set")
+        check_methods([method], scenario.methods, "--set")
+        check_option(method, option)
+        options[method] = merged(options.get(method, {}), nested({option: value_of(value)}))
+    return replace(scenario, method_options=options)
+
+
+def with_grids(texts: Sequence[str], scenario: Scenario) -> Scenario:
+    """The scenario with variants of methods for each point of grids.
+
+    Methods that set no samples aside get a share for calibration, by which variants are chosen.
+
+    Args:
+        texts: such as `ifca-con-para.weight=0.01,0.1,1`.
+        scenario: with the methods.
+
+    Raises:
+        ValueError: a text is none, or names a method that is not run or an option that it has not.
+    """
+    grids = []
+    for text in texts:
+        method, option, values = assignment_of(text, "--grid")
+        check_methods([method], scenario.methods, "--grid")
+        check_option(method, option)
+        grids.append(Grid(method, option, values_of(values)))
+    options = dict(scenario.method_options)
+    for grid in grids:
+        own = merged(scenario.federation.options, options.get(grid.method, {}))
+        known = named(grid.method).options
+        held_out = (own.get(name, known[name].default) for name in HELD_OUT if name in known)
+        if not any(share not in (None, NOTHING, 0) for share in held_out):
+            options[grid.method] = {**options.get(grid.method, {}), "calibration": SET_ASIDE}
+    return replace(scenario, methods=expanded(scenario.methods, grids), method_options=options)
 
 
 def _items(text: str) -> list[str]:
@@ -69,20 +133,17 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _clusters(text: str) -> int | Literal["auto"]:
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
+def _clusters(text: str) -> int | str:
+    if text != "auto" and not text.isdecimal():
         raise ValueError(f"--clusters must be a whole number or auto, got {text!r}")
-    return int(text)
+    return text if text == "auto" else int(text)
 
 
-def _bounded(rules: Rules, text: str) -> Rules:
+def _bounds(text: str) -> list[int | str]:
     lower, _, upper = (part.strip() for part in text.partition(","))
     if not lower.isdecimal() or not (upper.isdecimal() or upper == "all"):
         raise ValueError(
             f"--cluster-size must be two whole numbers, or one and all, such as 2,15 or 2,all; "
             f"got {text!r}"
         )
-    most: int | Literal["all"] = "all" if upper == "all" else int(upper)
-    return replace(rules, min_cluster_size=int(lower), max_cluster_size=most)
+    return [int(lower), NOTHING if upper == "all" else int(upper)]

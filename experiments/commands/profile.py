@@ -43,9 +43,9 @@ def profile(
     from dataclasses import replace
 
     from bcfl.runtime import device_named
-    from experiments.config.executor_options import engine_of
+    from experiments.config.executor_options import executor_of
     from experiments.config.scenario import load
-    from experiments.runs.files import Pair
+    from experiments.config.variants import Pair
     from experiments.runs.profiling import PHASES, matrix_peak, profiled
     from experiments.runs.runner import Experiment
 
@@ -55,8 +55,8 @@ def profile(
     if data_dir is not None:
         chosen = replace(chosen, data=replace(chosen.data, data_dir=str(data_dir.absolute())))
     chosen = replace(chosen, seeds=chosen.seeds[:1])
-    place, engine = str(device_named(device)), engine_of(executor, memory, workers, arithmetic)
-    setup = Experiment(chosen, place, engine, threads)
+    place, working = str(device_named(device)), executor_of(executor, memory, workers, arithmetic)
+    setup = Experiment(chosen, place, working, threads)
     setup.check()
     peak, screen = matrix_peak(place, threads), console()
     table = Table(

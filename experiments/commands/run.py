@@ -40,6 +40,21 @@ def run(
     methods: Annotated[
         str | None, typer.Option(help="Methods instead, such as wecfl,bcfl-g.")
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="METHOD.OPTION=VALUE",
+            help="An option of one method, such as ifca-cam.update=joint; again for more.",
+        ),
+    ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METHOD.OPTION=V1,V2,...",
+            help="Try all values, several such as a product; choose by held-out samples.",
+        ),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds instead.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Seeds instead, such as 0,1,2.")] = None,
     clusters: Annotated[str | None, typer.Option(help="Number of clusters, or auto.")] = None,
@@ -79,6 +94,8 @@ def run(
     del debug
     given = {
         "methods": methods,
+        "set": set_,
+        "grid": grid,
         "rounds": rounds,
         "seeds": seeds,
         "clusters": clusters,
@@ -104,17 +121,19 @@ def run(
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.runtime import device_named
-    from experiments.config.executor_options import engine_of
+    from experiments.config.executor_options import executor_of
     from experiments.launch import start
     from experiments.runs.runner import Experiment
 
-    engine = engine_of(executor, memory, workers, arithmetic, jobs)
+    working = executor_of(executor, memory, workers, arithmetic, jobs)
     command, where = _command(scenario, given), str(device_named(device))
-    plan = Plan(chosen, where, threads, jobs, command, engine)
-    setup = Experiment(plan.scenario, plan.device, engine, threads)
+    plan = Plan(chosen, where, threads, jobs, command, working)
+    setup = Experiment(plan.scenario, plan.device, plan.executor, threads)
     setup.check()
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)
+    for note in _notes(plan.scenario):
+        screen.print(note, soft_wrap=True, markup=False)
     with _stoppable(screen, plan.scenario, folder) as watch:
         start(plan, folder, setup, watch)
     _show_results(screen, plan, folder)
@@ -153,8 +172,9 @@ def _command(scenario: str, given: dict[str, Any]) -> str:
     options = [
         word
         for name, value in given.items()
-        if value is not None
-        for word in (f"--{name}", str(value))
+        for one in (value if isinstance(value, list) else [value])
+        if one is not None
+        for word in (f"--{name}", str(one))
     ]
     return shlex.join(["bcfl", "run", scenario, *options])
 
@@ -171,7 +191,7 @@ def _headline(plan: Plan, setup: Experiment) -> str:
     ]
     where = f"{plan.device}, {_counted(plan.threads, 'thread')}, {setup.executor_name} executor"
     if setup.executor_name == "processes":
-        where += f" of {_counted(plan.engine.workers or 1, 'worker')}"
+        where += f" of {_counted(plan.executor.workers or 1, 'worker')}"
     parts = [
         setup.dataset.name,
         _counted(len(partition), "client"),
@@ -181,6 +201,23 @@ def _headline(plan: Plan, setup: Experiment) -> str:
         f"{where} x {plan.jobs} jobs" if plan.jobs > 1 else where,
     ]
     return f"[bold]bcfl run {scenario.name}[/bold]   {' · '.join(parts)}"
+
+
+def _notes(scenario: Scenario) -> list[str]:
+    """What is set aside for a choice among variants of a method."""
+    from experiments.config.variants import Variant
+
+    found = {}
+    for label in scenario.methods:
+        variant = Variant.of(label)
+        share = scenario.options(label).get("calibration", 0)
+        if variant.options and share:
+            found[variant.method] = share
+    return [
+        f"{method}: {share:.0%} of each client's training samples are set aside, to choose among "
+        "its variants by; methods that set none aside train on all"
+        for method, share in found.items()
+    ]
 
 
 def _counted(number: int, what: str) -> str:
@@ -204,6 +241,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.reports.compare import aligned, read_results
     from experiments.runs.files import RunFiles
+    from experiments.runs.grids import choices
     from experiments.runs.plan import read_description
 
     _, results = read_results(folder)
@@ -211,6 +249,8 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     screen.print()
     for line in aligned(results):
         screen.print(line, soft_wrap=True, markup=False)
+    for choice in choices(results):
+        screen.print(str(choice), soft_wrap=True, markup=False)
     known = {name: row["ari"]["mean"] for name, row in results.items()}
     known = {name: ari for name, ari in known.items() if ari is not None}
     highest = max(known.values(), default=0.0)

@@ -1,50 +1,19 @@
-"""How clients are worked on, as the command line says it."""
+"""How clients are worked on, as the command line and the files of a run say it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import Any
 
 import joblib
 
-if TYPE_CHECKING:
-    from bcfl.executors import Arithmetic, ExecutorConfig, ExecutorName
+from bcfl.executors.config import ExecutorConfig, arithmetic_named, bytes_named, executor_named
 
 
-@dataclass(frozen=True)
-class Engine:
-    """`bcfl.executors.ExecutorConfig` without its imports.
-
-    Attributes:
-        executor: name of the executor.
-        memory: bytes that it may take; None takes what suits the device.
-        workers: processes of executor `processes`; None is one for each processor.
-        arithmetic: how exactly clients compute.
-    """
-
-    executor: ExecutorName = "auto"
-    memory: int | None = None
-    workers: int | None = None
-    arithmetic: Arithmetic = "full"
-
-    @property
-    def choice(self) -> ExecutorConfig:
-        """The choice itself."""
-        from bcfl.executors import ExecutorConfig
-
-        return ExecutorConfig(self.executor, self.memory, self.workers, self.arithmetic)
-
-    @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Engine:
-        """What a run that is on file was done with; one without a word of it was done by `loop`."""
-        known = {field.name: table[field.name] for field in fields(cls) if field.name in table}
-        return cls(**{"executor": "loop", **known})
-
-
-def engine_of(
+def executor_of(
     executor: str, memory: str | None, workers: int | None, arithmetic: str, jobs: int = 1
-) -> Engine:
+) -> ExecutorConfig:
     """What options say.
 
     Args:
@@ -57,13 +26,21 @@ def engine_of(
     Raises:
         ValueError: a name is unknown, or a number is out of range.
     """
-    from bcfl.executors import arithmetic_named, bytes_named, executor_named
-
     name = executor_named(executor)
     many = (
         max(1, joblib.cpu_count() // jobs) if name == "processes" and workers is None else workers
     )
     budget = None if memory is None else bytes_named(memory)
-    engine = Engine(name, budget, many, arithmetic_named(arithmetic))
-    assert engine.choice
-    return engine
+    return ExecutorConfig(name, budget, many, arithmetic_named(arithmetic))
+
+
+def as_table(config: ExecutorConfig) -> dict[str, Any]:
+    """Keys and values as the file of a run has them."""
+    table = asdict(config)
+    return {"executor": table.pop("name"), **table}
+
+
+def from_table(table: Mapping[str, Any]) -> ExecutorConfig:
+    """What a run that is on file was done with; one without a word of it was done by `loop`."""
+    known = {key: table[key] for key in ("memory", "workers", "arithmetic") if key in table}
+    return ExecutorConfig(table.get("executor", "loop"), **known)

@@ -8,16 +8,19 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from bcfl.methods import COMBINATORS, RECIPES, applicable, build, named
+from bcfl.methods.options import OBJECTIVE, nearest, typed
+from experiments.config.options import check_keys
 from experiments.config.sections import read_section
-from experiments.config.tables import Data, ExecutorConfig, Rules, Training
-from experiments.runs.files import Pair
+from experiments.config.tables import Choice, Data, Rules, Training
+from experiments.config.variants import Pair, Variant, merged, written
 
 if TYPE_CHECKING:
-    from bcfl.methods import Settings
+    from bcfl import Method
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -27,7 +30,7 @@ class UnknownScenarioError(ValueError):
     """A name that no scenario has, or a file that isn't there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
     """An experiment in full.
 
@@ -39,19 +42,21 @@ class Scenario:
         model: the network.
         training: what clients do.
         federation: what holds for all rounds.
-        methods: names of methods.
+        methods: names of methods, or of variants such as `ifca@num_clusters=3`.
         seeds: each method runs once per seed.
+        method_options: options by method; tables `[methods.NAME]`.
     """
 
     name: str
     data: Data
-    partition: ExecutorConfig
-    model: ExecutorConfig
+    partition: Choice
+    model: Choice
     methods: tuple[str, ...]
     description: str = ""
     training: Training = field(default_factory=Training)
     federation: Rules = field(default_factory=Rules)
     seeds: tuple[int, ...] = (0,)
+    method_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -67,62 +72,80 @@ class Scenario:
             raise ValueError(
                 "[partition] takes no seed: it is drawn with each seed of the run; give seeds"
             )
+        for label in self.methods:
+            self.options(label)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """All that there is to run: every method with the first seed, then with the next."""
         return tuple(Pair(name, seed) for seed in self.seeds for name in self.methods)
 
-    def settings(self) -> Settings:
-        """The numbers that all methods share.
+    def options(self, label: str) -> dict[str, Any]:
+        """Options of a method of this run, local training as the table `objective`.
+
+        Later ones count more: those of `[federation]` that the method has, those of
+        `[methods.NAME]`, those that a variant has in its name.
+
+        Args:
+            label: name of the method or variant, as in `methods`.
+
+        Raises:
+            UnknownMethodError: there is no such method.
+            UnknownOptionError: it has no such option.
+            ValueError: a value is of another type.
+        """
+        variant = Variant.of(label)
+        method = named(variant.method)
+        shared = applicable(variant.method, self.federation.options)
+        own = merged(self.method_options.get(variant.method, {}), variant.options)
+        given = merged(shared, own)
+        numbers = merged({OBJECTIVE: asdict(self.training)}, given)[OBJECTIVE]
+        training = asdict(read_section(Training, numbers, f"{OBJECTIVE} of {label}"))
+        return {**method.check({**given, OBJECTIVE: training})}
+
+    def build(self, label: str) -> Method:
+        """A method of this run.
+
+        Args:
+            label: its name, as in `methods`.
 
         Raises:
             ValueError: a value is out of range.
         """
-        from bcfl import Aggregation, Objective
-        from bcfl.methods import Settings
-        from bcfl.policies import ClusterSize
+        from bcfl import Objective
 
-        rules = self.federation
-        return Settings(
-            num_clusters=rules.num_clusters,
-            objective=Objective(
-                **asdict(self.training), curvature_samples=_limit(rules.curvature_samples)
-            ),
-            curvature=rules.curvature,
-            posterior=rules.posterior,
-            temperature=None if rules.temperature == "default" else rules.temperature,
-            staying=None if rules.staying == "uniform" else rules.staying,
-            validation=rules.validation,
-            calibration=rules.calibration,
-            score_samples=_limit(rules.score_samples),
-            cluster_size=ClusterSize(rules.min_cluster_size, _limit(rules.max_cluster_size)),
-            solver=rules.solver,
-            aggregation=Aggregation(rules.fusion, rules.memory, rules.decay),
-            prior_precision=rules.prior_precision,
-            warm_up_rounds=rules.warm_up_rounds,
-            epsilon=rules.epsilon,
-            alpha=rules.alpha,
-            delta=rules.delta,
-            first_clusters=rules.first_clusters,
-        )
+        options = self.options(label)
+        training = Objective(**options.pop(OBJECTIVE))
+        method = build(Variant.of(label).method, objective=training, **options)
+        return replace(method, name=label)
 
     def table(self) -> dict[str, Any]:
         """Keys and values as TOML and JSON have them, defaults filled in."""
+        federation = asdict(self.federation)
+        options = federation.pop("options")
         return {
             "name": self.name,
             "description": self.description,
-            "methods": list(self.methods),
+            "methods": self._methods(),
             "seeds": list(self.seeds),
             "data": {key: value for key, value in asdict(self.data).items() if value is not None},
             "partition": {"kind": self.partition.name, **self.partition.options},
             "model": {"name": self.model.name, **self.model.options},
-            "training": asdict(self.training),
-            "federation": asdict(self.federation),
+            "training": written(asdict(self.training)),
+            "federation": written(federation | options),
         }
 
+    def _methods(self) -> list[str] | dict[str, Any]:
+        """Names alone, or with tables of options where there are any."""
+        own = {
+            label: self.method_options.get(Variant.of(label).method, {}) for label in self.methods
+        }
+        if not any(own.values()):
+            return list(self.methods)
+        return {label: written(options) for label, options in own.items()}
 
-SECTIONS: Mapping[str, type] = {"data": Data, "training": Training, "federation": Rules}
+
+SECTIONS: Mapping[str, type] = {"data": Data, "training": Training}
 CHOICES = {"partition": "kind", "model": "name"}
 
 
@@ -138,15 +161,25 @@ def from_table(table: Mapping[str, Any], folder: Path | None = None) -> Scenario
             another type or is out of range.
     """
     built = dict(table)
-    for name in built.keys() & {*SECTIONS, *CHOICES}:
+    for name in built.keys() & {*SECTIONS, *CHOICES, "federation"}:
         _check_misplaced(name, table[name])
     for name in built.keys() & SECTIONS.keys():
         built[name] = read_section(SECTIONS[name], table[name], f"[{name}]")
+    if "federation" in built:
+        built["federation"] = _federation(built["federation"])
     for name in built.keys() & CHOICES.keys():
         built[name] = _choice(table[name], name, CHOICES[name])
     if "data" in built and folder is not None:
         built["data"] = _anchored(built["data"], folder)
-    return read_section(Scenario, built, "a scenario")
+    options = {}
+    if isinstance(built.get("methods"), Mapping):
+        options = _method_options(built["methods"])
+        built["methods"] = list(built["methods"])
+    check_keys("a scenario", Scenario, built)
+    hints = {"methods": tuple[str, ...], "seeds": tuple[int, ...], "name": str, "description": str}
+    for key in built.keys() & hints:
+        built[key] = typed(f"{key} of a scenario", built[key], hints[key])
+    return Scenario(**built, method_options=options)
 
 
 def load(name: str | Path) -> Scenario:
@@ -177,14 +210,43 @@ def available() -> tuple[Scenario, ...]:
     )
 
 
-def _choice(table: object, what: str, key: str) -> ExecutorConfig:
+def _federation(table: object) -> Rules:
+    """The rules, and with them the options of methods."""
+    if not isinstance(table, Mapping):
+        return read_section(Rules, table, "[federation]")
+    own = {entry.name for entry in fields(Rules)} - {"options"}
+    known = {name for recipe in RECIPES.values() for name in recipe.options}
+    known |= {name for combinator in COMBINATORS.values() for name in combinator.options}
+    for key in table:
+        if key not in own | known:
+            raise ValueError(
+                f"[federation] has no option {key!r}.{nearest(key, [*own, *known])} Its own: "
+                f"{', '.join(sorted(own))}; those of methods: bcfl list options METHOD"
+            )
+    rules = {key: value for key, value in table.items() if key in own}
+    options = {key: value for key, value in table.items() if key not in own}
+    return replace(read_section(Rules, rules, "[federation]"), options=options)
+
+
+def _method_options(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Options by method; variants of a method share its table."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for label, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise ValueError(f"[methods.{label}] must be a table of options, got {table!r}")
+        found[Variant.of(label).method] = table
+    return {name: table for name, table in found.items() if table}
+
+
+def _choice(table: object, what: str, key: str) -> Choice:
     if not isinstance(table, Mapping) or not isinstance(table.get(key), str):
         raise ValueError(f"[{what}] must be a table with {key} = a name in quotes, got {table!r}")
-    return ExecutorConfig(table[key], {name: value for name, value in table.items() if name != key})
+    return Choice(table[key], {name: value for name, value in table.items() if name != key})
 
 
 def _check_misplaced(section: str, table: object) -> None:
-    top = {entry.name for entry in fields(Scenario)} - {"name", *SECTIONS, *CHOICES}
+    inner = {"name", "federation", "method_options", *SECTIONS, *CHOICES}
+    top = {entry.name for entry in fields(Scenario)} - inner
     for key in top & set(table if isinstance(table, Mapping) else ()):
         raise ValueError(
             f"{key} stands in [{section}]; it belongs at the top of the file, before any [table]"
@@ -208,10 +270,6 @@ def _check_distinct(what: str, values: Sequence[Hashable]) -> None:
     value, count = Counter(values).most_common(1)[0]
     if count > 1:
         raise ValueError(f"{what} must differ from each other, got {value!r} {count} times")
-
-
-def _limit(number: int | Literal["all"]) -> int | None:
-    return None if number == "all" else number
 
 
 def _not_found(name: str, path: Path) -> str:

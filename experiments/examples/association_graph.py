@@ -28,7 +28,7 @@ def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:
         seed: seed of partition and run.
     """
     split = partitions.rotated(datasets.load("optdigits"), clients=clients, seed=seed)
-    method = methods.build("bcfl-mht-8", methods.Settings(4))
+    method = methods.bcfl_mht(num_clusters=4, max_hypotheses=8)
     model = models.mlp((1, 8, 8), 32, 10)
     return Federation(split, model, method, seed, evaluate=False).run(rounds)
 

@@ -21,10 +21,10 @@ def posteriors(seed: int) -> dict[str, Run]:
     """Runs of the fourth round with all associations, and with the M best, by method."""
     digits = datasets.load("optdigits")
     clients = partitions.rotated(digits, groups=2, clients=6, samples_per_client=30, seed=seed)
-    settings = methods.Settings(2, Objective(local_steps=5, learning_rate=0.05), temperature=10.0)
+    objective = Objective(local_steps=5, learning_rate=0.05)
 
     def federation(name: str) -> Federation:
-        method = methods.build(name, settings)
+        method = methods.build(name, num_clusters=2, temperature=10.0, objective=objective)
         return Federation(clients, models.mlp((1, 8, 8), 16, 10), method, seed, evaluate=False)
 
     state = federation("bcfl-g").run(3).state

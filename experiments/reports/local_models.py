@@ -136,7 +136,7 @@ def record_into(folder: Path, method: str) -> Path:
     chosen("method", method, dict.fromkeys(plan.scenario.methods))
     pair = Pair(method, plan.scenario.seeds[0])
     with limited_threads(plan.threads):
-        recorded = record(Experiment(plan.scenario, plan.device, plan.engine, plan.threads), pair)
+        recorded = record(Experiment(plan.scenario, plan.device, plan.executor, plan.threads), pair)
     for other in plan.scenario.methods:
         path_of(folder, Pair(other, pair.seed)).unlink(missing_ok=True)
     recorded.write(path_of(folder, pair))

@@ -13,6 +13,7 @@ import numpy as np
 from experiments.reports.gallery import all_pictures
 from experiments.reports.results_table import agreement_table, results_table
 from experiments.runs.files import RunFiles, write_aside
+from experiments.runs.grids import choices
 from experiments.runs.run_folder import RunFolder
 
 
@@ -137,6 +138,7 @@ def render(run: RunFolder) -> str:
         seeds=", ".join(map(str, run.description.get("seeds", []))),
         unfinished=[m for m in run.rounds if m not in run.summary],
         table=results_table(run),
+        grids=choices(run.summary),
         agreement=agreement_table(run),
         pictures=all_pictures(run),
         failures=failures(run),

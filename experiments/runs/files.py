@@ -1,8 +1,8 @@
 """Where the files of a run lie, and writing them so that a kill leaves them whole.
 
 DIR/run.json says what the run is, and is its first file. DIR/METHOD/seed-S/ holds `config.toml`,
-`metrics.jsonl`, `checkpoints/` and graphs; DIR/summary.json, DIR/rounds.csv and
-DIR/report.html come at the end, in this order.
+`metrics.jsonl`, `checkpoints/` and graphs, of variants of a method also `held_out.json`;
+DIR/summary.json, DIR/rounds.csv and DIR/report.html come at the end, in this order.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from experiments.config.variants import Pair as Pair
 
 GRAPHS: Mapping[str, str] = {
     "clients": "graph.graphml",
@@ -26,17 +28,6 @@ OTHER_GRAPHS: Mapping[str, str] = {SUPPORT: "support.graphml"}
 
 class BusyError(ValueError):
     """Another process is working in the folder."""
-
-
-@dataclass(frozen=True, order=True)
-class Pair:
-    """One method with one seed: the unit of work of a run."""
-
-    method: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.method}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +50,11 @@ class PairFiles:
     def checkpoints(self) -> Path:
         """Folder of checkpoints."""
         return self.folder / "checkpoints"
+
+    @property
+    def held_out(self) -> Path:
+        """Scores of samples that the clients set aside, for variants of a method."""
+        return self.folder / "held_out.json"
 
     def graph(self, kind: str) -> Path:
         """GraphML of one of `GRAPHS` or `OTHER_GRAPHS`."""

@@ -6,7 +6,7 @@ import json
 import platform
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import joblib
 import tomli_w
 
-from experiments.config.executor_options import Engine
+from bcfl.executors.config import ExecutorConfig
+from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
-from experiments.runs.files import Pair, RunFiles, write_aside
+from experiments.config.variants import Pair
+from experiments.runs.files import RunFiles, write_aside
 
 if TYPE_CHECKING:
     from experiments.runs.runner import Experiment
@@ -42,7 +44,7 @@ class Plan:
         threads: of each process.
         jobs: processes at one time.
         command: what runs it again.
-        engine: how clients are worked on.
+        executor: how clients are worked on.
     """
 
     scenario: Scenario
@@ -50,7 +52,7 @@ class Plan:
     threads: int
     jobs: int
     command: str
-    engine: Engine = field(default_factory=Engine)
+    executor: ExecutorConfig = field(default_factory=ExecutorConfig)
 
     def __post_init__(self) -> None:
         for name in ("threads", "jobs"):
@@ -59,8 +61,8 @@ class Plan:
 
     def config(self, pair: Pair) -> str:
         """The scenario of one method and seed alone, as TOML that `bcfl run` takes."""
-        table = self.scenario.table() | {"methods": [pair.method], "seeds": [pair.seed]}
-        return tomli_w.dumps(table)
+        alone = replace(self.scenario, methods=(pair.method,), seeds=(pair.seed,))
+        return tomli_w.dumps(alone.table())
 
 
 def new_folder(scenario: str, now: datetime) -> Path:
@@ -107,7 +109,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
             "device": plan.device,
             "threads": plan.threads,
             "jobs": plan.jobs,
-            **asdict(plan.engine),
+            **executor_options.as_table(plan.executor),
         },
         "machine": _machine(plan.device),
         "versions": _versions(),
@@ -147,7 +149,7 @@ def read_plan(folder: Path) -> Plan:
             execution["threads"],
             execution["jobs"],
             table["command"],
-            Engine.of(execution),
+            executor_options.from_table(execution),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {error!r}") from error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair
 
 if TYPE_CHECKING:
     from experiments.config.scenario import Scenario

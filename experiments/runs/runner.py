@@ -13,12 +13,13 @@ import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.data import Schedule
-from bcfl.methods import Settings, UnknownMethodError, build
+from bcfl.executors.config import ExecutorConfig
 from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
-from experiments.config.executor_options import Engine
+from experiments.config.variants import Pair, Variant
 from experiments.runs import rows
-from experiments.runs.files import SUPPORT, Pair, PairFiles, locked, write_aside
+from experiments.runs.files import SUPPORT, PairFiles, locked, write_aside
+from experiments.runs.grids import write_held_out
 from experiments.scores.generalisation import HoldOut
 
 if TYPE_CHECKING:
@@ -53,20 +54,15 @@ class Experiment:
     Attributes:
         scenario: the experiment.
         device: where the work is done.
-        engine: how clients are worked on.
+        executor: how clients are worked on.
         threads: of torch, BLAS and OpenMP; None leaves them as they are.
     """
 
     scenario: Scenario
     device: str
-    engine: Engine = field(default_factory=Engine)
+    executor: ExecutorConfig = field(default_factory=ExecutorConfig)
     threads: int | None = 1
     _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def settings(self) -> Settings:
-        """The numbers that all methods share."""
-        return self.scenario.settings()
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -81,11 +77,11 @@ class Experiment:
     @property
     def executor_name(self) -> str:
         """Name of the executor that suits the network, where `auto` was asked for."""
-        return self.engine.choice.resolved(self.model, device_named(self.device))[0]
+        return self.executor.resolved(self.model, device_named(self.device))[0]
 
     def method(self, name: str) -> Method:
-        """The method of a name with the scenario's numbers."""
-        return build(name, self.settings)
+        """A method of the run with the scenario's options."""
+        return self.scenario.build(name)
 
     def partition(self, seed: int) -> Partition:
         """The clients of a seed; those of the last one asked for are kept."""
@@ -114,7 +110,7 @@ class Experiment:
             drop_out=rules.drop_out,
             device=self.device,
             evaluate=evaluate,
-            executor=self.engine.choice,
+            executor=self.executor,
             threads=self.threads,
         )
 
@@ -140,8 +136,6 @@ class Experiment:
     def _check_method(self, name: str) -> None:
         try:
             self.method(name)
-        except UnknownMethodError:
-            raise
         except ValueError as error:
             raise ValueError(f"method {name}: {error}") from error
 
@@ -211,6 +205,8 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> N
         watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
         log = Log(setup, pair, files, watch, setup.hold_out(federation, pair.seed))
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
+        if Variant.of(pair.method).options:
+            write_held_out(federation, run, files)
         write_graphs(run, files)
 
 

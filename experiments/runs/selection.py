@@ -10,8 +10,9 @@ from pathlib import Path
 
 from bcfl import checkpoint
 from experiments.config.options import chosen
+from experiments.config.variants import Pair
 from experiments.runs import rows
-from experiments.runs.files import Pair, RunFiles
+from experiments.runs.files import RunFiles
 from experiments.runs.plan import read_plan
 from experiments.runs.summary import of_seed
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from io import StringIO
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from experiments.config.variants import Pair
 from experiments.runs import rows
-from experiments.runs.files import Pair, RunFiles, write_aside
+from experiments.runs.files import RunFiles, write_aside
+from experiments.runs.grids import choices, read_held_out
 from experiments.scores import costs
 
 if TYPE_CHECKING:
@@ -81,16 +84,22 @@ def over_seeds(values: Sequence[float | None]) -> Statistic:
     }
 
 
-def summarise(scenario: str, rounds: Mapping[Pair, Sequence[rows.Row]]) -> dict[str, Any]:
+def summarise(
+    scenario: str,
+    rounds: Mapping[Pair, Sequence[rows.Row]],
+    held_out: Mapping[Pair, Mapping[str, float | None]] | None = None,
+) -> dict[str, Any]:
     """What `summary.json` holds.
 
     Args:
         scenario: name of the scenario.
         rounds: all rounds of each method and seed.
+        held_out: scores of samples that the clients set aside, where there are any.
     """
     by_method: dict[str, list[dict[str, float | None]]] = {}
     for pair in sorted(rounds, key=lambda pair: pair.seed):
-        by_method.setdefault(pair.method, []).append(of_seed(rounds[pair]))
+        scores = {**of_seed(rounds[pair]), **(held_out or {}).get(pair, {})}
+        by_method.setdefault(pair.method, []).append(scores)
     methods = {
         method: {name: over_seeds([seed[name] for seed in seeds]) for name in seeds[0]}
         for method, seeds in by_method.items()
@@ -115,8 +124,11 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
 def write_summary(plan: Plan, files: RunFiles) -> None:
     """Write `summary.json` and `rounds.csv` of a run whose rounds are all done."""
     rounds = {pair: rows.read(files.of(pair).metrics) for pair in plan.scenario.pairs}
-    summary = summarise(plan.scenario.name, rounds)
+    held_out = {pair: read_held_out(files.of(pair)) for pair in plan.scenario.pairs}
+    summary = summarise(plan.scenario.name, rounds, held_out)
     in_order = {name: summary["methods"][name] for name in plan.scenario.methods}
+    chosen = {one.method: asdict(one) for one in choices(in_order)}
+    summary = {**summary, "chosen": chosen} if chosen else summary
     text = json.dumps({**summary, "methods": in_order}, indent=2, allow_nan=False)
     write_aside(files.summary, text + "\n")
     by_method = sorted(rounds, key=lambda pair: plan.scenario.methods.index(pair.method))

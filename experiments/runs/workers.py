@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
+from bcfl.executors.config import ExecutorConfig
 from bcfl.runtime import become_worker, died, limited_threads
-from experiments.config.executor_options import Engine
 from experiments.runs.files import Pair, RunFiles
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ class Orders:
         device: where the work is done.
         threads: threads of each worker.
         files: where the run lies.
-        engine: how clients are worked on.
+        executor: how clients are worked on.
     """
 
     scenario: Scenario
     device: str
     threads: int
     files: RunFiles
-    engine: Engine = field(default_factory=Engine)
+    executor: ExecutorConfig = field(default_factory=ExecutorConfig)
 
 
 @dataclass(eq=False)
@@ -135,7 +135,7 @@ def _work(orders: Orders, line: Connection, stop: Any, parent: int) -> None:  # 
     become_worker(parent)
     from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
 
-    setup = Experiment(orders.scenario, orders.device, orders.engine, orders.threads)
+    setup = Experiment(orders.scenario, orders.device, orders.executor, orders.threads)
     watch = Watch(
         begins=lambda pair, done: line.send(("begins", done)),
         did_round=lambda pair, row: line.send(("round", row)),

@@ -24,7 +24,7 @@ from bcfl import PredictionRule
 from bcfl.protocol import PredictiveName
 from bcfl.runtime import limited_threads
 from experiments.config import scenario as scenarios
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair
 from experiments.runs.runner import Experiment
 from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
 
@@ -55,7 +55,7 @@ def setup_of(name: str, asked: argparse.Namespace) -> Experiment:
         asked: parsed command line; see `parsed`.
     """
     found = scenarios.load(name)
-    rules = replace(found.federation, calibration=SHARE, posterior=asked.posterior)
+    rules = found.federation.with_options(calibration=SHARE, posterior=asked.posterior)
     model = found.model
     if model.name == "fashion-cnn":
         model = replace(model, name="fashion-cnn-gn")

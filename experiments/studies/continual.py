@@ -18,6 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bcfl.data import Schedule
+from bcfl.methods import RECIPES
 from experiments.runs.files import Pair
 from experiments.runs.restore import Restored, restore
 from experiments.runs.run_folder import RunFolder
@@ -27,6 +28,8 @@ from experiments.studies.run_tables import Sizes, finished, markdown, over_seeds
 CONCEPTS = ("s1", "s2", "a1", "a2")
 ORDERS = ("sequential", "multi-task")
 ROWS = ("ewc", "apd", "ssgd", "feddrift", "fedweit", "c-faacl")
+NUMBERS = (("faacl", "epsilon"), ("feddrift", "delta"))
+"""Options that the title of a table names, by method."""
 PUBLISHED: Mapping[tuple[str, str], Mapping[str, float]] = {
     key: dict(zip(ROWS, column, strict=True))
     for key, column in {
@@ -83,7 +86,8 @@ def main(
         }
         rounds = run.series(run.methods[0], "round").shape[1]
         schedule = Schedule.of(restored[run.methods[0]][0].clients, rounds)
-        rules = run.scenario["federation"]
+        usual = {name: RECIPES[method].options[name].default for method, name in NUMBERS}
+        rules = {**usual, **run.scenario["federation"]}
         title = (
             f"**{concept.upper()}, {order}**, {rounds} rounds, seeds {', '.join(map(str, seeds))}, "
             f"epsilon {rules['epsilon']}, delta {rules['delta']}: accuracy in percent"

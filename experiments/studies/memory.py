@@ -29,7 +29,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import torch
 
-from bcfl import ClientData, Federation, Method, Run, methods
+from bcfl import ClientData, Federation, Method, Objective, Run, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
@@ -48,9 +48,7 @@ KINDS: Mapping[str, Callable[..., Partition]] = {
 def variants() -> Iterator[tuple[Memory, float, Method]]:
     """The method with each memory and each weight of the prior in the training loss."""
     for weight in WEIGHTS:
-        settings = methods.Settings()
-        objective = replace(settings.objective, prior_weight=weight)
-        method = methods.build(METHOD, replace(settings, objective=objective))
+        method = methods.build(METHOD, objective=Objective(prior_weight=weight))
         for memory in get_args(Memory):
             aggregation = replace(method.aggregation, memory=memory)
             yield memory, weight, replace(method, aggregation=aggregation)

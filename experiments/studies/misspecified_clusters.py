@@ -83,7 +83,10 @@ def row(name: str, numbers: Sequence[int], score: Callable[[Method], Scores]) ->
         numbers: numbers of clusters.
         score: runs a method and scores it.
     """
-    told = [methods.build(name, methods.Settings(num_clusters=number)) for number in numbers]
+    told = [
+        methods.build(name, **methods.applicable(name, {"num_clusters": number}))
+        for number in numbers
+    ]
     if all(method == told[0] for method in told):
         return [score(told[0])] * len(numbers)
     return [score(method) for method in told]

@@ -108,20 +108,18 @@ class Found:
         return f"{self.num_clusters} / {self.ari:.2f} / {100 * self.accuracy:.1f}"
 
 
-def told() -> Mapping[str, methods.Settings]:
-    """What `bcfl-mht-8` is told of the number of clusters."""
+def told() -> Mapping[str, Method]:
+    """`bcfl-mht-8`, told or not told the number of clusters."""
     return {
-        "from one: K / ARI / accuracy": methods.Settings(num_clusters="auto", first_clusters=1),
-        "from eight": methods.Settings(num_clusters="auto", first_clusters=8),
-        "K = 4": methods.Settings(num_clusters=4),
+        "from one: K / ARI / accuracy": methods.bcfl_mht(num_clusters="auto", first_clusters=1),
+        "from eight": methods.bcfl_mht(num_clusters="auto", first_clusters=8),
+        "K = 4": methods.bcfl_mht(num_clusters=4),
     }
 
 
-def outcome(
-    clients: Partition, groups: Mapping[str, int], seed: int, settings: methods.Settings
-) -> Found:
-    """Run the tracker and score the non-empty clusters of the most probable hypothesis."""
-    run = Federation(clients, MODEL, methods.build("bcfl-mht-8", settings), seed=seed).run(ROUNDS)
+def outcome(clients: Partition, groups: Mapping[str, int], seed: int, method: Method) -> Found:
+    """Run the tracker; K counts the clusters of the most probable hypothesis with clients."""
+    run = Federation(clients, MODEL, method, seed=seed).run(ROUNDS)
     leading = run.hypotheses.best.association
     return Found(
         int((leading.sizes > 0).sum()),

@@ -21,6 +21,7 @@ import networkx as nx
 import numpy as np
 from rich.console import Console
 
+from bcfl.methods import RECIPES
 from experiments.reports.pictures.support import SupportPicture
 from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import RunFolder
@@ -157,7 +158,8 @@ def main(sizes: Sizes = DEFAULTS, scenarios: tuple[str, ...] = SCENARIOS) -> Non
         run = finished(f"faacl-mnist-{name}", sizes, screen)
         rows = [row(run, method, PUBLISHED.get(name, {})) for method in run.methods]
         rounds = run.series(run.methods[0], "round").shape[1]
-        rules = run.scenario["federation"]
+        usual = {name: one.default for name, one in RECIPES["faacl"].options.items()}
+        rules = {**usual, **run.scenario["federation"]}
         seeds = ", ".join(map(str, run.seeds(run.methods[0])))
         title = (
             f"**{name.upper()}**, {rounds} rounds, seeds {seeds}, epsilon {rules['epsilon']}, "

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from statistics import mean
 from typing import cast
@@ -52,8 +53,8 @@ MOVES: Mapping[str, tuple[Move, ...]] = {
 def variants_of_auto() -> Mapping[str, Method]:
     """Variants without each of the moves that estimate the number of clusters."""
     return {
-        f"from {first}: {name}": methods.build(
-            "bcfl-mht-8", methods.Settings(num_clusters="auto", first_clusters=first, moves=moves)
+        f"from {first}: {name}": methods.bcfl_mht(
+            num_clusters="auto", first_clusters=first, moves=moves
         )
         for first in (1, 8)
         for name, moves in MOVES.items()
@@ -62,8 +63,8 @@ def variants_of_auto() -> Mapping[str, Method]:
 
 def variants(num_clusters: int = 4) -> Mapping[str, Method]:
     """Variants without each component, and with each optional component."""
-    told = methods.Settings(num_clusters=num_clusters)
-    method = methods.build("bcfl-mht-8", told)
+    tracked = partial(methods.bcfl_mht, num_clusters=num_clusters)
+    method = tracked()
     by_size = AssociationPrior(concentration=1.0)
     policy = replace(cast(LikelihoodAssociation, method.policy), prior=by_size)
     accumulating = replace(method.aggregation, memory="accumulate")
@@ -76,9 +77,9 @@ def variants(num_clusters: int = 4) -> Mapping[str, Method]:
         "2 starts with quota": replace(method, tracker=quota, starts=2),
         "weights accumulated": replace(method, aggregation=accumulating),
         "prior by size": replace(method, policy=policy),
-        "sticky prior": methods.build("bcfl-mht-8", replace(told, staying=STAYING)),
-        "flat posteriors": methods.build("bcfl-mht-8", replace(told, curvature="samples")),
-        "fitted temperature": methods.build("bcfl-mht-8", replace(told, temperature="auto")),
+        "sticky prior": tracked(staying=STAYING),
+        "flat posteriors": tracked(curvature="samples"),
+        "fitted temperature": tracked(temperature="auto"),
     }
 
 

@@ -5,8 +5,8 @@ from time import perf_counter
 from bcfl.analysis import metrics
 from bcfl.runtime.devices import limited_threads
 from experiments.config.scenario import load
+from experiments.config.variants import Pair
 from experiments.datasets.dataset import DataError
-from experiments.runs.files import Pair
 from experiments.runs.runner import Experiment
 
 METHODS = (

@@ -8,13 +8,17 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective
-from bcfl.methods import NUMBERED, PLAIN, Settings, build
+from bcfl.methods import RECIPES
+from tests.recipes import built
 
 NUM_CLUSTERS = 2
 SIZES = (8, 3, 5, 9, 1, 4)
 NAMES = [
-    *(name for name in PLAIN if name != "bcfl-exact"),
-    *(f"{stem}-3" for stem in NUMBERED),
+    *(
+        recipe.title.replace("-M", "-3")
+        for recipe in RECIPES.values()
+        if recipe.name != "bcfl-exact"
+    ),
     *("bcfl-mh-3-w", "ifca-cam", "bcfl-g-cam-finetune", "wecfl-con-cks", "fesem-con-rep"),
 ]
 """Every method of the command line and some suffixes; `bcfl-exact` is for three clients at most."""
@@ -50,7 +54,7 @@ def clients_of(sizes, tested=5):
 
 def recipe_of(name, **settings):
     objective = settings.pop("objective", Objective(local_steps=4, batch_size=4))
-    return build(name, Settings(NUM_CLUSTERS, objective, **settings))
+    return built(name, num_clusters=NUM_CLUSTERS, objective=objective, **settings)
 
 
 def federation_of(method, sizes=SIZES, clients=None, **arguments):

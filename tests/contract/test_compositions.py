@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from bcfl.hypotheses.association import UNSEEN
-from bcfl.methods import DESCRIPTIONS, SUFFIXES
-from bcfl.methods.names import EXCLUSIVE
+from bcfl.methods import COMBINATORS, RECIPES
 
 CLUSTERED = ["fedavg-plus", "ifca", "fesem", "wecfl", "bcfl-g", "bcfl-c-2", "bcfl-mh-2"]
-BASES = [name.replace("-M", "-2") for name in DESCRIPTIONS if name != "bcfl-exact"]
+BASES = [r.title.replace("-M", "-2") for r in RECIPES.values() if r.name != "bcfl-exact"]
 
 
 def suits(base, suffixes, recipe):
@@ -29,14 +28,14 @@ def assert_runs(name, federation):
             np.testing.assert_allclose(association.serving[seen].sum(axis=1), 1, atol=1e-12)
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMBINATORS)
 @pytest.mark.parametrize("base", ["ifca", "wecfl", "bcfl-g"])
 def test_a_suffix_changes_a_method_that_still_runs(base, suffix, federation):
     assert_runs(f"{base}-{suffix}", federation)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMBINATORS)
 @pytest.mark.parametrize("base", BASES)
 def test_any_suffix_on_any_method(base, suffix, federation, recipe):
     if suits(base, [suffix], recipe):
@@ -50,9 +49,8 @@ def test_any_suffix_on_any_method(base, suffix, federation, recipe):
 def together(*counts):
     """All sets of so many suffixes that bring different things."""
     for count in counts:
-        for chosen in itertools.combinations(SUFFIXES, count):
-            brought = [EXCLUSIVE[suffix] for suffix in chosen]
-            brought += ["sharing"] * ("con-cks" in chosen)
+        for chosen in itertools.combinations(COMBINATORS, count):
+            brought = [what for suffix in chosen for what in COMBINATORS[suffix].brings]
             if len(set(brought)) == len(brought):
                 yield "-".join(chosen)
 

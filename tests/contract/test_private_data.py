@@ -9,7 +9,7 @@ import torch
 
 from bcfl import ClientData, Federation, Objective, PredictionRule, Run
 from bcfl.executors import LoopExecutor
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Describe, Score, Train
 from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
@@ -58,8 +58,8 @@ def clients():
 
 @pytest.fixture(scope="module")
 def local():
-    settings = Settings(2, OBJECTIVE, calibration=0.3, temperature=10.0)
-    return Federation(clients(), models.mlp(3, 6, 2), build("bcfl-mh-3", settings)).run(3)
+    settings = dict(num_clusters=2, objective=OBJECTIVE, calibration=0.3, temperature=10.0)
+    return Federation(clients(), models.mlp(3, 6, 2), build("bcfl-mh-3", **settings)).run(3)
 
 
 @pytest.fixture(scope="module")

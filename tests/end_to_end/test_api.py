@@ -14,6 +14,7 @@ from bcfl.policies import Ranking, candidate
 from bcfl.protocol.requests import Exchange, Score
 from bcfl.trackers import Consensus, MultiHypothesis
 from experiments import models
+from tests.recipes import built
 
 torch.set_num_threads(1)  # the problems are too small for more
 
@@ -89,12 +90,12 @@ def test_a_policy_of_ones_own_runs_under_every_tracker(clients, tracker):
     "name", ["wecfl", "bcfl-g-w", "bcfl-c-3-w", "bcfl-mh-3-w", "bcfl-mht-4-w", "fesem", "ifca-w"]
 )
 def test_the_true_groups_are_found_and_served_better_than_by_one_model(clients, name):
-    settings = methods.Settings(2, Objective(local_steps=20, learning_rate=0.3))
-    run = Federation(clients, models.mlp(3, 2), methods.build(name, settings), device="cpu").run(6)
+    settings = dict(num_clusters=2, objective=Objective(local_steps=20, learning_rate=0.3))
+    run = Federation(clients, models.mlp(3, 2), built(name, **settings), device="cpu").run(6)
     labels = run.hypotheses.best.association.labels
     groups = np.array([run.groups[c] for c in run.clients])
     assert len({(a, b) for a, b in zip(labels, groups, strict=True)}) == 2
-    one = Federation(clients, models.mlp(3, 2), methods.build("fedavg", settings), device="cpu")
+    one = Federation(clients, models.mlp(3, 2), built("fedavg", **settings), device="cpu")
     assert accuracy(run) > 0.9
     assert accuracy(one.run(6)) < 0.7
     graph = run.association_graph(min_probability=0.5)
@@ -109,9 +110,9 @@ def accuracy(run):
 
 
 def test_a_run_in_a_few_lines_gives_all_that_is_promised(clients):
-    settings = methods.Settings(2, Objective(local_steps=5), temperature=2.0)
+    settings = dict(num_clusters=2, objective=Objective(local_steps=5), temperature=2.0)
     federation = Federation(
-        clients, models.mlp(3, 4, 2), methods.build("bcfl-mh-4", settings), seed=3, device="cpu"
+        clients, models.mlp(3, 4, 2), methods.build("bcfl-mh-4", **settings), seed=3, device="cpu"
     )
     run = federation.run(rounds=3)
     assert run.association_probabilities().shape == (8, 2)
@@ -127,7 +128,7 @@ def test_a_run_in_a_few_lines_gives_all_that_is_promised(clients):
 
 def test_running_leaves_the_global_random_states_alone(clients):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    settings = methods.Settings(2, Objective(local_steps=2))
-    Federation(clients, models.mlp(3, 2), methods.build("bcfl-c-2-w", settings)).run(3)
+    settings = dict(num_clusters=2, objective=Objective(local_steps=2))
+    Federation(clients, models.mlp(3, 2), methods.build("bcfl-c-2-w", **settings)).run(3)
     assert torch.equal(before[0], torch.get_rng_state())
     assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002

@@ -8,9 +8,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from bcfl.data.streams import Schedule
 from experiments.config import scenario
+from experiments.config.variants import Pair
 from experiments.datasets import load
 from experiments.partitions import stream
-from experiments.runs.files import Pair, RunFiles
+from experiments.runs.files import RunFiles
 from experiments.runs.restore import restore
 from experiments.runs.rows import read
 from experiments.studies import continual, run_tables

@@ -1,10 +1,13 @@
 """The code blocks of the README run in order."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from experiments.config.scenario import from_table
 
 README = Path(__file__).parents[2] / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
@@ -74,3 +77,18 @@ def test_a_policy_of_ones_own_associates_once(names):
 def test_the_assignment_example_gives_what_its_comments_say(names):
     assert names["ranked"].labels.tolist() == [[0, 0, 1], [0, 1, 1], [1, 0, 1]]
     assert np.exp(names["ranked"].log_captured_mass) == pytest.approx(0.762, abs=5e-4)
+
+
+def test_the_options_of_a_scenario_are_read_as_printed():
+    (block,) = re.findall(r"```toml\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    rest = {
+        "name": "own",
+        "data": {"dataset": "optdigits"},
+        "partition": {"kind": "iid"},
+        "model": {"name": "mlp"},
+    }
+    found = from_table(tomllib.loads(block) | rest)
+    assert found.methods == ("fedavg", "ifca-cam")
+    policy = found.build("ifca-cam").policy
+    assert (policy.num_clusters, policy.objective.learning_rate) == (5, 0.05)
+    assert policy.objective.against == "start"

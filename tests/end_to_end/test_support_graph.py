@@ -68,8 +68,7 @@ def test_the_report_shows_it(folder):
 def test_a_run_in_python_gives_the_same_graph(folder):
     data = datasets.load("optdigits")
     part = partitions.noisy(data, clients=4, samples_per_client=60, seed=0)
-    settings = methods.Settings(2)
-    federation = Federation(part, models.mlp(64, 8, 10), methods.build("faacl", settings))
+    federation = Federation(part, models.mlp(64, 8, 10), methods.build("faacl"))
     run = federation.run(2)
     assert run.tests_support
     graph = run.support_graph()

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from bcfl import ClientData, Federation, Objective, methods
+from bcfl import ClientData, Federation, Objective
 from bcfl.rounds import checkpoint
 from experiments import models
 from experiments.datasets import load
+from tests.recipes import built
 
 CLASSES = ((0, 1, 2, 3), (4, 5, 6), (7, 8, 9))
 OVERLAPPING = ((0, 1, 2, 3, 8, 9), (4, 5, 6, 7, 8, 9), (0, 1, 2, 3, 4, 5))
@@ -37,7 +38,7 @@ def followed():
     """ARI, number of clusters and test accuracy after each round."""
 
     def of(name, clients, rounds, seed=0, **arguments):
-        settings = methods.Settings(3, Objective(local_steps=10))
+        settings = dict(num_clusters=3, objective=Objective(local_steps=10))
         truth = [client.group for client in clients]
         seen = []
 
@@ -54,7 +55,7 @@ def followed():
             )
 
         model = models.mlp(64, 32, 10)
-        method = methods.build(name, settings)
+        method = built(name, **settings)
         federation = Federation(clients, model, method, seed=seed, device="cpu", **arguments)
         federation.run(rounds, on_round=look)
         return seen
@@ -103,9 +104,9 @@ def test_clients_that_come_late_find_their_group(followed):
 def test_a_run_that_is_continued_knows_who_was_late(tmp_path):
     """Models that late clients are compared with survive a checkpoint."""
     clients = split(CLASSES, 3, 0)
-    settings = methods.Settings(3, Objective(local_steps=10))
+    settings = dict(num_clusters=3, objective=Objective(local_steps=10))
     for name in ("ocfl-kmeans", "fedgroup"):
-        method = methods.build(name, settings)
+        method = built(name, **settings)
         federation = Federation(
             clients, models.mlp(64, 16, 10), method, device="cpu", client_fraction=0.5
         )

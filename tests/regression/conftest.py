@@ -70,7 +70,8 @@ def federation_of(clients, model, method_name, **options):
     Options that `Federation` knows go there, all others to the recipe of the method.
     """
     arguments = {name: options.pop(name) for name in FEDERATION_OPTIONS & options.keys()}
-    method = methods.build(method_name, methods.Settings(**{"num_clusters": 2, **options}))
+    given = methods.applicable(method_name, {"num_clusters": 2}) | options
+    method = methods.build(method_name, **given)
     return Federation(clients, model, method, **{"device": "cpu", **arguments})
 
 

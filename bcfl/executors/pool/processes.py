@@ -13,7 +13,8 @@ import torch
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import ClientData
-from bcfl.executors.arithmetic import Arithmetic, Computing
+from bcfl.executors.arithmetic import Computing
+from bcfl.executors.config import Arithmetic
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.pool.shared_data import SharedData
 from bcfl.executors.pool.workers import Workers, packed, unpacked

@@ -17,6 +17,7 @@ from joblib import cpu_count
 from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from torch import Tensor
 
+from bcfl.executors.config import checked_workers
 from bcfl.runtime.workers import become_worker, died
 
 
@@ -112,17 +113,6 @@ class Workers:
 
 
 _shared: weakref.WeakValueDictionary[int, Workers] = weakref.WeakValueDictionary()
-
-
-def checked_workers(count: int | None) -> int | None:
-    """The number itself.
-
-    Raises:
-        ValueError: it is no whole number of at least 1.
-    """
-    if count is not None and (not isinstance(count, int) or count < 1):
-        raise ValueError(f"workers must be a whole number of at least 1, got {count!r}")
-    return count
 
 
 def _begin(parent: int) -> None:

@@ -10,8 +10,9 @@ import torch
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TRAIN, ClientData
+from bcfl.executors.config import checked_memory
 from bcfl.executors.executor import Outcomes
-from bcfl.executors.memory import budget, checked_memory
+from bcfl.executors.memory import budget
 from bcfl.executors.sequential.loop import LoopExecutor
 from bcfl.executors.stacked.dense import DenseNetwork
 from bcfl.executors.stacked.descent import Descent, descend

@@ -44,6 +44,7 @@ class KMeansAssociation:
             associated with its centroids within the bounds at the least summed distance.
         part: parameters that distances are computed on; the WeCFL thesis clusters on the fully
             connected layers.
+        starts: starts of K-means, of which the one of least variance counts.
     """
 
     num_clusters: int
@@ -51,10 +52,12 @@ class KMeansAssociation:
     weighting: Literal["samples", "equal"] = "samples"
     cluster_size: ClusterSize = FREE
     part: Part = ALL
+    starts: int = NUM_STARTS
 
     def __post_init__(self) -> None:
-        if self.num_clusters < 1:
-            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        for name in ("num_clusters", "starts"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.weighting not in ("samples", "equal"):
             raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
 
@@ -82,7 +85,7 @@ class KMeansAssociation:
         if self.weighting == "samples":
             weights = np.array([float(trained[c].num_samples) for c in clients])
         seed = derive_seed(context.seed, context.round, "kmeans")
-        groups = weighted_kmeans(points, weights, self.num_clusters, seed)
+        groups = weighted_kmeans(points, weights, self.num_clusters, seed, self.starts)
         clusters = relabel(groups, hypothesis.association, clients)
         if not self.cluster_size.free:
             cost = weights[:, None] * distances_to_centroids(

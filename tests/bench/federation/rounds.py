@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from bcfl import ClientData, Federation, Model, Objective, methods
+from bcfl import ClientData, Federation, Model, Objective
 from bcfl.data.clients import TRAIN
 from bcfl.executors import ExecutorConfig
 from bcfl.hypotheses.posterior import from_initial
@@ -16,6 +16,7 @@ from bcfl.runtime.devices import limited_threads
 from experiments import datasets, models, partitions
 from tests.bench.federation.lean import LeanLoop, network
 from tests.bench.row import Row
+from tests.recipes import built
 
 CPU = torch.device("cpu")
 PAIRS, ROUNDS, MODELS = 15, 6, 4
@@ -85,7 +86,7 @@ class Rounds:
     """One round after the other of a method."""
 
     def __init__(self, name, clients, model, threads, **settings):
-        method = methods.build(name, methods.Settings(objective=STEP, **settings))
+        method = built(name, objective=STEP, **settings)
         self.federation = Federation(clients, model, method, evaluate=False, threads=threads)
         self.state = self.federation.initial_state()
         self.trainings = 0

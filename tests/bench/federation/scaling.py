@@ -35,7 +35,7 @@ def clients_of(count):
 
 def measured(count):
     """Milliseconds of a round per client, evaluation included, and megabytes at the peak."""
-    method = methods.build("bcfl-g", methods.Settings(num_clusters=GROUPS))
+    method = methods.build("bcfl-g", num_clusters=GROUPS)
     federation = Federation(clients_of(count), mlp(64, 32, 10), method)
     rounds, marks = max(3, 2000 // count), [process_time()]
     federation.run(rounds, on_round=lambda *_: marks.append(process_time()))

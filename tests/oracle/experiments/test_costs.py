@@ -3,12 +3,12 @@
 import pytest
 
 import bcfl
-from bcfl.methods import Settings, build
 from bcfl.rounds.round import RoundConfig, server_round
 from experiments.models import linear
 from experiments.reports import compare
 from experiments.runs import rows, summary
 from experiments.scores.costs import RelativeCost, models_used, over_rounds
+from tests.recipes import built
 
 ROUNDS, CLUSTERS, CLIENTS = 10, 10, 12
 
@@ -24,7 +24,7 @@ def rounds():
             for i in range(CLIENTS)
         ]
         model = linear(4, 3)
-        method = build(name, Settings(CLUSTERS, objective, **settings))
+        method = built(name, num_clusters=CLUSTERS, objective=objective, **settings)
         one = bcfl.Federation(clients, model, method, device="cpu", evaluate=False)
         state, seen = one.initial_state(), []
         for _ in range(ROUNDS):
@@ -62,7 +62,7 @@ def test_ifca_cam_is_cheaper_the_longer_its_warm_up(cost, warm_up, times):
     So with 10 rounds here as with 100 there: shares of the run decide.
     """
     expected = RelativeCost(11, pytest.approx(times), pytest.approx(times))
-    assert cost("ifca-cam", additive_warm_up=warm_up) == expected
+    assert cost("ifca-cam", warm_up=warm_up) == expected
 
 
 def test_tables_show_the_costs_of_the_paper(rounds):
@@ -76,7 +76,7 @@ def test_tables_show_the_costs_of_the_paper(rounds):
     results = {
         "fedavg": metrics("fedavg"),
         "ifca": metrics("ifca"),
-        "ifca-cam": metrics("ifca-cam", additive_warm_up=3),
+        "ifca-cam": metrics("ifca-cam", warm_up=3),
     }
     head, *lines = compare.aligned(results)
     assert head.index("comm. ×") < head.index("stor. ×") < head.index("comp. ×")

@@ -11,8 +11,8 @@ from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective
 from bcfl.hypotheses.association import UNSEEN
-from bcfl.methods import Settings, build
 from bcfl.rounds.checkpoint import load, save
+from tests.recipes import built
 
 torch.set_num_threads(1)  # the problems are too small for more
 
@@ -38,16 +38,16 @@ def federations(draw):
         for i, n in enumerate(sizes)
     ]
     objective = Objective(draw(st.integers(1, 3)), draw(st.integers(1, 8)), 0.1)
-    shared = Settings(
-        draw(st.integers(2, len(sizes))),
-        objective,
+    shared = dict(
+        num_clusters=draw(st.integers(2, len(sizes))),
+        objective=objective,
         temperature=draw(st.sampled_from(["mean", 1.0, 20.0])),
         score_samples=draw(st.sampled_from([None, 3])),
     )
     return Federation(
         clients,
         MODEL,
-        build(draw(NAMES), shared),
+        built(draw(NAMES), **shared),
         seed=draw(st.integers(0, 99)),
         client_fraction=draw(st.sampled_from([0.3, 0.6, 1.0])),
         drop_out=draw(st.sampled_from([0.0, 0.4, 1.0])),

@@ -6,14 +6,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bcfl import Federation, methods
+from bcfl import Federation
 from experiments import datasets, models, partitions
+from tests.recipes import built
 
 GROUPS, CLIENTS, ROUNDS, DRAWS = 4, 24, 12, 2
 
 
 def method(name, **options):
-    return methods.build(name, methods.Settings(**options))
+    return built(name, **options)
 
 
 @dataclass(frozen=True)

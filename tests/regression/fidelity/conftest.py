@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Aggregation, ClientData, Federation, Objective, methods
+from bcfl import Aggregation, ClientData, Federation, Objective
 from bcfl.protocol.requests import Train
 from bcfl.rounds.round import RoundConfig, server_round
 from experiments import datasets, models, partitions
+from tests.recipes import built
 
 TRAINING = {field.name for field in fields(Objective)}
 FUSING = {field.name for field in fields(Aggregation)}
@@ -25,10 +26,8 @@ def method(name, **options):
             lambda key: key not in TRAINING | FUSING,
         )
     )
-    settings = methods.Settings(
-        objective=Objective(**training), aggregation=Aggregation(**fusing), **rest
-    )
-    return methods.build(name, settings)
+    settings = dict(objective=Objective(**training), aggregation=Aggregation(**fusing), **rest)
+    return built(name, **settings)
 
 
 @dataclass

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from torch import nn
 
-from bcfl import ClientData, Federation, Model, Objective, View, methods
+from bcfl import ClientData, Federation, Model, Objective, View
 from bcfl.rounds.round import RoundConfig, server_round
+from tests.recipes import built
 
 FEATURES, CLASSES = 6, 3
 
 
 def method(name, *, local_steps=10, learning_rate=0.05, **options):
     objective = Objective(local_steps=local_steps, learning_rate=learning_rate)
-    return methods.build(name, methods.Settings(objective=objective, **options))
+    return built(name, objective=objective, **options)
 
 
 def network():

@@ -107,7 +107,7 @@ def test_predictions_at_a_temperature_are_those_of_divided_logits(
     clients, arrays, mlp, federation, scale
 ):
     model, inputs = mlp(constant_logits(scale)), arrays()[0][0][:10]
-    run = federation(clients(), model, "fedavg", num_clusters=1).run(rounds=1)
+    run = federation(clients(), model, "fedavg").run(rounds=1)
     rule = PredictionRule("plug-in", temperature=1000.0)
     expected = (logits_of(run, model, inputs) / 1000).softmax(1).numpy()
     np.testing.assert_allclose(run.predict("c0", inputs, rule).mean, expected, atol=1e-5)
@@ -129,7 +129,7 @@ def test_predictions_at_a_temperature_are_those_of_divided_logits(
 )
 def test_the_log_loss_of_a_test_is_that_of_the_logits(clients, mlp, federation, scale):
     model, given = mlp(constant_logits(scale)), clients()
-    run = federation(given, model, "fedavg", num_clusters=1).run(rounds=1)
+    run = federation(given, model, "fedavg").run(rounds=1)
     for data in given:
         view = data.views["test"]
         chosen = logits_of(run, model, view.inputs).log_softmax(1)[

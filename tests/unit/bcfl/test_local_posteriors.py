@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from bcfl import Federation, Model, Objective
-from bcfl.aggregation.aggregation import Aggregation
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.protocol.requests import Train
 from posteriors import (
     LOCAL_POSTERIORS,
@@ -26,14 +25,14 @@ DRAWN = ("variational", "nuts")
 
 
 def federation(clients, model, name, memory="replace", **changes):
-    settings = Settings(
-        1,
-        Objective(3, 4, curvature_samples=None),
+    settings = dict(
+        num_clusters=1,
+        objective=Objective(3, 4, curvature_samples=None),
         posterior=name,
-        aggregation=Aggregation(memory=memory),
+        memory=memory,
         **changes,
     )
-    return Federation(clients, model, build("bcfl-g", settings), evaluate=False)
+    return Federation(clients, model, build("bcfl-g", **settings), evaluate=False)
 
 
 @pytest.fixture

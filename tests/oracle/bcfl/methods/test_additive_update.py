@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 
 TARGET, ROUNDS = 5.0, 6
 
@@ -27,9 +27,9 @@ def residuals(update, rate, steps):
         ClientData.from_arrays(name, (np.ones((1, 1)), np.full((1, 1), TARGET))) for name in "ab"
     ]
     objective = Objective(steps, 1, rate, momentum=0.0)
-    settings = Settings(2, objective, additive_update=update, additive_warm_up=1)
+    settings = dict(num_clusters=2, objective=objective, update=update, warm_up=1)
     federation = Federation(
-        alike, model, build("ifca-cam", settings), device="cpu", dtype=torch.float64,
+        alike, model, build("ifca-cam", **settings), device="cpu", dtype=torch.float64,
         evaluate=False,
     )  # fmt: skip
     left, state = [], None

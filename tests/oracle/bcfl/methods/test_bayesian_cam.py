@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import bcfl
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from tests.oracle.bcfl.methods import paper_methods as paper
 
 SIZES, ROUNDS, CLUSTERS = (20, 33, 12, 41, 9), 4, 2
@@ -61,7 +61,7 @@ def states(turned_clients, states_of):
     one = bcfl.Federation(
         turned_clients(SIZES),
         bcfl.Model("two-layers", network, (paper.INPUTS,), paper.CLASSES),
-        build("bcfl-g-cam", Settings(CLUSTERS, objective)),
+        build("bcfl-g-cam", num_clusters=CLUSTERS, objective=objective),
         seed=3,
         device="cpu",
         dtype=torch.float64,

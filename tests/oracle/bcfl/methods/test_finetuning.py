@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 import bcfl
-from bcfl.methods import Settings, build
 from tests.oracle.bcfl.methods import paper_methods as paper
+from tests.recipes import built
 
 SIZES, ROUNDS = (20, 33, 12, 41, 9), 3
 SIZE = paper.CLASSIFIER.stop
@@ -35,7 +35,7 @@ def run(turned_clients):
         one = bcfl.Federation(
             clients,
             model,
-            build(name, Settings(2, objective, proximal=paper.RHO)),
+            built(name, num_clusters=2, objective=objective, proximal=paper.RHO),
             seed=3,
             device="cpu",
             dtype=torch.float64,

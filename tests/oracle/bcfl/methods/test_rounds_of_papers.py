@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 import bcfl
-from bcfl.methods import Settings, build
 from tests.oracle.bcfl.methods import paper_methods as paper
+from tests.recipes import built
 
 SIZES = (20, 33, 12, 41, 9)
 ROUNDS = 4
@@ -26,20 +26,20 @@ def run(turned_clients, states_of):
 
     def of(name, num_clusters=3, **settings):
         objective = bcfl.Objective(paper.STEPS, 1000, paper.RATE, paper.MOMENTUM)
-        chosen = Settings(
-            num_clusters,
-            objective,
+        chosen = dict(
+            num_clusters=num_clusters,
+            objective=objective,
             proximal=paper.RHO,
-            contrast=paper.MU,
+            weight=paper.MU,
             contrast_temperature=paper.TAU,
             sharing=paper.LAMBDA,
-            additive_pull=paper.PULL,
+            pull=paper.PULL,
             **settings,
         )
         clients = turned_clients(SIZES)
         model = bcfl.Model("two-layers", network, (paper.INPUTS,), paper.CLASSES)
         one = bcfl.Federation(
-            clients, model, build(name, chosen), seed=3, device="cpu", dtype=torch.float64
+            clients, model, built(name, **chosen), seed=3, device="cpu", dtype=torch.float64
         )
         data = [
             (d.views["train"].inputs.numpy(), d.views["train"].targets.numpy()) for d in one.clients
@@ -168,7 +168,7 @@ def own_update(update, g, own, data, regularizers=()):
 @pytest.mark.parametrize("update", ["simultaneous", "alternating"])
 @pytest.mark.parametrize("aggregation", ["cluster_mean", "partial"])
 def test_ifca_cam(run, update, aggregation):
-    data, start, states = run("ifca-cam", additive_update=update, additive_aggregation=aggregation)
+    data, start, states = run("ifca-cam", update=update, aggregation=aggregation)
     counts, g, own = np.array(SIZES), start[0][:SIZE], [model[SIZE:] for model in start]
     for round, (ours, labels) in enumerate(states):
         if round == 0:  # a share of 0.3 of 4 rounds
@@ -192,7 +192,7 @@ def test_ifca_cam(run, update, aggregation):
 @pytest.mark.parametrize("name", ["fesem", "wecfl"])
 def test_kmeans_methods_with_cam(run, name, update):
     """K-means sees the clusters' networks, which are pulled to their centroids."""
-    data, start, states = run(f"{name}-cam", 2, additive_update=update)
+    data, start, states = run(f"{name}-cam", 2, update=update)
     counts, g, own = np.array(SIZES), start[0][:SIZE], [model[SIZE:] for model in start]
     weights = counts.astype(float) if name == "wecfl" else np.ones(len(counts))
     served = [0] * len(data)

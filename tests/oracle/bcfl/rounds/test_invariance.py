@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import bcfl
-from bcfl import methods
 from bcfl.protocol.objective import Objective
 from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis
 from experiments.models import linear, mlp
+from tests.recipes import built
 
 NAMES = (
     "fedavg",
@@ -25,13 +25,15 @@ NAMES = (
     "bcfl-g-w",
 )
 SIZES = (30, 44, 25, 36, 30, 51, 28)
-SETTINGS = methods.Settings(3, Objective(local_steps=4, batch_size=16, learning_rate=0.1))
+SETTINGS = dict(
+    num_clusters=3, objective=Objective(local_steps=4, batch_size=16, learning_rate=0.1)
+)
 SCATTERED = {"client_fraction": 0.8, "drop_out": 0.2}
-WHOLE = replace(SETTINGS.objective, batch_size=1000)
+WHOLE = replace(SETTINGS["objective"], batch_size=1000)
 
 
 def digits_federation(clients, name, **options):
-    method = methods.build(name, SETTINGS)
+    method = built(name, **SETTINGS)
     return bcfl.Federation(clients, mlp(64, 12, 10), method, seed=4, device="cpu", **options)
 
 
@@ -55,7 +57,7 @@ def renamed(clients, names):
 
 def whole_batch_run(clients, name):
     """Whole batches leave no randomness but the initial models (and the starts of K-means)."""
-    method = methods.build(name, replace(SETTINGS, objective=WHOLE, temperature=5.0))
+    method = built(name, **{**SETTINGS, "objective": WHOLE, "temperature": 5.0})
     one = bcfl.Federation(clients, linear(4, 3), method, seed=4, device="cpu", dtype=torch.float64)
     return one.run(4)
 

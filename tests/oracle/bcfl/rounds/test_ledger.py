@@ -11,6 +11,7 @@ from bcfl.protocol.requests import Score, Train
 from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.trackers import Exact
 from experiments.models import linear
+from tests.recipes import built
 
 MODEL = linear(3, 2)  # 3 x 2 weights and 2 offsets: 8 numbers, 32 bytes
 BYTES = 32
@@ -47,7 +48,7 @@ def exact(**objective):
 
 def test_fedavg():
     """Describe and train, then train alone; a model, and eight bytes for the number of samples."""
-    first, second = ledgers(methods.build("fedavg", methods.Settings(objective=OBJECTIVE)), 2)
+    first, second = ledgers(methods.build("fedavg", objective=OBJECTIVE), 2)
     work = {"scores": (0, 0), "trainings": (3, 3), "bytes": (3 * BYTES, 3 * (BYTES + 8))}
     assert counts(first) == {"exchanges": 2, **work}
     assert counts(second) == {"exchanges": 1, **work}
@@ -55,8 +56,8 @@ def test_fedavg():
 
 def test_ifca():
     """Both models go to each client once; the client trains from one that it already has."""
-    settings = methods.Settings(2, OBJECTIVE)
-    first, *_ = ledgers(methods.build("ifca", settings), 2)
+    settings = dict(num_clusters=2, objective=OBJECTIVE)
+    first, *_ = ledgers(methods.build("ifca", **settings), 2)
     assert counts(first) == {
         "exchanges": 3,
         "scores": (6, 6),
@@ -93,23 +94,21 @@ def test_a_prior_term_sends_precisions_too():
 
 
 def test_scoring_a_subset_costs_the_same_messages():
-    settings = methods.Settings(2, OBJECTIVE, score_samples=2)
-    first, *_ = ledgers(methods.build("ifca", settings), 1)
+    settings = dict(num_clusters=2, objective=OBJECTIVE, score_samples=2)
+    first, *_ = ledgers(methods.build("ifca", **settings), 1)
     assert (first.scores_run, first.bytes_up) == (6, 6 * 8 + 3 * (BYTES + 8))
 
 
 def test_two_hypotheses_of_one_client_apart():
     """The two best associations differ in one client: 6 trainings asked, 4 done."""
-    settings = methods.Settings(2, OBJECTIVE, curvature="samples")
-    first, *_ = ledgers(methods.build("bcfl-mh-2", settings), 1)
+    settings = dict(num_clusters=2, objective=OBJECTIVE, curvature="samples")
+    first, *_ = ledgers(methods.build("bcfl-mh-2", **settings), 1)
     assert (first.trainings_requested, first.trainings_run) == (6, 4)
     assert first.bytes_up == 6 * 8 + 4 * (BYTES + 8)
 
 
 def test_clients_that_drop_out_send_nothing():
-    (ledger,) = ledgers(
-        methods.build("fedavg", methods.Settings(objective=OBJECTIVE)), 1, drop_out=1.0
-    )
+    (ledger,) = ledgers(methods.build("fedavg", objective=OBJECTIVE), 1, drop_out=1.0)
     assert (ledger.trainings_requested, ledger.trainings_run, ledger.bytes_up) == (3, 3, 0)
     assert ledger.bytes_down == 3 * BYTES
     assert len(ledger.failures) == 3
@@ -118,7 +117,7 @@ def test_clients_that_drop_out_send_nothing():
 @pytest.mark.parametrize("name", ["ifca", "wecfl", "bcfl-g", "bcfl-c-4", "bcfl-mh-5", "bcfl-exact"])
 def test_against_a_listener_between_server_and_clients(name):
     """Distinct (client, model) pairs and trainings, counted on the wire in every round."""
-    method = methods.build(name, methods.Settings(2, OBJECTIVE, temperature=3.0))
+    method = built(name, num_clusters=2, objective=OBJECTIVE, temperature=3.0)
     one = bcfl.Federation(three_clients(), MODEL, method, device="cpu")
     heard = []
 

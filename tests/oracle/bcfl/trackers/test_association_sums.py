@@ -9,20 +9,20 @@ import pytest
 import torch
 
 import bcfl
-from bcfl import methods
 from bcfl.analysis.graphs import client_cluster_graph
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.objective import Objective
 from experiments.models import linear, mlp
+from tests.recipes import built
 
-SETTINGS = methods.Settings(3, Objective(local_steps=3, batch_size=16), temperature=40.0)
+SETTINGS = dict(num_clusters=3, objective=Objective(local_steps=3, batch_size=16), temperature=40.0)
 SIZES = (30, 24, 25, 36, 30, 21, 28)
 SCATTERED = {"client_fraction": 0.5, "drop_out": 0.3}
 
 
 def run_of(clients, name, **options):
-    method = methods.build(name, SETTINGS)
+    method = built(name, **SETTINGS)
     one = bcfl.Federation(clients, mlp(64, 8, 10), method, seed=6, device="cpu", **options)
     return one.run(4)
 

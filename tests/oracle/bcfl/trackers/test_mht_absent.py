@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from bcfl import Federation
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from experiments import datasets, models, partitions
 
 
@@ -27,8 +27,8 @@ def agreement(method, seed, share):
 
 
 def methods():
-    told = Settings(num_clusters=4)
-    return build("bcfl-g", told), build("bcfl-mht-8", told)
+    told = dict(num_clusters=4)
+    return build("bcfl-g", **told), build("bcfl-mht-8", **told)
 
 
 @pytest.mark.parametrize(

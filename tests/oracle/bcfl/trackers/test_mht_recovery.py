@@ -9,10 +9,11 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from bcfl import Federation, Objective
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from experiments.datasets import load
 from experiments.models import build_for
 from experiments.partitions import iid, rotated, two_stage_dirichlet
+from tests.recipes import built
 
 ROUNDS = 15
 
@@ -29,9 +30,11 @@ def digits(kind, seed):
 def run_of(name, kind, seed, num_clusters=4, first=8):
     samples, partition = digits(kind, seed)
     model = build_for(samples, "mlp", {"hidden": [32]})
-    settings = Settings(num_clusters, Objective(local_steps=10), first_clusters=first)
+    settings = dict(
+        num_clusters=num_clusters, objective=Objective(local_steps=10), first_clusters=first
+    )
     federation = Federation(
-        partition.clients, model, build(name, settings), seed=seed, device="cpu", evaluate=False
+        partition.clients, model, built(name, **settings), seed=seed, device="cpu", evaluate=False
     )
     return federation.run(ROUNDS)
 
@@ -67,7 +70,7 @@ def test_without_proposals_it_would_be_stuck_too():
     """What the piece is for: the same tracker without it ends where greed does."""
     samples, partition = digits("label skew", 0)
     model = build_for(samples, "mlp", {"hidden": [32]})
-    method = build("bcfl-mht-8", Settings(4, Objective(local_steps=10, batch_size=32)))
+    method = build("bcfl-mht-8", num_clusters=4, objective=Objective(local_steps=10, batch_size=32))
     method = replace(method, tracker=replace(method.tracker, proposals=()))
     run = Federation(partition.clients, model, method, seed=0, device="cpu", evaluate=False).run(
         ROUNDS

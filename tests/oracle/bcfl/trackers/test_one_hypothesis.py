@@ -10,13 +10,14 @@ from bcfl import methods
 from bcfl.protocol.objective import Objective
 from bcfl.trackers import Consensus, Greedy, MultiHypothesis
 from experiments.models import mlp
+from tests.recipes import built
 
 ROUNDS = 4
 SIZES = (30, 44, 25, 36, 30, 51)
-SETTINGS = methods.Settings(
+SETTINGS = dict(
     num_clusters=3,
     objective=Objective(local_steps=5, batch_size=16, learning_rate=0.1),
-    aggregation=bcfl.Aggregation(memory="accumulate"),
+    memory="accumulate",
 )
 UNRELIABLE = {"client_fraction": 0.7, "drop_out": 0.3}
 
@@ -43,10 +44,10 @@ def assert_same_run(one, other, assert_same_bits):
 @pytest.mark.parametrize("memory", ["replace", "forget", "accumulate"])
 @pytest.mark.parametrize("name", ["bcfl-mh-1", "bcfl-c-1"])
 def test_names_with_one_are_greedy(digits_clients, assert_same_bits, name, memory, options):
-    settings = replace(SETTINGS, aggregation=bcfl.Aggregation(memory=memory))
+    settings = {**SETTINGS, "memory": memory}
     clients = digits_clients(SIZES)
-    greedy = federation(clients, methods.build("bcfl-g", settings), **options)
-    other = federation(clients, methods.build(name, settings), **options)
+    greedy = federation(clients, methods.build("bcfl-g", **settings), **options)
+    other = federation(clients, built(name, **settings), **options)
     seen = assert_same_run(greedy, other, assert_same_bits)
     if options:
         assert any(len(record.participants) < len(SIZES) for _, record in seen)
@@ -55,9 +56,9 @@ def test_names_with_one_are_greedy(digits_clients, assert_same_bits, name, memor
 
 @pytest.mark.parametrize("temperature", ["mean", 1.0, 30.0])
 def test_looking_at_more_associations_than_are_kept(digits_clients, assert_same_bits, temperature):
-    settings = replace(SETTINGS, temperature=temperature)
+    settings = {**SETTINGS, "temperature": temperature}
     clients = digits_clients(SIZES)
-    greedy = methods.build("bcfl-g", settings)
+    greedy = methods.build("bcfl-g", **settings)
     wider = replace(greedy, tracker=MultiHypothesis(1, max_per_parent=9))
     one, other = federation(clients, greedy), federation(clients, wider)
     assert_same_run(one, other, assert_same_bits)
@@ -76,14 +77,14 @@ def test_with_both_evidences(linear_world, assert_same_bits, tracker, evidence):
 @pytest.mark.parametrize("solver", ["argmin", "heap", "murty"])
 def test_best_association_is_the_same_for_all_solvers(digits_clients, assert_same_bits, solver):
     clients = digits_clients(SIZES)
-    auto = methods.build("bcfl-g", SETTINGS)
+    auto = methods.build("bcfl-g", **SETTINGS)
     named = replace(auto, policy=replace(auto.policy, solver=solver))
     assert_same_run(federation(clients, auto), federation(clients, named), assert_same_bits)
 
 
 def test_heap_and_murty_rank_alike(digits_clients, assert_same_bits):
     clients = digits_clients(SIZES)
-    heap = methods.build("bcfl-mh-6", replace(SETTINGS, temperature=7.0))
+    heap = methods.build("bcfl-mh-6", **{**SETTINGS, "temperature": 7.0})
     murty = replace(heap, policy=replace(heap.policy, solver="murty"))
     ours, theirs = (federation(clients, m).run(6).hypotheses for m in (heap, murty))
     np.testing.assert_allclose(ours.log_weights, theirs.log_weights, rtol=0, atol=1e-9)
@@ -95,7 +96,7 @@ def test_two_hypotheses_are_not_one(digits_clients):
     """The tests above could tell."""
     clients = digits_clients(SIZES)
     runs = {
-        name: federation(clients, methods.build(name, SETTINGS)).run(2)
+        name: federation(clients, built(name, **SETTINGS)).run(2)
         for name in ("bcfl-g", "bcfl-c-2", "bcfl-mh-2")
     }
     keys = {

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import bcfl
-from bcfl import methods
 from bcfl.policies.capacity import ClusterSize
 from bcfl.trackers import Consensus, Exact, MultiHypothesis
 from experiments.models import linear
+from tests.recipes import built
 
 
 @dataclass
@@ -199,8 +199,8 @@ def test_carried_weights(linear_world, memory, power):
 def test_captured_mass_on_real_losses(turned_clients, softmax, count):
     """Losses recomputed in numpy, all associations of five clients with three clusters."""
     clients = turned_clients((8, 5, 11, 7, 6))
-    settings = methods.Settings(3, bcfl.Objective(local_steps=2), temperature=9.0)
-    method = methods.build(f"bcfl-mh-{count}", settings)
+    settings = dict(num_clusters=3, objective=bcfl.Objective(local_steps=2), temperature=9.0)
+    method = built(f"bcfl-mh-{count}", **settings)
     one = bcfl.Federation(clients, linear(4, 3), method, device="cpu")
     start = [c.mean(one.model) for c in one.initial_state().hypotheses.best.clusters]
     losses = {

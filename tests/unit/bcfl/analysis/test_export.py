@@ -9,7 +9,7 @@ import xarray
 from bcfl import Association, Federation, Objective
 from bcfl.analysis.export import to_xarray
 from bcfl.hypotheses.history import Snapshot
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 
 NAMES = ("a", "b", "c")
 
@@ -69,8 +69,8 @@ def test_clients_never_seen_and_groups(history):
 
 
 def test_a_run_in_a_file(linear, clients, tmp_path):
-    settings = Settings(2, Objective(3, 4), temperature=4.0)
-    run = Federation(clients, linear, build("bcfl-mh-3", settings)).run(3)
+    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    run = Federation(clients, linear, build("bcfl-mh-3", **settings)).run(3)
     path = tmp_path / "run.nc"
     run.to_netcdf(path)
     with xarray.open_dataset(path, engine="scipy") as found:

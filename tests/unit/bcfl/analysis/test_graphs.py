@@ -7,7 +7,7 @@ import pytest
 from bcfl import Association, Federation, Objective
 from bcfl.analysis.graphs import association_graph, hypothesis_tree
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
-from bcfl.methods import Settings, build
+from tests.recipes import built
 
 NAMES = ("a", "b", "c", "d")
 
@@ -86,8 +86,8 @@ def test_the_tree_joins_hypotheses_to_those_they_came_from():
 
 @pytest.fixture(params=["bcfl-mh-3", "bcfl-c-3", "bcfl-mht-4", "fedavg"])
 def run(request, linear, clients):
-    settings = Settings(2, Objective(2, 4), temperature=4.0)
-    method = build(request.param, settings)
+    settings = dict(num_clusters=2, objective=Objective(2, 4), temperature=4.0)
+    method = built(request.param, **settings)
     return Federation(clients, linear, method, client_fraction=0.75).run(3)
 
 

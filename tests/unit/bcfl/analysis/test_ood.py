@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from bcfl import Federation, Objective
 from bcfl.data.clients import ClientData, View
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.protocol.statistics.features import MAX_FEATURES
 from experiments import models
 
@@ -28,7 +28,7 @@ def clients():
 
 @pytest.fixture(scope="module")
 def run(clients):
-    method = build("bcfl-mh-2", Settings(2, Objective(5, 16), temperature=20.0))
+    method = build("bcfl-mh-2", num_clusters=2, objective=Objective(5, 16), temperature=20.0)
     return Federation(clients, models.linear(3, 2), method, evaluate=False).run(3)
 
 
@@ -81,7 +81,7 @@ def test_without_clients_there_is_no_ood_score(run):
 
 def test_many_features_are_projected_always_in_the_same_way(clients):
     model = models.mlp(3, 100, 2)
-    run = Federation(clients, model, build("wecfl", Settings(2)), evaluate=False).run(1)
+    run = Federation(clients, model, build("wecfl", num_clusters=2), evaluate=False).run(1)
     first, again = (replace(run).feature_density for _ in range(2))
     assert first is not again
     assert first.background.mean.shape == (MAX_FEATURES,)
@@ -96,7 +96,7 @@ def test_the_samples_of_the_last_time_step_count(run, clients):
         for d in clients
         for v in [d.views["train"]]
     ]
-    federation = Federation(moved, run.model, build("wecfl", Settings(2)), evaluate=False)
+    federation = Federation(moved, run.model, build("wecfl", num_clusters=2), evaluate=False)
     later = replace(run, executor=federation.executor_of(3)).feature_density
     density = run.feature_density
     np.testing.assert_allclose(later.background.mean, density.background.mean + 50, rtol=1e-4)
@@ -107,14 +107,14 @@ def test_clients_of_one_sample_leave_proper_densities(seed):
     """Each cluster then holds shares of one sample, whose scatter is zero up to rounding."""
     random = np.random.default_rng(seed)
     one = [ClientData.from_arrays(n, (random.normal(size=(1, 3)), [0])) for n in "abcd"]
-    method = build("bcfl-mh-2", Settings(4, Objective(1, 1), temperature=20.0))
+    method = build("bcfl-mh-2", num_clusters=4, objective=Objective(1, 1), temperature=20.0)
     run = Federation(one, models.linear(3, 2), method, seed=seed, evaluate=False).run(1)
     assert np.isfinite(run.predict("a", np.zeros((2, 3), np.float32)).ood_score).all()
 
 
 def test_scores_are_zero_where_no_cluster_has_clients(clients):
     run = Federation(
-        clients, models.linear(3, 2), build("wecfl", Settings(2)), drop_out=1.0, evaluate=False
+        clients, models.linear(3, 2), build("wecfl", num_clusters=2), drop_out=1.0, evaluate=False
     ).run(1)
     x = torch.zeros(2, 3)
     np.testing.assert_array_equal(run.predict("a", x).ood_score, [0.0, 0.0])

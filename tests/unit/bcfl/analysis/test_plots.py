@@ -18,15 +18,15 @@ from bcfl.analysis import (
     plots,
 )
 from bcfl.drawing import ClientGraph
-from bcfl.methods import Settings, build
+from tests.recipes import built
 
 PLOTS = [plot_association_graph, plot_cluster_sizes, plot_hypothesis_weights, plot_reliability]
 
 
 @pytest.fixture
 def run_of(linear, clients):
-    settings = Settings(2, Objective(3, 4), temperature=30.0)
-    return lambda name: Federation(clients, linear, build(name, settings)).run(1)
+    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=30.0)
+    return lambda name: Federation(clients, linear, built(name, **settings)).run(1)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from scipy.stats import entropy
 from torch import nn
 
 from bcfl import Federation, Model, Objective, PredictionRule
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.rounds.evaluation import served_mixture
 
 X = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
@@ -18,8 +18,8 @@ NAMES = ("plug-in", "monte-carlo", "linearised")
 
 @pytest.fixture
 def run(linear, clients):
-    settings = Settings(2, Objective(3, 4), temperature=4.0)
-    return Federation(clients, linear, build("bcfl-mh-3", settings)).run(2)
+    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -98,8 +98,8 @@ def test_association_is_that_of_the_run(run):
 
 
 def test_each_posterior_has_its_own_running_statistics(batch_norm, clients):
-    settings = Settings(2, Objective(3, 4), temperature=4.0)
-    run = Federation(clients, batch_norm, build("bcfl-c-3", settings)).run(2)
+    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    run = Federation(clients, batch_norm, build("bcfl-c-3", **settings)).run(2)
     mixture = served_mixture(run.hypotheses, "c1")
     assert len({tuple(p.buffers(batch_norm).tolist()) for p in mixture}) == len(mixture) > 1
     wanted = torch.zeros(7, 2, dtype=torch.float64)
@@ -114,8 +114,8 @@ def test_each_posterior_has_its_own_running_statistics(batch_norm, clients):
 
 
 def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
-    settings = Settings(2, Objective(3, 4), prior_precision=3.0)
-    run = Federation(clients, shared_body, build("bcfl-g", settings)).run(1)
+    settings = dict(num_clusters=2, objective=Objective(3, 4), prior_precision=3.0)
+    run = Federation(clients, shared_body, build("bcfl-g", **settings)).run(1)
     posterior = run.hypotheses.best.clusters[0]
     rule = PredictionRule("monte-carlo", prior_precision=50.0)
     component = rule.untempered(shared_body, posterior)
@@ -126,7 +126,9 @@ def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_methods_without_curvature_have_no_posterior_to_draw_from(linear, clients, name):
-    run = Federation(clients, linear, build("wecfl", Settings(2, Objective(2, 4)))).run(1)
+    run = Federation(
+        clients, linear, build("wecfl", num_clusters=2, objective=Objective(2, 4))
+    ).run(1)
     with pytest.raises(ValueError, match=f"predictive '{name}' needs curvature"):
         run.predict("c0", X, name)
 
@@ -156,8 +158,8 @@ def test_nothing_is_rounded_to_tf32(clients, monkeypatch):
             return inputs
 
     model = Model("watched", lambda: nn.Sequential(Watching(), nn.Linear(3, 2)), (3,), 2)
-    held_out = Settings(2, Objective(2, 4), calibration=0.3)
-    run = Federation(clients, model, build("bcfl-g", held_out), device="cpu").run(1)
+    held_out = dict(num_clusters=2, objective=Objective(2, 4), calibration=0.3)
+    run = Federation(clients, model, build("bcfl-g", **held_out), device="cpu").run(1)
     seen.clear()
     inputs = np.zeros((2, 3), dtype=np.float32)
     run.predict("c0", inputs, "monte-carlo")

@@ -7,15 +7,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from bcfl import Federation, Objective
 from bcfl.analysis import metrics
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.policies import FedAvg
 from bcfl.rounds.evaluation import served_mixture
 
 
 @pytest.fixture
 def run(linear, clients):
-    settings = Settings(2, Objective(3, 4), temperature=4.0)
-    return Federation(clients, linear, build("bcfl-mh-3", settings)).run(2)
+    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
 
 
 def test_every_object_says_what_it_is_in_one_line(run, linear, clients):
@@ -71,8 +71,8 @@ def test_metrics_that_are_not_known_are_nan(run):
 
 
 def test_nothing_is_known_of_a_client_never_seen(linear, clients):
-    settings = Settings(2, Objective(3, 4))
-    run = Federation(clients, linear, build("bcfl-g", settings), client_fraction=0.25).run(1)
+    settings = dict(num_clusters=2, objective=Objective(3, 4))
+    run = Federation(clients, linear, build("bcfl-g", **settings), client_fraction=0.25).run(1)
     unseen = run.association_probabilities().sum(axis=1) == 0
     assert unseen.sum() == 3
     assert run.association_entropy()[unseen].tolist() == pytest.approx([np.log(2)] * 3)

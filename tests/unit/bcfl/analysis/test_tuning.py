@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from bcfl import Federation, Objective, PredictionRule
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from posteriors.predictive import TuningGrid
+from tests.recipes import built
 
 GRID = TuningGrid((0.5, 10.0, 1e4), (0.4, 1.0, 2.5))
 
 
 @pytest.fixture
 def run(linear, clients):
-    settings = Settings(2, Objective(3, 4), temperature=4.0)
-    return Federation(clients, linear, build("bcfl-mh-3", settings)).run(2)
+    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
 
 
 def log_loss(run, clients, rule):
@@ -55,8 +56,8 @@ def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parame
 
 @pytest.mark.parametrize("name", ["bcfl-g", "wecfl"])
 def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name):
-    settings = Settings(2, Objective(3, 4), calibration=0.4)
-    federation = Federation(clients, linear, build(name, settings))
+    settings = dict(num_clusters=2, objective=Objective(3, 4), calibration=0.4)
+    federation = Federation(clients, linear, built(name, **settings))
     assert [len(data.views["validation"]) for data in federation.clients] == [3, 3, 4, 4]
     run = federation.run(2)
     assert run.rule == run.tuned("plug-in")
@@ -66,8 +67,8 @@ def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name):
 
 
 def test_temperature_is_tuned_from_over_confidence(linear, clients):
-    settings = Settings(2, Objective(60, 8, learning_rate=3.0), calibration=0.4)
-    run = Federation(clients, linear, build("wecfl", settings)).run(2)
+    settings = dict(num_clusters=2, objective=Objective(60, 8, learning_rate=3.0), calibration=0.4)
+    run = Federation(clients, linear, build("wecfl", **settings)).run(2)
     assert run.rule.temperature > 1.5
 
 
@@ -77,7 +78,7 @@ def test_without_held_out_samples_nothing_is_tuned(run):
 
 def test_calibration_is_a_share():
     with pytest.raises(ValueError, match=r"calibration must lie in \[0, 1\), got 1"):
-        Settings(calibration=1.0)
+        build("fedavg", calibration=1.0)
 
 
 def test_order_of_clients_does_not_matter(run):

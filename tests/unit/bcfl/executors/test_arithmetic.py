@@ -175,7 +175,7 @@ def test_a_run_in_mixed_precision_finds_the_same_clusters():
         )
     runs = [
         Federation(
-            clients, DENSE, methods.build("ifca", methods.Settings(num_clusters=2)),
+            clients, DENSE, methods.build("ifca", num_clusters=2),
             executor=ExecutorConfig(arithmetic=kind), evaluate=False,
         ).run(4)
         for kind in ("full", "bfloat16")

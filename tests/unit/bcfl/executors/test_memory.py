@@ -1,6 +1,7 @@
 import pytest
 
-from bcfl.executors.memory import bytes_named, chunks
+from bcfl.executors.config import bytes_named
+from bcfl.executors.memory import chunks
 
 
 @pytest.mark.parametrize(

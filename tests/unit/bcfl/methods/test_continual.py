@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from bcfl import Federation, Objective
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.policies.baselines.apd import APD
 from bcfl.policies.baselines.ewc import EWC
 from bcfl.policies.baselines.feddrift import FedDrift
@@ -12,6 +12,7 @@ from bcfl.policies.baselines.fedsoft import FedSoft
 from bcfl.policies.baselines.fedweit import FedWeIT
 from bcfl.policies.baselines.stable_sgd import StableSGD
 from bcfl.rounds.checkpoint import load, save
+from tests.recipes import built
 
 POLICIES = {
     "fedsoft": FedSoft,
@@ -28,7 +29,7 @@ def federation(clients, shared_body):
     model = type(shared_body)("two-layers", shared_body.build, (3,), 2)
 
     def of(name):
-        method = build(name, Settings(2, Objective(3, 4)))
+        method = built(name, num_clusters=2, objective=Objective(3, 4))
         return Federation(clients, model, method, device="cpu")
 
     return of
@@ -71,7 +72,7 @@ def _keys(hypothesis):
 
 
 def test_small_batches_and_dropout_are_the_regime_of_stable_sgd(federation):
-    method = build("ssgd", Settings(2, Objective(3, 32)))
+    method = build("ssgd", objective=Objective(3, 32))
     assert method.policy.objective.batch_size == 10
     dropped = federation("ssgd").model
     assert any(isinstance(part, torch.nn.Dropout) for part in dropped.module().modules())

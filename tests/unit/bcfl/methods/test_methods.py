@@ -1,8 +1,9 @@
 import pytest
 
-from bcfl.methods import DESCRIPTIONS, Settings, UnknownMethodError, build
+from bcfl.methods import RECIPES, UnknownMethodError, build
 from bcfl.policies import FedAvg, KMeansAssociation, LikelihoodAssociation, WarmUp
 from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis
+from tests.recipes import built
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ from bcfl.trackers import Consensus, Exact, Greedy, MultiHypothesis
     ],
 )
 def test_a_name_gives_its_recipe(name, policy, tracker, common_start):
-    method = build(name, Settings(num_clusters=3))
+    method = built(name, num_clusters=3)
     assert method.name == name
     assert type(method.policy) is policy
     assert method.tracker == tracker
@@ -36,7 +37,7 @@ def test_flat_methods_report_counts_and_the_others_curvature():
 
 
 def test_a_warm_up_comes_first():
-    method = build("bcfl-mh-3-w", Settings(num_clusters=2, warm_up_rounds=4))
+    method = build("bcfl-mh-3-w", num_clusters=2, warm_up_rounds=4)
     assert method.name == "bcfl-mh-3-w"
     assert isinstance(method.policy, WarmUp)
     assert isinstance(method.policy.first, KMeansAssociation)
@@ -82,15 +83,18 @@ def test_one_cluster_has_nothing_that_needs_several(suffix):
         ({"temperature": -1.0}, r"temperature must be positive .*, got -1\.0"),
         ({"score_samples": 0}, "score_samples must be at least 1 or None, got 0"),
         ({"prior_precision": 0.0}, r"prior_precision must be positive.*, got 0\.0"),
-        ({"curvature": "full"}, "curvature must be one of .*, got 'full'"),
+        ({"curvature": "full"}, "curvature of bcfl-g-w must be 'samples' or .*, got 'full'"),
         ({"warm_up_rounds": -1}, "rounds must be at least 0, got -1"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        build("bcfl-g-w", Settings(**settings))
+        build("bcfl-g-w", **settings)
 
 
 def test_every_recipe_is_described():
-    for name in DESCRIPTIONS:
-        assert build(name.replace("-M", "-2")).name == name.replace("-M", "-2")
+    for recipe in RECIPES.values():
+        name = recipe.title.replace("-M", "-2")
+        assert build(name).name == name
+        assert recipe.description
+        assert recipe.paper or recipe.name in ("local", "centralised")

@@ -5,21 +5,13 @@ import itertools
 import pytest
 
 from bcfl.architecture.additive import OWN, SHARED, additive
-from bcfl.methods import (
-    DESCRIPTIONS,
-    PLAIN,
-    SUFFIX_DESCRIPTIONS,
-    SUFFIXES,
-    Settings,
-    UnknownMethodError,
-    build,
-)
-from bcfl.methods.names import EXCLUSIVE, parsed
+from bcfl.methods import COMBINATORS, UnknownMethodError, build, named
 from bcfl.policies import KMeansAssociation, WarmUp
 from bcfl.policies.wrappers.frozen import Frozen
 from bcfl.policies.wrappers.partial import Partial
 from bcfl.policies.wrappers.shared_first import SharedFirst
 from bcfl.protocol.regularizers import Contrast, Proximal, Sharing
+from tests.recipes import built
 
 
 def kinds(objective):
@@ -38,7 +30,9 @@ def kinds(objective):
     ],
 )
 def test_a_name_is_a_base_and_suffixes(name, expected):
-    assert parsed(name) == expected
+    found = named(name)
+    base = found.recipe.name if found.number is None else f"{found.recipe.name}-{found.number}"
+    assert (base, found.suffixes) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,7 +40,7 @@ def test_a_name_is_a_base_and_suffixes(name, expected):
 )
 def test_the_order_of_suffixes_does_not_matter(suffixes):
     names = ["wecfl-" + "-".join(order) for order in itertools.permutations(suffixes)]
-    methods = [build(name, Settings(3)) for name in names]
+    methods = [built(name, num_clusters=3) for name in names]
     assert [method.name for method in methods] == names
     for method in methods:
         assert method.policy == methods[0].policy
@@ -64,7 +58,7 @@ def test_the_order_of_suffixes_does_not_matter(suffixes):
         ("ifca-cam-w", "warm-up"),
         ("ifca-w-cam", "warm-up"),
         ("ifca-cam-cam", "warm-up"),
-        ("ifca-finetune-finetune", "finetune"),
+        ("ifca-finetune-finetune", "fine-tuning"),
     ],
 )
 def test_what_is_asked_for_twice_is_refused(name, what):
@@ -79,10 +73,16 @@ def test_a_suffix_alone_is_no_method():
         build("-cam")
 
 
+def test_only_suffixes_that_bring_the_same_are_named():
+    with pytest.raises(ValueError, match=r"asks for warm-up twice: cam, w$"):
+        build("ifca-cam-finetune-w")
+
+
 def test_every_suffix_is_described_and_has_what_it_excludes():
-    assert {f"-{suffix}" for suffix in SUFFIXES} == set(SUFFIX_DESCRIPTIONS)
-    assert set(EXCLUSIVE) == set(SUFFIXES)
-    assert {name for name in DESCRIPTIONS if not name.endswith("-M")} == set(PLAIN)
+    for combinator in COMBINATORS.values():
+        assert combinator.description
+        assert combinator.paper
+        assert combinator.brings
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,10 @@ def test_every_suffix_is_described_and_has_what_it_excludes():
     ],
 )
 def test_terms_come_after_a_warm_up(suffix, regularizers):
-    settings = Settings(3, contrast=0.7, contrast_temperature=2.0, sharing=0.4, contrast_warm_up=5)
-    policy = build(f"ifca-{suffix}", settings).policy
+    settings = dict(
+        num_clusters=3, weight=0.7, contrast_temperature=2.0, sharing=0.4, contrast_warm_up=5
+    )
+    policy = built(f"ifca-{suffix}", **settings).policy
     assert kinds(policy.objective) == regularizers
     plain = policy.first
     while isinstance(plain, WarmUp):
@@ -111,7 +113,7 @@ def test_terms_come_after_a_warm_up(suffix, regularizers):
 
 
 def test_cam_trains_a_shared_network_first_and_pulls_k_means_to_its_centroids():
-    method = build("fesem-cam", Settings(3, additive_warm_up=7, additive_pull=0.2))
+    method = build("fesem-cam", num_clusters=3, warm_up=7, pull=0.2)
     policy = method.policy
     assert method.architecture is additive
     assert isinstance(policy.first, SharedFirst)
@@ -133,38 +135,36 @@ def test_cam_trains_a_shared_network_first_and_pulls_k_means_to_its_centroids():
     ],
 )
 def test_settings_say_how_cam_trains(update, phases, against):
-    objective = build("ifca-cam", Settings(additive_update=update)).policy.objective
+    objective = build("ifca-cam", update=update).policy.objective
     assert (objective.phases, objective.against) == (phases, against)
 
 
 def test_settings_say_how_cam_aggregates():
-    assert isinstance(
-        build("wecfl-cam", Settings(additive_aggregation="partial")).policy.then, Partial
-    )
+    assert isinstance(build("wecfl-cam", aggregation="partial").policy.then, Partial)
     assert isinstance(build("wecfl-cam").policy.then, KMeansAssociation)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"additive_update": "both"}, "additive_update must be one of alternating, .* 'both'"),
-        ({"additive_aggregation": "mean"}, "additive_aggregation must be one of .*, got 'mean'"),
+        ({"update": "both"}, "update of ifca-cam must be 'alternating' or .* 'both'"),
+        ({"aggregation": "mean"}, "aggregation of ifca-cam must be 'cluster_mean' .*, got 'mean'"),
     ],
 )
 def test_settings_of_cam_out_of_range_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        Settings(**settings)
+        build("ifca-cam", **settings)
 
 
 def test_few_shot_clustering_by_setting():
-    policy = build("wecfl-con-para", Settings(3, clustering_rounds=4)).policy
+    policy = build("wecfl-con-para", num_clusters=3, clustering_rounds=4).policy
     assert isinstance(policy.then, Frozen)
     assert policy.then.rounds == 4
     assert kinds(policy.objective) == [Contrast]
 
 
 def test_finetuning_is_plain_training():
-    method = build("fedprox-finetune", Settings())
+    method = build("fedprox-finetune")
     assert kinds(method.policy.objective) == [Proximal]
     assert method.finetuned.regularizers == ()
     assert build("fedprox").finetuned is None

@@ -1,6 +1,6 @@
 import pytest
 
-from bcfl.methods import DESCRIPTIONS, Settings, build
+from bcfl.methods import RECIPES, UnknownOptionError, build
 from bcfl.policies.updates.bipartition import RecursiveBipartition
 from bcfl.policies.updates.clustering_temperature import AtRound, TemperatureRise
 from bcfl.policies.updates.fedgroup import FedGroup
@@ -12,6 +12,7 @@ from bcfl.policies.updates.update_clustering import (
     KMeansClustering,
     MeanShiftClustering,
 )
+from tests.recipes import built
 
 ONE_SHOT = {
     "ocfl-hdbscan": HDBSCANClustering(0.2, "together"),
@@ -25,7 +26,7 @@ EVERY = [*ONE_SHOT, "scl", "fedgroup"]
 
 @pytest.mark.parametrize("name", ONE_SHOT)
 def test_one_shot_methods_differ_in_trigger_and_clustering(name):
-    policy = build(name, Settings(3)).policy
+    policy = built(name, num_clusters=3).policy
     assert type(policy) is OneShotClustering
     assert policy.clustering == ONE_SHOT[name]
     assert policy.trigger == (AtRound(0.4) if name == "bcl" else TemperatureRise(2.0, "rise"))
@@ -40,7 +41,7 @@ def test_bipartition_is_by_relative_lengths_and_the_exact_linkage():
 
 
 def test_the_cold_start_is_unweighted_and_the_rounds_are_not():
-    policy = build("fedgroup", Settings(5)).policy
+    policy = build("fedgroup", num_clusters=5).policy
     assert type(policy) is FedGroup
     assert policy.groups == 5
     assert policy.objective.curvature == "samples"
@@ -52,9 +53,9 @@ def test_the_cold_start_is_unweighted_and_the_rounds_are_not():
 def test_all_start_from_one_model_and_say_what_they_are(name):
     method = build(name)
     assert (method.name, method.num_clusters, method.common_start) == (name, 1, True)
-    assert name in DESCRIPTIONS
-    with pytest.raises(ValueError, match="cluster_size must be free"):
-        build(name, Settings(cluster_size=(1, 3)))
+    assert name in RECIPES
+    with pytest.raises(UnknownOptionError, match=f"{name!r} has no option 'cluster_size'"):
+        build(name, cluster_size=(1, 3))
     with pytest.raises(ValueError, match="one cluster"):
         build(f"{name}-w")
 
@@ -62,4 +63,4 @@ def test_all_start_from_one_model_and_say_what_they_are(name):
 @pytest.mark.parametrize("name", ["ocfl-kmeans", "fedgroup"])
 def test_methods_that_must_be_told_k_say_so(name):
     with pytest.raises(ValueError, match="num_clusters"):
-        build(name, Settings("auto"))
+        build(name, num_clusters="auto")

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bcfl import Association, Federation, Objective
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.trackers import AdaptiveMultiHypothesis
 from bcfl.trackers.proposals import Birth, Death, SplitAndFree
+from tests.recipes import built
 
 NAMES = tuple("abcdefghi")
 
@@ -126,8 +127,10 @@ def test_bounds_must_fit_the_clients(sizes, fits):
 @pytest.fixture
 def federation(make_client, linear):
     def of(name, sizes, clusters=3, count=9, seed=0, **options):
-        chosen = Settings(clusters, Objective(2, 4), cluster_size=sizes, first_clusters=1)
-        method = build(name, chosen)
+        chosen = dict(
+            num_clusters=clusters, objective=Objective(2, 4), cluster_size=sizes, first_clusters=1
+        )
+        method = built(name, **chosen)
         if isinstance(method.tracker, AdaptiveMultiHypothesis):
             every = (SplitAndFree(min_members=2), Birth(min_members=2), Death())
             proposals = every if clusters == "auto" else every[:1]
@@ -149,7 +152,12 @@ def test_no_hypothesis_breaks_its_bounds(federation, name, clusters, sizes):
     limits = ClusterSize(sizes[0], None if clusters == "auto" else sizes[1])
     for seed in range(3):
         scattered = federation(
-            name, limits, clusters, seed=seed, client_fraction=0.6, drop_out=0.2
+            name,
+            (limits.lower, limits.upper),
+            clusters,
+            seed=seed,
+            client_fraction=0.6,
+            drop_out=0.2,
         ).run(7)
         seen = [
             a
@@ -167,10 +175,12 @@ def test_no_hypothesis_breaks_its_bounds(federation, name, clusters, sizes):
 def test_merged_associations_are_within_bounds(make_client, linear, name, bounds):
     """Expected sizes and labels; the clients are alike, so most probable clusters often are not."""
     clients = [make_client(f"c{i}", 6, tested=0) for i in range(9)]
-    settings = Settings(3, Objective(2, 4), cluster_size=bounds, temperature="mean")
+    settings = dict(
+        num_clusters=3, objective=Objective(2, 4), cluster_size=bounds, temperature="mean"
+    )
     (low, high), moved = bounds, 0
     for seed in range(6):
-        run = Federation(clients, linear, build(name, settings), seed=seed).run(4)
+        run = Federation(clients, linear, built(name, **settings), seed=seed).run(4)
         for one in (a for snapshot in run.state.history for a in snapshot.associations):
             expected = one.serving.sum(axis=0)
             assert low - 1e-9 <= expected.min() <= expected.max() <= high + 1e-9
@@ -185,7 +195,7 @@ def test_bounds_that_do_not_fit_are_refused_in_words(federation):
         federation("bcfl-g", (0, 2))
     message = r"cluster_size \(0, 4\) does not fit 9 clients in 1 clusters \(.*first_clusters"
     with pytest.raises(ValueError, match=message):
-        federation("bcfl-mht-4", ClusterSize(0, 4), "auto")
+        federation("bcfl-mht-4", (0, 4), "auto")
     message = r"cluster_size must be \(lower, upper\) .*, got \(3, 2\)"
     with pytest.raises(ValueError, match=message):
         federation("bcfl-g", (3, 2))
@@ -202,7 +212,7 @@ def test_bounds_that_do_not_fit_are_refused_in_words(federation):
 )
 def test_solvers_that_do_not_fit_the_bounds_are_refused_at_once(solver, sizes, message):
     with pytest.raises(ValueError, match=message):
-        build("bcfl-mh-3", Settings(3, cluster_size=sizes, solver=solver))
+        build("bcfl-mh-3", num_clusters=3, cluster_size=sizes, solver=solver)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +220,8 @@ def test_solvers_that_do_not_fit_the_bounds_are_refused_at_once(solver, sizes, m
 )
 def test_solvers_that_fit_the_bounds_run(make_client, linear, solver, sizes):
     clients = [make_client(f"c{i}", 6, tested=0) for i in range(3)]
-    settings = Settings(1 if sizes[0] == 2 else 3, Objective(2, 4), cluster_size=sizes)
-    run = Federation(clients, linear, build("bcfl-mh-3", replace(settings, solver=solver))).run(2)
+    settings = dict(
+        num_clusters=1 if sizes[0] == 2 else 3, objective=Objective(2, 4), cluster_size=sizes
+    )
+    run = Federation(clients, linear, build("bcfl-mh-3", **{**settings, "solver": solver})).run(2)
     assert run.hypotheses.best.association.sizes.max() <= (sizes[1] or 3)

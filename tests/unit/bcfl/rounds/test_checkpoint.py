@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from bcfl import ClientData, Federation, HypothesisSet, Objective
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.rounds.checkpoint import CheckpointError, load, newest, save
+from tests.recipes import built
 
 
 @pytest.fixture
 def federation(clients, batch_norm, shared_body):
     def of(name="bcfl-mh-3", model=batch_norm, **arguments):
-        settings = Settings(2, Objective(2, 4), temperature=4.0)
-        return Federation(clients, model, build(name, settings), **arguments)
+        settings = dict(num_clusters=2, objective=Objective(2, 4), temperature=4.0)
+        return Federation(clients, model, built(name, **settings), **arguments)
 
     return of
 
@@ -87,7 +88,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(federation, tmp_path, na
 
 def test_what_clients_keep_is_not_sent_again_after_a_checkpoint(linear, clients, tmp_path):
     def again(rounds, state=None):
-        method = build("ewc", Settings(2, Objective(3, 4)))
+        method = build("ewc", objective=Objective(3, 4))
         streams = [
             ClientData(c.client, {**c.views, "train:1": c.views["train"]}, c.group) for c in clients
         ]

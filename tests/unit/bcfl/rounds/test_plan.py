@@ -3,8 +3,8 @@
 import pytest
 
 from bcfl import Federation, Objective
-from bcfl.methods import Settings, build
 from bcfl.rounds import checkpoint
+from tests.recipes import built
 
 OBJECTIVE = Objective(local_steps=3, batch_size=4)
 
@@ -12,7 +12,9 @@ OBJECTIVE = Objective(local_steps=3, batch_size=4)
 @pytest.fixture
 def federation(clients, linear):
     def of(name):
-        return Federation(clients, linear, build(name, Settings(2, OBJECTIVE)), device="cpu")
+        return Federation(
+            clients, linear, built(name, num_clusters=2, objective=OBJECTIVE), device="cpu"
+        )
 
     return of
 

@@ -31,7 +31,13 @@ def test_version():
     assert invoke("--version").output == f"bcfl {version('bcfl')}\n"
 
 
-@pytest.mark.parametrize("command", ["--help", "run --help", "list scenarios", "list datasets"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("--help", "run --help", "list scenarios", "list datasets", "list methods"),
+        "list options bcfl-mht-8-con-cks",
+    ],
+)
 def test_what_only_tells_something_loads_no_torch(command):
     code = (
         "import sys\n"
@@ -60,10 +66,51 @@ def test_lists_for_people_and_programs(kind, some):
     assert [entry["name"] for entry in listed] == [line.split()[0] for line in lines[: len(listed)]]
 
 
+@pytest.mark.parametrize(
+    "arguments", [("--methods", "bcfl-mh6"), ("--set", "ifca.solver=hepa"), ("--seeds", "x")]
+)
+def test_a_mistake_in_a_name_or_an_option_is_told_before_torch_is_loaded(arguments):
+    code = (
+        "import sys\n"
+        "from experiments.cli import app\n"
+        "try:\n"
+        f"    app(['run', 'demo', *{arguments!r}])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 2, end.code\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("bcfl: ")
+
+
+def options_of(*arguments):
+    result = invoke("list", "options", *arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_options_of_a_method_are_listed_with_defaults_and_sources():
+    listed = {one["option"]: one for one in json.loads(options_of("bcfl-mh-3-cam", "--json"))}
+    number = listed["max_hypotheses"]
+    assert (number["default"], number["source"]) == (3, "the name")
+    assert listed["update"]["allowed"] == "'alternating' or 'joint' or 'simultaneous'"
+    assert listed["cluster_size"]["default"] == [0, None]
+    lines = options_of("bcfl-mh-3-cam").splitlines()
+    assert any(line.startswith("update=alternating ") for line in lines)
+    assert lines[-1].startswith("local training: objective.learning_rate")
+
+
+def test_lists_of_options_are_of_one_method():
+    assert "bcfl list options takes a METHOD" in mistake("list", "options")
+    assert "bcfl list options takes a METHOD" in mistake("list", "methods", "ifca")
+    assert "unknown method 'ifac'. Did you mean 'ifca'?" in mistake("list", "options", "ifac")
+
+
 def test_what_can_be_listed_is_said():
     result = invoke("list", "modles")
     assert result.exit_code == 2
-    assert "'methods', 'scenarios', 'datasets'" in result.output
+    assert "'methods', 'options', 'scenarios', 'datasets'" in result.output
 
 
 @pytest.mark.parametrize(
@@ -98,7 +145,7 @@ def test_unknown_keys_of_a_scenario_file_are_named(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text('methods = ["fedavg"]\n[federation]\nround = 3\n')
     assert mistake("run", path).startswith(
-        "bcfl: own.toml: [federation] has no option 'round'. Did you mean 'rounds'? Known: rounds, "
+        "bcfl: own.toml: [federation] has no option 'round'. Did you mean 'rounds'? Its own: "
     )
 
 

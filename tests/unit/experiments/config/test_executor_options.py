@@ -1,24 +1,26 @@
+import subprocess
+import sys
+
 import joblib
 import pytest
 
 from bcfl.executors import ExecutorConfig
-from experiments.config.executor_options import Engine, engine_of
+from experiments.config.executor_options import as_table, executor_of, from_table
 from experiments.config.scenario import load
 from experiments.runs.runner import Experiment
 
 
 def test_options_become_a_choice():
-    engine = engine_of("batched", "2GB", None, "bfloat16")
-    assert engine == Engine("batched", 2 * 10**9, None, "bfloat16")
-    assert engine.choice == ExecutorConfig("batched", 2 * 10**9, None, "bfloat16")
-    assert Engine().choice == ExecutorConfig()
+    config = executor_of("batched", "2GB", None, "bfloat16")
+    assert config == ExecutorConfig("batched", 2 * 10**9, None, "bfloat16")
+    assert executor_of("auto", None, None, "full") == ExecutorConfig()
 
 
 @pytest.mark.parametrize(("jobs", "workers"), [(1, 8), (3, 2), (20, 1)])
 def test_processors_are_shared_among_jobs(jobs, workers, monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
-    assert engine_of("processes", None, None, "full", jobs).workers == workers
-    assert engine_of("processes", None, 5, "full", jobs).workers == 5
+    assert executor_of("processes", None, None, "full", jobs).workers == workers
+    assert executor_of("processes", None, 5, "full", jobs).workers == 5
 
 
 @pytest.mark.parametrize(
@@ -32,16 +34,27 @@ def test_processors_are_shared_among_jobs(jobs, workers, monkeypatch):
 )
 def test_bad_options_say_what_is_allowed(options, words):
     with pytest.raises(ValueError, match=words):
-        engine_of(*options)
+        executor_of(*options)
 
 
 def test_runs_of_before_had_the_loop():
-    assert Engine.of({"device": "cpu", "jobs": 2}) == Engine("loop")
-    assert Engine.of({"executor": "auto", "memory": 5}) == Engine("auto", 5)
+    assert from_table({"device": "cpu", "jobs": 2}) == ExecutorConfig("loop")
+    assert from_table({"executor": "auto", "memory": 5}) == ExecutorConfig("auto", 5)
+
+
+def test_the_table_of_a_run_reads_back():
+    config = ExecutorConfig("processes", None, 3, "bfloat16")
+    assert as_table(config)["executor"] == "processes"
+    assert from_table(as_table(config)) == config
+
+
+def test_names_and_options_of_executors_need_no_torch():
+    code = "import sys, experiments.config.executor_options; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_setup_hands_on_engine_and_threads():
-    setup = Experiment(load("demo"), "cpu", Engine("loop", arithmetic="tf32"), threads=2)
+    setup = Experiment(load("demo"), "cpu", ExecutorConfig("loop", arithmetic="tf32"), threads=2)
     federation = setup.federation(setup.scenario.pairs[0])
     assert (federation.executor, federation.threads) == (
         ExecutorConfig("loop", arithmetic="tf32"),

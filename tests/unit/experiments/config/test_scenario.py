@@ -1,5 +1,7 @@
 """Scenarios: files, defaults, overrides, and what is refused."""
 
+import subprocess
+import sys
 import tomllib
 from dataclasses import fields, replace
 from functools import partial
@@ -12,7 +14,7 @@ from experiments import partitions
 from experiments.config import scenario
 from experiments.config.options import check_keys
 from experiments.config.sections import read_section
-from experiments.config.tables import ExecutorConfig, Rules
+from experiments.config.tables import Choice, Rules
 
 OWN = """
 methods = ["fedavg", "bcfl-mh-6"]
@@ -58,7 +60,7 @@ def test_the_scenarios_of_the_package_are_whole_and_name_known_methods():
         assert one == scenario.load(one.name)
         assert one.description
         for name in one.methods:
-            assert methods.build(name, one.settings()).name == name
+            assert one.build(name).name == name
         options = partitions.PARTITIONS[one.partition.name]
         also = [option.name for option in fields(partitions.Split)]
         check_keys(one.name, partial(options, None), one.partition.options, also)
@@ -77,15 +79,19 @@ def test_a_file_of_ones_own_takes_its_name_and_its_paths_from_where_it_lies(tmp_
     assert own.name == "clinics"
     assert own.data.dataset == str(tmp_path / "clinics.npz")
     assert own.seeds == (0,)
-    assert own.partition == ExecutorConfig("dirichlet", {"alpha": 0.3})
+    assert own.partition == Choice("dirichlet", {"alpha": 0.3})
     assert own.federation == Rules()
 
 
-def test_numbers_reach_the_settings_of_methods():
+def built(federation, training=None, name="bcfl-g-w"):
+    given = table(methods=[name], federation=federation, training=training or {})
+    return scenario.from_table(given).build(name)
+
+
+def test_options_of_the_federation_reach_the_methods_that_have_them():
     rules = {
         "num_clusters": 3,
         "score_samples": 50,
-        "curvature_samples": "all",
         "curvature": "empirical_fisher",
         "temperature": 2,
         "staying": 0.9,
@@ -96,34 +102,70 @@ def test_numbers_reach_the_settings_of_methods():
         "decay": 0.5,
         "prior_precision": 4,
         "warm_up_rounds": 5,
-        "min_cluster_size": 2,
-        "max_cluster_size": 9,
+        "cluster_size": [2, 9],
         "solver": "murty",
         "epsilon": 0.3,
         "alpha": 0.05,
         "delta": 2,
         "first_clusters": 6,
     }
-    training = {"local_steps": 3, "batch_size": 7, "learning_rate": 1, "prior_weight": 0.5}
-    settings = scenario.from_table(table(federation=rules, training=training)).settings()
-    assert settings.num_clusters == 3
-    assert settings.score_samples == 50
-    assert settings.curvature == "empirical_fisher"
-    assert (settings.temperature, type(settings.temperature)) == (2.0, float)
-    assert (settings.aggregation.fusion, settings.aggregation.memory) == ("exact", "forget")
-    assert settings.aggregation.decay == 0.5
-    assert settings.prior_precision == 4.0
-    assert settings.warm_up_rounds == 5
-    assert settings.calibration == 0.0625
-    assert (settings.staying, settings.validation) == (0.9, 0.125)
-    assert (settings.cluster_size.lower, settings.cluster_size.upper) == (2, 9)
-    assert settings.solver == "murty"
-    assert (settings.epsilon, settings.alpha, settings.delta) == (0.3, 0.05, 2.0)
-    assert settings.first_clusters == 6
-    objective = settings.objective
+    training = {
+        "local_steps": 3,
+        "batch_size": 7,
+        "learning_rate": 1,
+        "prior_weight": 0.5,
+        "curvature_samples": "none",
+    }
+    method = built(rules, training)
+    policy = method.policy.then
+    assert policy.num_clusters == 3
+    assert policy.score_samples == 50
+    assert policy.objective.curvature == "empirical_fisher"
+    assert (policy.temperature, type(policy.temperature)) == (2.0, float)
+    assert (method.aggregation.fusion, method.aggregation.memory) == ("exact", "forget")
+    assert method.aggregation.decay == 0.5
+    assert method.prior_precision == 4.0
+    assert method.policy.rounds == 5
+    assert (policy.prior.staying, method.validation) == (0.9, 0.125)
+    assert (policy.cluster_size.lower, policy.cluster_size.upper) == (2, 9)
+    assert policy.solver == "murty"
+    testing = built(rules, training, "faacl").policy.testing
+    assert (testing.epsilon, testing.alpha) == (0.3, 0.05)
+    assert built(rules, training, "feddrift").policy.delta == 2.0
+    assert built(rules, training, "fedavg").validation == 0.0625
+    unknown = {"num_clusters": "auto", "first_clusters": 6}
+    assert built(unknown, name="bcfl-mht-3").num_clusters == 6
+    objective = policy.objective
     assert (objective.local_steps, objective.batch_size) == (3, 7)
     assert (objective.learning_rate, objective.prior_weight) == (1.0, 0.5)
     assert objective.curvature_samples is None
+
+
+def test_tables_of_methods_say_which_are_run_and_count_more_than_shared_options():
+    own = {
+        "fedavg": {},
+        "wecfl": {"num_clusters": 2, "clustered_layers": "classifier"},
+        "ifca-cam": {"update": "joint", "objective": {"learning_rate": 0.5}},
+    }
+    given = table(methods=own, federation={"num_clusters": 5, "score_samples": 9})
+    found = scenario.from_table(given)
+    assert found.methods == ("fedavg", "wecfl", "ifca-cam")
+    wecfl, cam = found.build("wecfl").policy, found.build("ifca-cam").policy.then
+    assert (wecfl.num_clusters, wecfl.part.layers) == (2, "classifier")
+    assert (cam.num_clusters, cam.score_samples, len(cam.objective.phases)) == (5, 9, 1)
+    assert (cam.objective.learning_rate, wecfl.objective.learning_rate) == (0.5, 0.1)
+    again = scenario.from_table(tomllib.loads(tomli_w.dumps(found.table())))
+    assert again == found
+    assert replace(found, methods=("wecfl",)).table()["methods"] == {"wecfl": own["wecfl"]}
+
+
+def test_variants_of_a_method_have_their_options_in_their_names():
+    names = ["ifca@num_clusters=2", "ifca@num_clusters=3@objective.momentum=0", "wecfl"]
+    found = scenario.from_table(table(methods=names, federation={"num_clusters": 9}))
+    first, second, third = (found.build(name) for name in names)
+    assert [method.name for method in (first, second, third)] == names
+    assert [m.num_clusters for m in (first, second, third)] == [2, 3, 9]
+    assert [m.policy.objective.momentum for m in (first, second)] == [0.9, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -153,19 +195,34 @@ def test_numbers_reach_the_settings_of_methods():
         ({"training": {"local_steps": True}}, "local_steps of .training. must be a whole number"),
         ({"training": {"momentum": "0.9"}}, "momentum of .training. must be a number, got '0.9'"),
         (
-            {"federation": {"fusion": "exat"}},
-            "must be 'precision_weighted' or 'exact' or 'literal'",
+            {"methods": ["bcfl-g"], "federation": {"fusion": "exat"}},
+            "must be 'precision_weighted' or 'exact' .* got 'exat'. Did you mean 'exact'",
         ),
-        ({"federation": {"score_samples": "some"}}, "must be a whole number or 'all', got 'some'"),
         (
-            {"federation": {"temperature": "hot"}},
-            "must be a number or 'default' or 'mean' or 'auto', got 'hot'",
+            {"methods": ["ifca"], "federation": {"score_samples": "some"}},
+            "score_samples of ifca must be a whole number or none, got 'some'",
         ),
+        (
+            {"methods": ["bcfl-g"], "federation": {"temperature": "hot"}},
+            "must be a number or 'mean' or 'auto', got 'hot'",
+        ),
+        ({"federation": {"num_cluster": 3}}, "no option 'num_cluster'. Did you mean 'num_clusters"),
+        ({"methods": ["wefcl"]}, "unknown method 'wefcl'. Did you mean 'wecfl'"),
+        (
+            {"methods": {"ifca": {"weight": 1}}},
+            "method 'ifca' has no option 'weight'. It has: calibration, cluster_size, num_clusters",
+        ),
+        ({"methods": {"ifca": 3}}, r"\[methods.ifca\] must be a table of options, got 3"),
+        (
+            {"methods": {"ifca": {"objective": {"learning_rat": 1}}}},
+            "objective of ifca has no option 'learning_rat'. Did you mean 'learning_rate'",
+        ),
+        ({"methods": ["ifca@num_clusters"]}, "must be METHOD@OPTION=VALUE, got 'num_clusters'"),
+        ({"methods": ["bcfl-mh-3@max_hypotheses=4"]}, "max_hypotheses must be 3, as the name"),
         ({"federation": {"rounds": 0}}, "rounds must be at least 1, got 0"),
         ({"federation": {"client_fraction": 0}}, r"client_fraction must lie in \(0, 1\], got 0"),
         ({"federation": {"client_fraction": float("nan")}}, r"client_fraction must lie in"),
         ({"federation": {"drop_out": 1.5}}, "drop_out must lie between 0 and 1, got 1.5"),
-        ({"federation": {"warm_up_rounds": -1}}, "warm_up_rounds must be at least 0"),
         ({"federation": {"checkpoint_every": 0}}, "checkpoint_every must be at least 1"),
         ({"methods": []}, "methods must hold at least one"),
         ({"methods": "fedavg"}, "methods of a scenario must be a list, each of it text"),
@@ -193,16 +250,14 @@ def test_what_cannot_be_left_out(missing):
 )
 def test_numbers_out_of_range_are_refused_when_methods_are_built(training, message):
     with pytest.raises(ValueError, match=message):
-        scenario.from_table(table(training=training)).settings()
+        scenario.from_table(table(training=training)).build("fedavg")
 
 
 def test_what_each_method_decides_for_itself_is_left_to_it():
-    own = methods.Settings()
-    settings = scenario.from_table(table()).settings()
-    assert settings == own
-    assert scenario.from_table(table(federation={"num_clusters": "auto"})).settings() == replace(
-        own, num_clusters="auto"
-    )
+    names = ["fedavg", "bcfl-g", "bcfl-mht-3", "faacl"]
+    found = scenario.from_table(table(methods=names))
+    for name in names:
+        assert found.build(name) == methods.build(name)
 
 
 def test_an_unknown_scenario_gets_the_nearest_name():
@@ -223,16 +278,27 @@ def test_a_broken_file_is_named(tmp_path):
 
 
 def test_the_warm_up_keeps_its_share_of_the_rounds():
-    rules = Rules(rounds=25, warm_up_rounds=2)
+    rules = Rules(rounds=25)
     assert rules.lasting(25) == rules
-    assert rules.lasting(100).warm_up_rounds == 8
-    assert rules.lasting(3).warm_up_rounds == 1
-    assert replace(rules, warm_up_rounds=0).lasting(100).warm_up_rounds == 0
+    assert rules.lasting(100).options == {"warm_up_rounds": 8}
+    assert rules.lasting(3).options == {"warm_up_rounds": 1}
+    without = rules.with_options(warm_up_rounds=0)
+    assert without.lasting(100).options == {"warm_up_rounds": 0}
+    share = rules.with_options(warm_up_rounds=0.2)
+    assert share.lasting(100).options == {"warm_up_rounds": 0.2}
     with pytest.raises(ValueError, match="rounds must be at least 1, got 0"):
         rules.lasting(0)
 
 
 def test_whole_numbers_serve_as_numbers_and_lists_as_tuples():
-    rules = read_section(Rules, {"decay": 1, "temperature": 3}, "[federation]")
-    assert type(rules.decay) is float
-    assert type(rules.temperature) is float
+    rules = read_section(Rules, {"drop_out": 1}, "[federation]")
+    assert type(rules.drop_out) is float
+    given = {"temperature": 3, "cluster_size": [0, 9]}
+    chosen = scenario.from_table(table(methods=["bcfl-g"], federation=given)).options("bcfl-g")
+    assert type(chosen["temperature"]) is float
+    assert chosen["cluster_size"] == (0, 9)
+
+
+def test_reading_a_scenario_needs_no_torch():
+    code = "import sys; from experiments.config.scenario import load; load('demo')"
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)

@@ -95,9 +95,7 @@ def test_clients_of_a_stream_can_be_run(images):
     from experiments import models
 
     partition = partitions.stream(images, clients=4, steps=2)
-    run = Federation(
-        partition, models.linear(1, 10), methods.build("wecfl", methods.Settings(2))
-    ).run(2)
+    run = Federation(partition, models.linear(1, 10), methods.build("wecfl", num_clusters=2)).run(2)
     assert run.state.round == 2
 
 

@@ -71,7 +71,7 @@ def test_recorded_models_are_the_replies_to_one_training(folder):
     federation = setup.federation(Pair("fedavg", 0))
     state = federation.initial_state()
     start = state.hypotheses.best.clusters[0]
-    objective = setup.settings.objective
+    objective = setup.method(setup.scenario.methods[0]).policy.objective
     asked = [Train(data.client, start.key, objective) for data in federation.clients]
     replies = federation.engine.answer(asked, {start.key: start}, 0)
     changes = np.stack(

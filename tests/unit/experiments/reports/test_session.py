@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import experiments
-from bcfl import Federation, Objective, methods
+from bcfl import Federation, Objective
 from experiments import datasets, models, partitions
 from experiments.cli import app
+from tests.recipes import built
 
 ROUNDS = 3
 
@@ -19,9 +20,9 @@ ROUNDS = 3
 def runs():
     clients = partitions.rotated(datasets.load("optdigits"), groups=2, clients=8, seed=0)
     model = models.mlp((1, 8, 8), 8, 10)
-    settings = methods.Settings(num_clusters=2, objective=Objective(2, 16))
+    settings = dict(num_clusters=2, objective=Objective(2, 16))
     return {
-        name: Federation(clients, model, methods.build(name, settings)).run(ROUNDS)
+        name: Federation(clients, model, built(name, **settings)).run(ROUNDS)
         for name in ("ifca", "bcfl-mh-3")
     }
 

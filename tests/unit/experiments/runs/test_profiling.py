@@ -33,7 +33,7 @@ def test_a_profile_in_words():
 
 
 def test_a_measured_profile(clients):
-    method = methods.build("ifca", methods.Settings(2, Objective(2, 4)))
+    method = methods.build("ifca", num_clusters=2, objective=Objective(2, 4))
     federation = Federation(clients, mlp(4, 3, 2), method, device="cpu")
     found = profiled(federation, 2, matrix_peak("cpu", 1, size=16))
     assert found.trainings == (2 * len(clients),) * 2

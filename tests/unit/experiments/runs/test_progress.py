@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from experiments.config import scenario
-from experiments.runs.files import Pair
+from experiments.config.variants import Pair
 from experiments.runs.progress import clock, watching
 
 DEMO = scenario.load("demo")

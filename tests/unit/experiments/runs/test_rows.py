@@ -19,7 +19,7 @@ def two_rounds():
     part = partitions.rotated(data, groups=2, clients=6, samples_per_client=40, seed=3)
     model = models.build_for(data, "linear", {})
     seen = []
-    method = methods.build("bcfl-mh-3", methods.Settings(num_clusters=2))
+    method = methods.build("bcfl-mh-3", num_clusters=2)
     Federation(part, model, method, seed=3, device="cpu").run(
         2, on_round=lambda state, record: seen.append((state, record))
     )

@@ -137,7 +137,10 @@ def test_a_checkpoint_of_other_clients_is_refused(whole, tmp_path):
         ({"model": {"name": "fashion-cnn"}}, "takes samples of"),
         ({"federation": {"num_clusters": 7}}, "at most the number of clients, 6, got 7"),
         ({"federation": {"temperature": -1}}, "method bcfl-mh-3: .*temperature"),
-        ({"federation": {"num_clusters": "auto"}}, "method bcfl-mh-3: .*needs a number"),
+        (
+            {"federation": {"num_clusters": "auto"}},
+            "num_clusters of bcfl-mh-3 must be a whole number, got .auto.",
+        ),
         ({"federation": {"prior_precision": 0}}, "prior_precision must be positive"),
         (
             {

@@ -5,14 +5,15 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from bcfl import Federation, methods
+from bcfl import Federation
 from bcfl.analysis import metrics
 from bcfl.executors import ExecutorConfig
 from experiments import models, partitions
 from experiments.datasets import Dataset
 from experiments.scores.generalisation import HoldOut
+from tests.recipes import built
 
-SETTINGS = methods.Settings(num_clusters=2)
+SETTINGS = dict(num_clusters=2)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def source():
 
 
 def run_of(source, part, name, **options):
-    model, method = models.mlp(12, 10), methods.build(name, SETTINGS)
+    model, method = models.mlp(12, 10), built(name, **SETTINGS)
     federation = Federation(part, model, method, seed=1, device="cpu", **options)
     return federation, federation.run(2)
 
@@ -73,5 +74,5 @@ def forward(model, posterior, inputs):
 
 def test_without_held_out_samples_there_is_nothing_to_predict(source):
     part = partitions.iid(source, clients=4, seed=0)
-    federation = Federation(part, models.mlp(12, 10), methods.build("fedavg", SETTINGS))
+    federation = Federation(part, models.mlp(12, 10), built("fedavg", **SETTINGS))
     assert HoldOut.of(source, part, federation) is None

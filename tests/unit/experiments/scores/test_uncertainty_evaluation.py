@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from bcfl import Federation, Objective, PredictionRule
 from bcfl.analysis import uncertainty
 from bcfl.data.clients import with_validation
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from experiments import datasets, models, partitions
 from experiments.scores.uncertainty_evaluation import TUNING, UncertaintyEvaluation, scores
 
@@ -23,8 +23,8 @@ KINDS = {
 def evaluation():
     digits = datasets.load("optdigits")
     clients = partitions.rotated(digits, groups=2, clients=6, samples_per_client=50, seed=1)
-    settings = Settings(2, Objective(20, 16, learning_rate=0.1))
-    method = build("bcfl-mh-3", settings)
+    settings = dict(num_clusters=2, objective=Objective(20, 16, learning_rate=0.1))
+    method = build("bcfl-mh-3", **settings)
     federation = Federation(clients, models.mlp((1, 8, 8), 8, 10), method, evaluate=False)
     return UncertaintyEvaluation(federation.run(4), federation.clients, 1)
 

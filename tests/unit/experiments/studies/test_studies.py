@@ -4,10 +4,10 @@ import json
 import re
 from itertools import product
 
-from bcfl.methods import Settings, build
-from bcfl.methods.names import NUMBERED, PLAIN
+from bcfl.methods import RECIPES
 from experiments.studies import calibration, misspecified_clusters
 from experiments.studies import memory as memory_study
+from tests.recipes import built
 
 
 def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
@@ -76,8 +76,8 @@ def test_all_methods_with_a_given_number_are_compared():
     """But ensembles, which do not cluster, and the exact tracker, for tiny problems alone."""
     told = [
         name
-        for name in [*PLAIN, *(f"{stem}-3" for stem in NUMBERED)]
-        if len({build(name, Settings(num_clusters=k)).policy for k in (2, 3)}) > 1
+        for name in [recipe.title.replace("-M", "-3") for recipe in RECIPES.values()]
+        if len({built(name, num_clusters=k).policy for k in (2, 3)}) > 1
     ]
     listed = {re.sub(r"-\d(-w)?$", "-3", name) for name in misspecified_clusters.METHODS}
     apart = {"fedavg-plus", "fedprox-plus", "bcfl-exact"}

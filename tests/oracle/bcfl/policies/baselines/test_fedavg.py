@@ -99,7 +99,7 @@ def test_fusion_with_precision_n_is_numpys_average(seed):
 def test_rounds_against_numpy(turned_clients, states_of, softmax, momentum, client_fraction):
     clients = turned_clients((20, 33, 12, 41, 5))
     objective = replace(OBJECTIVE, momentum=momentum)
-    method = methods.build("fedavg", methods.Settings(objective=objective))
+    method = methods.build("fedavg", objective=objective)
     one = bcfl.Federation(
         clients, linear(4, 3), method, 9, client_fraction, device="cpu", dtype=torch.float64
     )
@@ -123,7 +123,7 @@ def test_weight_decay_against_numpy(turned_clients, softmax):
     """The decay is added to the gradient before the velocity, offsets included."""
     clients = turned_clients((16,))
     objective = Objective(local_steps=3, batch_size=16, learning_rate=0.1, weight_decay=0.2)
-    method = methods.build("fedavg", methods.Settings(objective=objective))
+    method = methods.build("fedavg", objective=objective)
     one = bcfl.Federation(clients, linear(4, 3), method, device="cpu", dtype=torch.float64)
     start = one.initial_state().hypotheses.best.clusters[0].mean(one.model)
     weights = softmax.weights(start, 3)
@@ -154,7 +154,7 @@ def test_running_statistics_of_all_samples_together(turned_clients):
     clients = turned_clients(sizes)
     model = bcfl.Model("normalised", normalised_network, (4,), 3)
     objective = Objective(local_steps=1, batch_size=100, learning_rate=0.1)
-    method = methods.build("fedavg", methods.Settings(objective=objective))
+    method = methods.build("fedavg", objective=objective)
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
     start = one.initial_state().hypotheses.best.clusters[0].mean(model).numpy()
     weights, offsets = start[:20].reshape(5, 4), start[20:25]
@@ -173,7 +173,7 @@ def test_running_statistics_of_all_samples_together(turned_clients):
 def test_a_client_of_one_sample_keeps_the_running_statistics(turned_clients):
     clients = turned_clients((1,))
     model = bcfl.Model("normalised", normalised_network, (4,), 3)
-    method = methods.build("fedavg", methods.Settings(objective=OBJECTIVE))
+    method = methods.build("fedavg", objective=OBJECTIVE)
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
     start = one.initial_state().hypotheses.best.clusters[0]
     after = one.run(2).hypotheses.best.clusters[0]
@@ -192,7 +192,7 @@ def test_blocks_of_global_scope_are_averaged_over_all_clusters(turned_clients, s
         3,
         blocks=blocks,
     )
-    method = methods.build("ifca", methods.Settings(2, OBJECTIVE))
+    method = methods.build("ifca", num_clusters=2, objective=OBJECTIVE)
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
     sent = {}
 

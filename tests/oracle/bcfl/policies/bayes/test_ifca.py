@@ -47,7 +47,7 @@ def federation(clients, method, **options):
 
 
 def ifca(num_clusters, objective=OBJECTIVE):
-    return methods.build("ifca", methods.Settings(num_clusters, objective))
+    return methods.build("ifca", num_clusters=num_clusters, objective=objective)
 
 
 @pytest.mark.parametrize("num_clusters", [2, 3, 5])
@@ -100,8 +100,8 @@ def test_ifca_is_greedy_with_flat_posteriors(turned_clients, states_of, temperat
 def test_the_recipe_of_bcfl_g_made_flat_is_ifca(turned_clients, states_of, assert_same_bits):
     """With the recipes' own defaults even keys and precisions agree."""
     clients = turned_clients(SIZES)
-    settings = methods.Settings(3, OBJECTIVE, curvature="samples")
-    named = methods.build("bcfl-g", settings)
+    settings = dict(num_clusters=3, objective=OBJECTIVE, curvature="samples")
+    named = methods.build("bcfl-g", **settings)
     pairs = zip(
         states_of(federation(clients, ifca(3)), ROUNDS),
         states_of(federation(clients, named), ROUNDS),
@@ -117,10 +117,10 @@ def test_the_recipe_of_bcfl_g_made_flat_is_ifca(turned_clients, states_of, asser
 def test_the_conditions_matter(turned_clients, change):
     """Informative posteriors or a prior term give other models."""
     clients = turned_clients(SIZES)
-    settings = methods.Settings(3, replace(OBJECTIVE, **change), curvature="samples")
-    settings = replace(settings, curvature=change.get("curvature", "samples"))
+    settings = dict(num_clusters=3, objective=replace(OBJECTIVE, **change), curvature="samples")
+    settings = {**settings, "curvature": change.get("curvature", "samples")}
     plain = federation(clients, ifca(3)).run(2).hypotheses.best
-    other = federation(clients, methods.build("bcfl-g", settings)).run(2).hypotheses.best
+    other = federation(clients, methods.build("bcfl-g", **settings)).run(2).hypotheses.best
     assert any(
         not torch.equal(a.mean(linear(4, 3)), b.mean(linear(4, 3)))
         for a, b in zip(plain.clusters, other.clusters, strict=True)

@@ -16,7 +16,6 @@ from bcfl import Association, ClientData, Federation, Hypothesis, Model, Objecti
 from bcfl.data.clients import View
 from bcfl.data.streams import view_name
 from bcfl.hypotheses.posterior import from_initial
-from bcfl.methods import Settings, build
 from bcfl.policies import RoundContext
 from bcfl.policies.faacl.continual import ContinualFAACL
 from bcfl.policies.faacl.faacl import FAACL
@@ -24,6 +23,7 @@ from bcfl.protocol.answers import Trained
 from bcfl.protocol.driving import run_exchanges
 from bcfl.protocol.requests import Train
 from bcfl.protocol.statistics.support import SampleFit, SupportTest
+from tests.recipes import built
 
 DEVICES = tuple("abcdef")
 MODEL = Model("tiny", lambda: nn.Linear(1, 1, bias=False), (1,), 1, likelihood="gaussian")
@@ -321,8 +321,8 @@ def streaming(plan, seed=0):
 
 
 def run(plan, rounds_per_step, name="c-faacl"):
-    settings = Settings(2, Objective(local_steps=15, batch_size=10), epsilon=0.5)
-    method = build(name, settings)
+    settings = dict(num_clusters=2, objective=Objective(local_steps=15, batch_size=10), epsilon=0.5)
+    method = built(name, **settings)
     federation = Federation(streaming(plan), NETWORK, method, device="cpu")
     return federation.run(rounds_per_step * len(plan[0]))
 

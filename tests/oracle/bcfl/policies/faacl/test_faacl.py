@@ -21,13 +21,13 @@ from bcfl import (
     drive,
 )
 from bcfl.hypotheses.posterior import from_initial
-from bcfl.methods import Settings, build
 from bcfl.policies import RoundContext
 from bcfl.policies.faacl.faacl import FAACL
 from bcfl.policies.faacl.support import SupportTesting
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Score
 from bcfl.protocol.statistics.support import SupportTest
+from tests.recipes import built
 
 DEVICES = tuple("abcdefgh")
 MODEL = Model("tiny", lambda: nn.Linear(1, 1, bias=False), (1,), 1, likelihood="gaussian")
@@ -253,7 +253,7 @@ def federation(name, shifts, count=60):
         "mlp", lambda: nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3)), (4,), 3
     )
     training = Objective(local_steps=15, batch_size=10)
-    return Federation(clients, network, build(name, Settings(objective=training)))
+    return Federation(clients, network, built(name, objective=training))
 
 
 @pytest.mark.parametrize("name", ["faacl", "faacl-h"])

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import bcfl
-from bcfl import methods
 from bcfl.executors.batches import training_batches
 from bcfl.policies.updates.kmeans import weighted_kmeans
 from bcfl.protocol.objective import Objective
 from experiments.models import linear, mlp
+from tests.recipes import built
 
 OBJECTIVE = Objective(local_steps=6, batch_size=10, learning_rate=0.2, momentum=0.9)
 POINTS = np.array([[0.0, 0], [1, 0], [4, 0], [5, 1], [9, 0]])
@@ -91,7 +91,7 @@ def test_fewer_distinct_points_than_clusters():
 
 
 def federation(clients, name, model, num_clusters=3, **options):
-    method = methods.build(name, methods.Settings(num_clusters, OBJECTIVE))
+    method = built(name, num_clusters=num_clusters, objective=OBJECTIVE)
     return bcfl.Federation(clients, model, method, seed=2, device="cpu", **options)
 
 

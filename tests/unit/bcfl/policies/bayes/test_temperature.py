@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from bcfl import Association, Hypothesis, Objective, drive
-from bcfl.methods import Settings, build
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.temperature import HIGHEST, LOWEST, fitted_temperature
 from bcfl.protocol.statistics.loss import LossSum
+from tests.recipes import built
 
 
 def explained(temperature, losses, held_out):
@@ -98,12 +98,12 @@ def test_a_policy_fits_weighs_and_reports(linear, newborn, context):
 @pytest.mark.parametrize("name", ["bcfl-g", "bcfl-mh-2", "bcfl-mht-2"])
 def test_zero_is_no_temperature_of_any_method(name):
     with pytest.raises(ValueError, match=r"temperature must be positive and finite, got 0\.0"):
-        build(name, Settings(2, temperature=0.0))
+        built(name, num_clusters=2, temperature=0.0)
 
 
 @pytest.mark.parametrize(
     ("name", "temperature"), [("bcfl-g", "mean"), ("bcfl-mh-2", "mean"), ("bcfl-mht-2", 1.0)]
 )
 def test_temperatures_of_methods_by_default(name, temperature):
-    assert build(name, Settings(2)).policy.temperature == temperature
-    assert build(name, Settings(2, temperature=3.0)).policy.temperature == 3.0
+    assert built(name, num_clusters=2).policy.temperature == temperature
+    assert built(name, num_clusters=2, temperature=3.0).policy.temperature == 3.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bcfl import Association, Hypothesis, Objective, drive
-from bcfl.methods import Settings, build
+from bcfl.methods import build
 from bcfl.policies import Continue, Given
 from bcfl.policies.faacl.faacl import FAACL, INITIAL
 from bcfl.protocol.statistics.support import SupportTest
@@ -140,4 +140,4 @@ def test_the_recipes_need_held_out_samples():
     assert build("faacl").validation == 0.25
     assert build("faacl-h").policy.hierarchical
     with pytest.raises(ValueError, match="validation must be above 0, got 0"):
-        build("faacl", Settings(validation=0.0))
+        build("faacl", validation=0.0)

@@ -1,0 +1,178 @@
+"""Methods without clusters, and those of one loss or distance: flat posteriors, one hypothesis."""
+
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from bcfl.methods.choices import Layers, Solver
+from bcfl.methods.registry import recipe
+from bcfl.methods.training import Common, flat, with_regularizers
+
+if TYPE_CHECKING:
+    from bcfl.rounds.method import Method
+
+Bounds = tuple[int, int | None]
+
+
+@recipe("fedavg", "McMahan et al. 2017, algorithm 1")
+def fedavg(**common: Unpack[Common]) -> "Method":
+    """One model for all clients."""
+    from bcfl.policies import FedAvg
+    from bcfl.rounds.method import Method
+
+    return Method(FedAvg(flat(**common)), common_start=True)
+
+
+@recipe("fedprox", "Li et al. 2020, algorithm 2")
+def fedprox(*, proximal: float = 0.95, **common: Unpack[Common]) -> "Method":
+    """FedAvg with local models held near the common one.
+
+    Args:
+        proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
+            section 3.5.
+    """
+    from bcfl.policies import FedAvg
+    from bcfl.protocol.regularizers import Proximal
+    from bcfl.rounds.method import Method
+
+    objective = with_regularizers(flat(**common), Proximal(proximal))
+    return Method(FedAvg(objective), common_start=True)
+
+
+@recipe("local", "")
+def local(**common: Unpack[Common]) -> "Method":
+    """Every client trains alone."""
+    from bcfl.policies.baselines.local_training import LocalTraining
+    from bcfl.rounds.method import Method
+
+    return Method(LocalTraining(flat(**common)), common_start=True)
+
+
+@recipe("centralised", "")
+def centralised(**common: Unpack[Common]) -> "Method":
+    """All samples in one place: a bound, not a federation."""
+    from bcfl.policies.baselines.centralised import Centralised
+    from bcfl.rounds.method import Method
+
+    return Method(Centralised(flat(**common)), common_start=True, centralised=True)
+
+
+@recipe("fedavg-plus", "Ma et al. 2023, section 5.1")
+def fedavg_plus(*, num_clusters: int = 4, **common: Unpack[Common]) -> "Method":
+    """K independent FedAvg models, logits averaged.
+
+    Args:
+        num_clusters: number K of models.
+    """
+    from bcfl.policies.baselines.ensemble import Ensemble
+    from bcfl.rounds.method import Method
+
+    return Method(Ensemble(num_clusters, flat(**common)), pooling="logits")
+
+
+@recipe("fedprox-plus", "Ma et al. 2023, section 5.1")
+def fedprox_plus(
+    *, num_clusters: int = 4, proximal: float = 0.95, **common: Unpack[Common]
+) -> "Method":
+    """K independent FedProx models, logits averaged.
+
+    Args:
+        num_clusters: number K of models.
+        proximal: rho, weight of the squared distance from the model that a client starts from.
+            Default: Ma 2024, section 3.5.
+    """
+    from bcfl.policies.baselines.ensemble import Ensemble
+    from bcfl.protocol.regularizers import Proximal
+    from bcfl.rounds.method import Method
+
+    objective = with_regularizers(flat(**common), Proximal(proximal))
+    return Method(Ensemble(num_clusters, objective), pooling="logits")
+
+
+@recipe("ifca", "Ghosh et al. 2020, algorithm 1; Mansour et al. 2020 (HypCluster)")
+def ifca(
+    *,
+    num_clusters: int = 4,
+    score_samples: int | None = None,
+    cluster_size: Bounds = (0, None),
+    solver: Solver = "auto",
+    **common: Unpack[Common],
+) -> "Method":
+    """Each client joins the cluster of lowest loss.
+
+    Args:
+        num_clusters: number K of clusters.
+        score_samples: most samples that are scored per client; none scores all.
+        cluster_size: fewest and most clients of a cluster.
+        solver: how the best association is found.
+    """
+    from bcfl.policies import ClusterSize, LikelihoodAssociation
+    from bcfl.rounds.method import Method
+
+    policy = LikelihoodAssociation(
+        num_clusters=num_clusters,
+        objective=flat(**common),
+        solver=solver,
+        score_samples=score_samples,
+        cluster_size=ClusterSize(*cluster_size),
+    )
+    return Method(policy)
+
+
+class KMeansOptions(Common, total=False):
+    """Options of methods that cluster local models by K-means."""
+
+    num_clusters: int
+    cluster_size: Bounds
+    clustered_layers: Layers
+    clustering_rounds: int | None
+    starts: int
+
+
+def kmeans(
+    weighting: Literal["samples", "equal"],
+    *,
+    num_clusters: int = 4,
+    cluster_size: Bounds = (0, None),
+    clustered_layers: Layers = "all",
+    clustering_rounds: int | None = None,
+    starts: int = 10,
+    **common: Unpack[Common],
+) -> "Method":
+    """K-means on local models.
+
+    Args:
+        weighting: whether clients count by their samples.
+        num_clusters: number K of clusters.
+        cluster_size: fewest and most clients of a cluster.
+        clustered_layers: layers whose distance counts; the thesis of WeCFL takes the classifier.
+        clustering_rounds: rounds after which clients keep their clusters; none goes on. The thesis
+            of WeCFL has 10.
+        starts: starts of K-means, of which the best counts. Default: scikit-learn.
+    """
+    from bcfl.architecture.layout import Part
+    from bcfl.policies import ClusterSize, KMeansAssociation, Policy
+    from bcfl.policies.wrappers.frozen import Frozen
+    from bcfl.rounds.method import Method
+
+    policy: Policy = KMeansAssociation(
+        num_clusters=num_clusters,
+        objective=flat(**common),
+        weighting=weighting,
+        cluster_size=ClusterSize(*cluster_size),
+        part=Part(layers=clustered_layers),
+        starts=starts,
+    )
+    if clustering_rounds is not None:
+        policy = Frozen(policy, clustering_rounds)
+    return Method(policy, common_start=True)
+
+
+@recipe("fesem", "Long et al. 2022, algorithm 1", group=kmeans)
+def fesem(**options: Unpack[KMeansOptions]) -> "Method":
+    """K-means on local models."""
+    return kmeans("equal", **options)
+
+
+@recipe("wecfl", "Ma et al. 2022, algorithm 1", group=kmeans)
+def wecfl(**options: Unpack[KMeansOptions]) -> "Method":
+    """K-means on local models, weighted by samples."""
+    return kmeans("samples", **options)

@@ -1,0 +1,25 @@
+"""Values that several recipes choose among.
+
+They are those of the classes that take them, said again so that reading them needs no torch; mypy
+and a test see to it that they agree.
+"""
+
+from typing import Literal
+
+Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
+Fusion = Literal["precision_weighted", "exact", "literal", "normalised"]
+Layers = Literal["all", "classifier", "body"]
+LocalPosterior = Literal[
+    "laplace-diag",
+    "laplace-last-layer",
+    "laplace-kron",
+    "laplace-full",
+    "laplace-subnetwork",
+    "variational",
+    "nuts",
+]
+Memory = Literal["replace", "forget", "accumulate"]
+Move = Literal["split", "birth", "death", "merge"]
+Solver = Literal["auto", "argmin", "heap", "murty", "hungarian"]
+Temperature = float | Literal["mean", "auto"]
+NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")

@@ -1,0 +1,278 @@
+"""What the suffixes of a method's name do: each makes one method of another."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from bcfl.methods.choices import Layers
+from bcfl.methods.registry import combinator
+
+if TYPE_CHECKING:
+    from bcfl.policies import Policy
+    from bcfl.protocol.objective import Objective
+    from bcfl.protocol.regularizers import Regularizer
+    from bcfl.rounds.method import Method
+
+
+@combinator("con-para", "Ma 2024, equation 4.3", brings=("contrast",))
+def with_contrast(
+    method: "Method",
+    *,
+    weight: float = 0.5,
+    contrast_temperature: float = 1.0,
+    contrast_warm_up: float = 0.1,
+    contrasted_layers: Layers = "classifier",
+) -> "Method":
+    """Contrast between the clusters' classifiers.
+
+    Args:
+        method: a clustered method.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
+            10 of Ma 2024.
+        contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
+        contrasted_layers: layers that are compared; chapter 4 of the thesis compares all.
+            Default: Ma 2024, chapter 6.
+    """
+    from bcfl.architecture.layout import Part
+    from bcfl.protocol.regularizers import Contrast
+
+    _check_clustered(method, "con-para")
+    term = Contrast(weight, contrast_temperature, part=Part(layers=contrasted_layers))
+    return _with_regularizer(method, term, contrast_warm_up)
+
+
+@combinator("con-rep", "Ma 2024, equation 4.4", brings=("contrast",))
+def with_output_contrast(
+    method: "Method",
+    *,
+    weight: float = 0.5,
+    contrast_temperature: float = 1.0,
+    contrast_warm_up: float = 0.1,
+) -> "Method":
+    """Contrast between the clusters' outputs.
+
+    Args:
+        method: a clustered method.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
+            10 of Ma 2024.
+        contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
+    """
+    from bcfl.protocol.regularizers import Contrast
+
+    _check_clustered(method, "con-rep")
+    return _with_regularizer(
+        method, Contrast(weight, contrast_temperature, "outputs"), contrast_warm_up
+    )
+
+
+@combinator("con-cks", "Ma 2024, equation 6.1", brings=("contrast", "sharing"))
+def with_contrast_and_sharing(
+    method: "Method",
+    *,
+    weight: float = 0.5,
+    contrast_temperature: float = 1.0,
+    contrast_warm_up: float = 0.1,
+    contrasted_layers: Layers = "classifier",
+    sharing: float = 0.1,
+    sharing_warm_up: float = 1,
+    shared_layers: Layers = "body",
+) -> "Method":
+    """Contrast on the classifier, pull on the rest.
+
+    Args:
+        method: a clustered method.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
+            10 of Ma 2024.
+        contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
+        contrasted_layers: layers that are compared. Default: Ma 2024, chapter 6.
+        sharing: lambda, weight of the pull towards the mean model. Default: of the grid 0.001,
+            0.01, 0.1, 1 of Ma 2024.
+        sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
+        shared_layers: layers that are pulled. Default: Ma 2024, chapter 6.
+    """
+    _check_clustered(method, "con-cks")
+    shared = with_sharing(
+        method, sharing=sharing, sharing_warm_up=sharing_warm_up, shared_layers=shared_layers
+    )
+    return with_contrast(
+        shared,
+        weight=weight,
+        contrast_temperature=contrast_temperature,
+        contrast_warm_up=contrast_warm_up,
+        contrasted_layers=contrasted_layers,
+    )
+
+
+@combinator("cks", "Ma 2024, equations 5.5 and 5.6", brings=("sharing",))
+def with_sharing(
+    method: "Method",
+    *,
+    sharing: float = 0.1,
+    sharing_warm_up: float = 1,
+    shared_layers: Layers = "body",
+) -> "Method":
+    """Pulls all but the classifier towards the mean model.
+
+    Args:
+        method: a clustered method.
+        sharing: lambda, weight of the pull towards the mean model. Default: of the grid 0.001,
+            0.01, 0.1, 1 of Ma 2024.
+        sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
+        shared_layers: layers that are pulled; chapter 5 of the thesis pulls all. Default: Ma 2024,
+            chapter 6.
+    """
+    from bcfl.architecture.layout import Part
+    from bcfl.protocol.regularizers import Sharing
+
+    _check_clustered(method, "cks")
+    return _with_regularizer(method, Sharing(sharing, Part(layers=shared_layers)), sharing_warm_up)
+
+
+@combinator("cam", "Ma et al. 2023, equations 5 to 12", brings=("warm-up",))
+def with_additive_model(
+    method: "Method",
+    *,
+    update: Literal["alternating", "joint", "simultaneous"] = "alternating",
+    pull: float = 0.01,
+    warm_up: float = 0.3,
+    aggregation: Literal["cluster_mean", "partial"] = "cluster_mean",
+) -> "Method":
+    """Adds a network that all clusters share; logits are summed.
+
+    Args:
+        method: a clustered method.
+        update: whether the shared network is trained after the own one and against it, both
+            together, or each against the other as it was sent (the paper), which makes up for the
+            same errors twice and diverges unless the steps are small. Default: the authors'
+            program.
+        pull: lambda, weight of the pull of the own networks towards their centroids where they are
+            clustered by distance. Default: of the grid 0.001, 0.01, 0.1 of Ma et al. 2023.
+        warm_up: rounds, or share of the run below 1, in which the shared network is trained alone.
+            Default: 30 of 100 rounds, Ma et al. 2023, section 5.
+        aggregation: whether the clusters' networks become the means of their clients', or move by
+            their share of all samples (equation 6). Default: the authors' program.
+    """
+    from bcfl.architecture.additive import OWN, SHARED, additive
+    from bcfl.policies import KMeansAssociation, WarmUp
+    from bcfl.policies.wrappers.partial import Partial
+    from bcfl.policies.wrappers.shared_first import SharedFirst
+    from bcfl.protocol.regularizers import Proximal
+
+    _check_clustered(method, "cam")
+
+    def divided(policy: Any) -> Any:  # noqa: ANN401 - any policy with an objective
+        objective = replace(
+            policy.objective,
+            phases=((OWN, SHARED),) if update == "joint" else ((OWN,), (SHARED,)),
+            against="updated" if update == "alternating" else "start",
+            regularizers=_inside(policy.objective),
+        )
+        if isinstance(policy, KMeansAssociation):
+            held = Proximal(pull, replace(policy.part, block=OWN))
+            objective = replace(objective, regularizers=(*objective.regularizers, held))
+            policy = replace(policy, part=replace(policy.part, block=OWN))
+        return replace(policy, objective=objective)
+
+    policy = _innermost(method.policy, divided)
+    alone: Objective = replace(policy.objective, phases=((SHARED,),), regularizers=())
+    first = SharedFirst(method.num_clusters, alone, OWN)
+    if aggregation == "partial":
+        policy = Partial(policy)
+    return replace(method, policy=WarmUp(first, policy, warm_up), architecture=additive)
+
+
+@combinator(
+    "w", "A Bayesian framework for clustered federated learning, section 5", brings=("warm-up",)
+)
+def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
+    """Rounds of K-means on local models first.
+
+    Args:
+        method: a clustered method.
+        warm_up_rounds: how many, or their share of the run below 1. Default: the paper, section 5.
+    """
+    from bcfl.policies import KMeansAssociation, WarmUp
+    from bcfl.policies.capacity import FREE
+
+    _check_clustered(method, "w")
+    bounds = getattr(_last(method.policy), "cluster_size", FREE)
+    first = KMeansAssociation(method.num_clusters, method.policy.objective, "equal", bounds)
+    return replace(method, policy=WarmUp(first, method.policy, warm_up_rounds))
+
+
+@combinator("finetune", "Ma et al. 2023, section 5", brings=("fine-tuning",))
+def with_finetuning(method: "Method", *, finetuning_steps: int | None = None) -> "Method":
+    """Clients train on before the last test.
+
+    Args:
+        method: any method.
+        finetuning_steps: local steps; none is as many as in a round.
+    """
+    objective = method.policy.objective
+    plain = replace(
+        objective,
+        local_steps=objective.local_steps if finetuning_steps is None else finetuning_steps,
+        curvature="samples",
+        prior_weight=0.0,
+        regularizers=(),
+        upload=None,
+    )
+    return replace(method, finetuned=plain)
+
+
+def _with_regularizer(method: "Method", term: "Regularizer", after: float) -> "Method":
+    """Add a term to the objective, after some rounds or a share of the run."""
+    from bcfl.policies import WarmUp
+
+    def extended(policy: Any) -> Any:  # noqa: ANN401 - any policy with an objective
+        objective = policy.objective
+        return replace(
+            policy, objective=replace(objective, regularizers=(*objective.regularizers, term))
+        )
+
+    later = _innermost(method.policy, extended)
+    return replace(method, policy=WarmUp(method.policy, later, after) if after else later)
+
+
+def _innermost(policy: "Policy", change: Callable[[Any], Any]) -> "Policy":
+    """Change the policies inside the wrappers."""
+    from bcfl.policies import WarmUp
+    from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
+
+    inside: Any = policy
+    match inside:
+        case WarmUp():
+            first, then = _innermost(inside.first, change), _innermost(inside.then, change)
+            return replace(inside, first=first, then=then)
+        case PolicyWrapper():
+            wrapper: Any = inside
+            return cast("Policy", replace(wrapper, policy=_innermost(inside.policy, change)))
+        case _:
+            return cast("Policy", change(policy))
+
+
+def _last(policy: "Policy") -> "Policy":
+    """The policy inside the wrappers that is followed in the end."""
+    inside: Any = policy
+    while hasattr(inside, "then") or hasattr(inside, "policy"):
+        inside = getattr(inside, "then", None) or inside.policy
+    return cast("Policy", inside)
+
+
+def _inside(objective: "Objective") -> "tuple[Regularizer, ...]":
+    """The terms of an objective, about the clusters' own networks alone."""
+    from bcfl.architecture.additive import OWN
+
+    regularizers = cast("tuple[Any, ...]", objective.regularizers)
+    return tuple(replace(term, part=replace(term.part, block=OWN)) for term in regularizers)
+
+
+def _check_clustered(method: "Method", suffix: str) -> None:
+    if method.num_clusters == 1:
+        raise ValueError(
+            f"method {method.name!r} starts with one cluster: suffix -{suffix} needs one that "
+            f"starts with several, such as 'ifca-{suffix}'"
+        )

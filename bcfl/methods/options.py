@@ -1,0 +1,221 @@
+"""Options of methods, read from the signatures and docstrings of their recipes.
+
+Nothing here, nor in the signatures, needs torch: a wrong name is told before anything is loaded.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+NOTHING = "none"
+"""How a configuration file, which has no null, says None."""
+OBJECTIVE = "objective"
+WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+class UnknownOptionError(ValueError):
+    """An option that a method does not have."""
+
+
+class Misfit(Exception):
+    """A value that is not of the type asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of a method.
+
+    Attributes:
+        name: keyword of the recipe.
+        hint: type of the value.
+        default: value if it is not given.
+        description: one sentence.
+        source: where the default comes from; empty where it is our own choice.
+    """
+
+    name: str
+    hint: Any
+    default: Any
+    description: str = ""
+    source: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """The type in words."""
+        return in_words(self.hint)
+
+    def read(self, value: object, method: str) -> Any:  # noqa: ANN401 - of the hint's type
+        """A value as the recipe takes it.
+
+        Args:
+            value: as Python, TOML or JSON have it; the word none serves as None, lists as tuples.
+            method: name of the method, for the message.
+
+        Raises:
+            ValueError: it is of another type, or not among the allowed ones.
+        """
+        return typed(f"{self.name} of {method}", value, self.hint)
+
+
+def options_of(
+    function: Callable[..., Any], group: Callable[..., Any] | None, fixed: Iterable[str] = ()
+) -> dict[str, Option]:
+    """Options of a recipe by name.
+
+    Args:
+        function: the recipe; its keyword-only parameters are options.
+        group: function whose parameters the recipe passes on, as far as the typed dictionary
+            behind its `**` names them.
+        fixed: parameters that are no options.
+    """
+    own = inspect.signature(function).parameters.values()
+    found = {p.name: p for p in own if p.kind is p.KEYWORD_ONLY}
+    passed = next((get_args(p.annotation)[0] for p in own if p.kind is p.VAR_KEYWORD), None)
+    if passed is not None and group is not None:
+        source = inspect.signature(group).parameters
+        found |= {key: source[key] for key in passed.__annotations__ if key in source}
+    texts = {**(documented(group) if group else {}), **documented(function)}
+    kept = {name: p for name, p in found.items() if name not in {OBJECTIVE, *fixed}}
+    return {name: _option(p, texts.get(name, "")) for name, p in kept.items()}
+
+
+def _option(parameter: inspect.Parameter, text: str) -> Option:
+    description, _, source = text.partition(" Default: ")
+    return Option(
+        name=parameter.name,
+        hint=parameter.annotation,
+        default=parameter.default,
+        description=description,
+        source=source.removesuffix("."),
+    )
+
+
+def documented(function: Callable[..., Any]) -> dict[str, str]:
+    """What a Google docstring says of each argument."""
+    section = re.search(r"\nArgs:\n(.*?)(\n\w+:\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
+    if section is None:
+        return {}
+    entries = re.findall(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", section[1] + "\n", re.DOTALL | re.M)
+    return {name: " ".join(text.split()) for name, text in entries}
+
+
+def checked(method: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the right types for options that a method has.
+
+    Args:
+        method: its name, for messages.
+        options: those that it has.
+        given: values by option; `objective` is passed through.
+
+    Raises:
+        UnknownOptionError: the method has no such option; the message names those it has.
+        ValueError: a value is of another type.
+    """
+    known = [*options, OBJECTIVE]
+    for name in given:
+        if name not in known:
+            raise UnknownOptionError(
+                f"method {method!r} has no option {name!r}.{nearest(name, known)} "
+                f"It has: {', '.join(sorted(known))}"
+            )
+    return {
+        name: value if name == OBJECTIVE else options[name].read(value, method)
+        for name, value in given.items()
+    }
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that is most like a wrong one; empty where none is."""
+    close = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def typed(what: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - any type
+    """A value of a type, made of what TOML, JSON or numpy have for it.
+
+    Args:
+        what: name of the value, for the message.
+        value: the value.
+        hint: the type.
+
+    Raises:
+        ValueError: the value does not fit.
+    """
+    try:
+        return _converted(value, hint)
+    except Misfit:
+        near = nearest(value, _texts(hint)) if isinstance(value, str) else ""
+        message = f"{what} must be {in_words(hint)}, got {value!r}"
+        raise ValueError(f"{message}.{near}" if near else message) from None
+
+
+def _texts(hint: Any) -> list[str]:  # noqa: ANN401
+    """The texts among the values of a type."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [text for inner in get_args(hint) for text in _texts(inner)]
+
+
+def _converted(value: object, hint: Any) -> Any:  # noqa: ANN401
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return _first_fit(value, get_args(hint))
+    if origin is tuple:
+        return _tuple(value, get_args(hint))
+    if origin is Literal:
+        return _required(value, isinstance(value, str) and value in get_args(hint))
+    return _scalar(value, hint)
+
+
+def _scalar(value: object, hint: type) -> object:
+    if hint is NoneType:
+        return _required(None, value is None or value == NOTHING)
+    if hint is float and isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    if hint is int and isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    return _required(value, type(value) is hint)
+
+
+def _tuple(value: object, hints: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise Misfit
+    if hints[-1] is Ellipsis:
+        return tuple(_converted(item, hints[0]) for item in value)
+    if len(value) != len(hints):
+        raise Misfit
+    return tuple(_converted(item, hint) for item, hint in zip(value, hints, strict=True))
+
+
+def _first_fit(value: object, hints: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    for hint in hints:
+        try:
+            return _converted(value, hint)
+        except Misfit:
+            continue
+    raise Misfit
+
+
+def _required(value: object, fits: bool) -> object:
+    if not fits:
+        raise Misfit
+    return value
+
+
+def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
+    """A type as people say it."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(in_words(one) for one in inner)
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    if origin is tuple and inner[-1] is Ellipsis:
+        return f"a list, each of it {in_words(inner[0])}"
+    if origin is tuple:
+        return f"a list of {', '.join(in_words(one) for one in inner)}"
+    return NOTHING if hint is NoneType else WORDS.get(hint, str(hint))

@@ -1,0 +1,185 @@
+"""The one list of methods: names, papers, descriptions, recipes and options.
+
+`recipe` and `combinator` enter a function into it. All else, `bcfl list`, tables of scenarios,
+options of the command line and the documentation, is read from it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+from bcfl.methods.options import OBJECTIVE, Option, checked, options_of
+from bcfl.methods.training import flat
+
+if TYPE_CHECKING:
+    from bcfl.rounds.method import Method
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A method by name.
+
+    Attributes:
+        name: of the method, without a number.
+        function: makes the method of its options.
+        paper: authors, year, and where in the paper.
+        number: option that a number behind the name sets, empty where there is none.
+        group: function that some of the options are passed on to.
+    """
+
+    name: str
+    function: Callable[..., "Method"]
+    paper: str
+    number: str = ""
+    group: Callable[..., Any] = flat
+
+    @property
+    def title(self) -> str:
+        """The name as it is listed, with M for a number."""
+        return f"{self.name}-M" if self.number else self.name
+
+    @property
+    def description(self) -> str:
+        """One sentence."""
+        return summary(self.function)
+
+    @cached_property
+    def options(self) -> Mapping[str, Option]:
+        """Its options by name."""
+        return options_of(self.function, self.group) | options_of(flat, None)
+
+    def make(self, given: Mapping[str, Any]) -> "Method":
+        """The method with these options.
+
+        Raises:
+            ValueError: it has no such option, or a value is of another type or out of range.
+        """
+        chosen = checked(self.title, self.options, given)
+        share = chosen.get("calibration", self.options["calibration"].default)
+        if not 0 <= share < 1:
+            raise ValueError(f"calibration must lie in [0, 1), got {share}")
+        method = self.function(**chosen)
+        number = chosen.get(self.number, self.options[self.number].default) if self.number else None
+        name = f"{self.name}-{number}" if self.number else self.name
+        return replace(method, name=name, validation=max(method.validation, share))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combinator:
+    """What a suffix of a method's name does to the method.
+
+    Attributes:
+        name: the suffix, without a hyphen in front.
+        function: makes one method of another and its own options.
+        paper: authors, year, and where in the paper.
+        brings: what a method can have once only.
+    """
+
+    name: str
+    function: Callable[..., "Method"]
+    paper: str
+    brings: tuple[str, ...]
+
+    @property
+    def description(self) -> str:
+        """One sentence."""
+        return summary(self.function)
+
+    @cached_property
+    def options(self) -> Mapping[str, Option]:
+        """Its options by name."""
+        return options_of(self.function, None)
+
+    def make(self, method: "Method", given: Mapping[str, Any]) -> "Method":
+        """The method that it makes of another one.
+
+        Raises:
+            ValueError: it has no such option, a value does not fit, or the method does not.
+        """
+        chosen = checked(f"-{self.name}", self.options, given)
+        return replace(self.function(method, **chosen), name=f"{method.name}-{self.name}")
+
+
+RECIPES: dict[str, Recipe] = {}
+"""Methods by name."""
+COMBINATORS: dict[str, Combinator] = {}
+"""Suffixes, in the order in which they are applied, whatever their order in a name."""
+
+
+def recipe(
+    name: str, paper: str, *, number: str = "", group: Callable[..., Any] = flat
+) -> Callable[[Callable[P, "Method"]], Callable[P, "Method"]]:
+    """Enter a recipe into the list; calls of it are checked.
+
+    Args:
+        name: of the method.
+        paper: authors, year, and where in the paper.
+        number: option that a number behind the name sets.
+        group: function that the options behind `**` are passed on to.
+    """
+
+    def entered(function: Callable[P, "Method"]) -> Callable[P, "Method"]:
+        entry = Recipe(name=name, function=function, paper=paper, number=number, group=group)
+        RECIPES[name] = entry
+
+        @wraps(function)
+        def made(*args: P.args, **options: P.kwargs) -> "Method":
+            if args:
+                raise TypeError(f"options of {function.__name__} are given by keyword")
+            return entry.make(options)
+
+        made.__signature__ = _signature(entry)  # type: ignore[attr-defined] # for help()
+        return made
+
+    return entered
+
+
+def combinator(
+    name: str, paper: str, *, brings: tuple[str, ...]
+) -> Callable[
+    [Callable[Concatenate["Method", P], "Method"]], Callable[Concatenate["Method", P], "Method"]
+]:
+    """Enter what a suffix does into the list; calls of it are checked.
+
+    Args:
+        name: the suffix.
+        paper: authors, year, and where in the paper.
+        brings: what a method can have once only.
+    """
+
+    def entered(
+        function: Callable[Concatenate["Method", P], "Method"],
+    ) -> Callable[Concatenate["Method", P], "Method"]:
+        entry = Combinator(name=name, function=function, paper=paper, brings=brings)
+        COMBINATORS[name] = entry
+
+        @wraps(function)
+        def made(method: "Method", /, *args: P.args, **options: P.kwargs) -> "Method":
+            if args:
+                raise TypeError(f"options of {function.__name__} are given by keyword")
+            return entry.make(method, options)
+
+        return made
+
+    return entered
+
+
+def summary(function: Callable[..., Any]) -> str:
+    """First sentence of a docstring, without the full stop."""
+    return (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
+
+
+def _signature(entry: Recipe) -> inspect.Signature:
+    """What a recipe takes, with the options that it passes on."""
+    training = inspect.signature(flat).parameters[OBJECTIVE]
+    parameters = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.hint
+        )
+        for name, one in entry.options.items()
+    ]
+    return inspect.Signature([*parameters, training], return_annotation="Method")

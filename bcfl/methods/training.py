@@ -1,0 +1,41 @@
+"""What all methods share: how clients train, and how many samples they set aside."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from bcfl.protocol.objective import Objective
+    from bcfl.protocol.regularizers import Regularizer
+
+
+class Common(TypedDict, total=False):
+    """Keywords of every recipe."""
+
+    objective: "Objective"
+    calibration: float
+
+
+def flat(*, objective: "Objective | None" = None, calibration: float = 0.0) -> "Objective":
+    """Local training of methods without posteriors.
+
+    Args:
+        objective: local training; the recipe sets curvature, posterior and regularizers.
+        calibration: share of the clients' training samples that is set aside so that predictions
+            can be tuned on sums over them, see `Run.rule`. On small digits a fifth costs more
+            likelihood than the temperature gives back once the models are trained; it pays where
+            they are far from that, or trained for too long. Default: measured.
+    """
+    del calibration  # set aside by `registry.Recipe.make`
+    return replace(trained(objective), curvature="samples", prior_weight=0.0)
+
+
+def trained(objective: "Objective | None") -> "Objective":
+    """The local training that was asked for, or the default one."""
+    from bcfl.protocol.objective import Objective
+
+    return Objective() if objective is None else objective
+
+
+def with_regularizers(objective: "Objective", *regularizers: "Regularizer") -> "Objective":
+    """Local training with regularizers in place of those that it has."""
+    return replace(objective, regularizers=regularizers)

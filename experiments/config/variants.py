@@ -1,0 +1,216 @@
+"""Methods of a run with their options: `ifca`, or one of several variants, `ifca@num_clusters=3`.
+
+A variant says its options in its name, so that tables, folders and files need nothing else to tell
+variants of a method apart.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from bcfl.methods import UnknownOptionError, named
+from bcfl.methods.options import NOTHING, OBJECTIVE, nearest
+
+SEPARATOR = "@"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method as a run names it.
+
+    Attributes:
+        method: name of the method.
+        options: values by option, as the name says them.
+    """
+
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, label: str) -> Variant:
+        """What a name says.
+
+        Raises:
+            ValueError: something behind the separator is no `option=value`.
+        """
+        method, *rest = label.split(SEPARATOR)
+        options: dict[str, Any] = {}
+        for text in rest:
+            name, equals, value = text.partition("=")
+            if not (name and equals and value):
+                raise ValueError(f"{label!r} must be METHOD{SEPARATOR}OPTION=VALUE, got {text!r}")
+            options[name] = value_of(value)
+        return cls(method, nested(options))
+
+    def labelled(self, options: Mapping[str, Any]) -> str:
+        """The name with further options, the new ones last."""
+        given = {**flattened(self.options), **options}
+        pairs = (f"{name}={in_text(value)}" for name, value in given.items())
+        return SEPARATOR.join([self.method, *pairs])
+
+
+@dataclass(frozen=True, order=True)
+class Pair:
+    """One method with one seed: the unit of work of a run."""
+
+    method: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.method}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values of one option of a method, all of which are to be tried.
+
+    Attributes:
+        method: name of the method.
+        option: name of the option.
+        values: to try.
+    """
+
+    method: str
+    option: str
+    values: tuple[Any, ...]
+
+
+def expanded(labels: Sequence[str], grids: Sequence[Grid]) -> tuple[str, ...]:
+    """Methods of a run with a variant for each point of the product of the grids.
+
+    Args:
+        labels: methods of the run.
+        grids: of some of them.
+
+    Raises:
+        ValueError: a grid is of a method that is not among them.
+    """
+    found: list[str] = []
+    check_methods((grid.method for grid in grids), labels, "--grid")
+    for label in labels:
+        variant = Variant.of(label)
+        mine = [grid for grid in grids if grid.method == variant.method]
+        names = [grid.option for grid in mine]
+        points = product(*(grid.values for grid in mine))
+        found += [
+            variant.labelled(dict(zip(names, point, strict=True))) if mine else label
+            for point in points
+        ]
+    return tuple(found)
+
+
+def check_methods(wanted: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
+    """Check that options are of methods of the run.
+
+    Raises:
+        ValueError: one is not; the message names those that are.
+    """
+    known = list(dict.fromkeys(Variant.of(label).method for label in labels))
+    for name in wanted:
+        named(name)
+        if name not in known:
+            raise ValueError(
+                f"{what} names {name!r}, which is no method of this run.{nearest(name, known)} "
+                f"It has: {', '.join(known)}"
+            )
+
+
+def assignment_of(text: str, what: str) -> tuple[str, str, str]:
+    """Method, option and value of a text such as `ifca-cam.update=joint`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    path, equals, value = text.partition("=")
+    method, dot, option = path.strip().partition(".")
+    if not (method and dot and option and equals and value.strip()):
+        raise ValueError(
+            f"{what} must be METHOD.OPTION=VALUE, such as ifca.num_clusters=3, got {text!r}"
+        )
+    return method, option, value.strip()
+
+
+def value_of(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
+    """A value in TOML; what is none is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def values_of(text: str) -> tuple[Any, ...]:
+    """Values between commas; those within brackets or quotes belong together."""
+    try:
+        return tuple(tomllib.loads(f"values = [{text}]")["values"])
+    except tomllib.TOMLDecodeError:
+        return tuple(value_of(part.strip()) for part in text.split(",") if part.strip())
+
+
+def in_text(value: object) -> str:
+    """A value as `value_of` reads it, without spaces."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(f'"{v}"' if isinstance(v, str) else in_text(v) for v in value) + "]"
+    return NOTHING if value is None else str(value)
+
+
+def nested(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with `objective.learning_rate` and its like as a table."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        table, dot, key = name.partition(".")
+        if dot and table == OBJECTIVE:
+            found[table] = {**found.get(table, {}), key: value}
+        else:
+            found[name] = value
+    return found
+
+
+def flattened(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The reverse of `nested`."""
+    table = options.get(OBJECTIVE, {})
+    own = {name: value for name, value in options.items() if name != OBJECTIVE}
+    return {**own, **{f"{OBJECTIVE}.{key}": value for key, value in table.items()}}
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Options, the second ones counting; of local training each number counts for itself."""
+    training = {**first.get(OBJECTIVE, {}), **second.get(OBJECTIVE, {})}
+    return {**first, **second, **({OBJECTIVE: training} if training else {})}
+
+
+def written(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys and values as TOML has them, which knows no None."""
+    return {
+        key: written(value) if isinstance(value, Mapping) else _written(value)
+        for key, value in table.items()
+    }
+
+
+def _written(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_written(item) for item in value]
+    return NOTHING if value is None else value
+
+
+def check_option(method: str, option: str) -> None:
+    """Check that a method has an option.
+
+    Raises:
+        UnknownMethodError: there is no such method.
+        UnknownOptionError: it has no such option; the message names those it has.
+    """
+    table, dot, _ = option.partition(".")
+    known = named(method)
+    if dot and table == OBJECTIVE:
+        return
+    if option not in known.options:
+        known.check({option: None})
+        raise UnknownOptionError(
+            f"{OBJECTIVE} of {method!r} is a table, such as objective.momentum"
+        )
