@@ -26,7 +26,7 @@ def method(name, **options):
             lambda key: key not in TRAINING | FUSING,
         )
     )
-    settings = dict(objective=Objective(**training), aggregation=Aggregation(**fusing), **rest)
+    settings = dict(objective=Objective(**training), **fusing, **rest)
     return built(name, **settings)
 
 

@@ -30,7 +30,7 @@ from bcfl import Federation
 )
 def test_block_that_is_warmed_up(divide, perceptron, build_method, watch, name, trained, resting):
     clients = divide("two-stage-dirichlet", groups=2, clients=6, samples_per_client=20)
-    recipe = build_method(name, num_clusters=2, local_steps=1, additive_warm_up=2)
+    recipe = build_method(name, num_clusters=2, local_steps=1, warm_up=2)
     _, _, trainings = watch(clients, perceptron, recipe, 2)
     assert len(trainings) == 12
     assert all(request.objective.trains(trained) for _, request, _ in trainings)
@@ -55,7 +55,7 @@ def correct(model, mean, clients):
 )
 def test_clients_are_tested_on_the_shared_network(divide, perceptron, build_method):
     clients = divide("two-stage-dirichlet", groups=2, clients=6, samples_per_client=40)
-    recipe = build_method("ifca-cam", num_clusters=2, additive_warm_up=2)
+    recipe = build_method("ifca-cam", num_clusters=2, warm_up=2)
     run = Federation(clients, perceptron, recipe, seed=0).run(2)
     cluster = run.hypotheses.best.clusters[0]
     parts = run.model.split(cluster.mean(run.model), cluster.buffers(run.model))

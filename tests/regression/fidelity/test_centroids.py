@@ -53,7 +53,7 @@ def weighted(reason):
 def test_clusters_and_centres(
     make_client, perceptron, build_method, watch, placed, name, weights, block
 ):
-    recipe = build_method(name, num_clusters=2, local_steps=1, additive_warm_up=1)
+    recipe = build_method(name, num_clusters=2, local_steps=1, warm_up=1)
     model = recipe.architecture(perceptron) if block else perceptron
     change, place = placed(model, dict(zip(NAMES, POINTS.tolist(), strict=True)), block)
     clients = [make_client(*pair) for pair in zip(NAMES, COUNTS.tolist(), strict=True)]

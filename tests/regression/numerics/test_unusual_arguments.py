@@ -112,7 +112,7 @@ def test_sizes_stay_within_bounds(make_clients, model, build_method, seed):
 )
 def test_sizes_are_within_bounds_after_a_warm_up(make_clients, model, build_method):
     recipe = build_method(
-        "bcfl-g-cam", num_clusters=3, cluster_size=(2, 4), local_steps=2, additive_warm_up=3
+        "bcfl-g-cam", num_clusters=3, cluster_size=(2, 4), local_steps=2, warm_up=3
     )
     federation = Federation(make_clients(9), model, recipe, seed=1, client_fraction=0.3)
     check_sizes(federation.run(4).hypotheses.best.association)
