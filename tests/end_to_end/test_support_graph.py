@@ -61,7 +61,7 @@ def test_other_methods_have_none(folder):
 
 def test_the_report_shows_it(folder):
     page = (folder / "report.html").read_text()
-    assert "Clusters and who supports whom, by method" in page
+    assert "Support between clusters, by method" in page
     assert "Clustering temperature" not in page
 
 

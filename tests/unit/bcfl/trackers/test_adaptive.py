@@ -25,15 +25,16 @@ EVERYTHING = {
 
 @pytest.fixture
 def federation(clients, linear):
-    def of(tracker, *, judge="training", memory="replace", starts=1, clusters=2, **options):
+    def of(tracker, *, memory="replace", starts=1, wrap=lambda policy: policy, **options):
+        chosen = {"judge": "training", "temperature": 2.0, "num_clusters": 2}
+        chosen |= {name: options.pop(name) for name in chosen if name in options}
         objective = Objective(local_steps=3, batch_size=4, curvature="ggn")
-        policy = LikelihoodAssociation(clusters, objective, 2.0, judge=judge)
         method = Method(
-            policy,
+            wrap(LikelihoodAssociation(objective=objective, **chosen)),
             tracker,
             Aggregation(memory=memory),
             starts=starts,
-            validation=0.25 if judge == "held_out" else 0.0,
+            validation=0.25 if chosen["judge"] == "held_out" else 0.0,
         )
         return Federation(clients, linear, method, device="cpu", **options)
 
@@ -126,9 +127,8 @@ class Keeping(PolicyWrapper):
 
 
 def test_proposals_keep_the_models_that_a_policy_carries(federation):
-    plain = federation(AdaptiveMultiHypothesis(3, proposals=(SPLIT,)))
-    method = replace(plain.method, policy=Keeping(plain.method.policy))
-    competing = replace(plain, method=method).run(2).hypotheses.competing
+    tracker = AdaptiveMultiHypothesis(3, proposals=(SPLIT,))
+    competing = federation(tracker, wrap=Keeping).run(2).hypotheses.competing
     assert any(one.kind == "split" for one in competing)
     assert len({one.carried_models["first"].key for one in competing}) == 1
 
@@ -245,9 +245,8 @@ def test_successors_that_cannot_count_are_not_looked_at(federation, monkeypatch,
     for nats in (adaptive.NEGLIGIBLE, float("inf")):
         monkeypatch.setattr(adaptive, "NEGLIGIBLE", nats)
         seen.clear()
-        one = federation(AdaptiveMultiHypothesis(8), seed=seed)
-        sharp = replace(one.method.policy, temperature=0.01)
-        states.append(replace(one, method=replace(one.method, policy=sharp)).run(5).state)
+        sharp = federation(AdaptiveMultiHypothesis(8), seed=seed, temperature=0.01)
+        states.append(sharp.run(5).state)
         counts.append(len(seen))
     for few, every in zip(*(state.history for state in states), strict=True):
         assert few.log_weights.tolist() == every.log_weights.tolist()

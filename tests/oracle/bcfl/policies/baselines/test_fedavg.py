@@ -101,7 +101,13 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax, momentum, clie
     objective = replace(OBJECTIVE, momentum=momentum)
     method = methods.build("fedavg", objective=objective)
     one = bcfl.Federation(
-        clients, linear(4, 3), method, 9, client_fraction, device="cpu", dtype=torch.float64
+        clients,
+        linear(4, 3),
+        method,
+        9,
+        client_fraction=client_fraction,
+        device="cpu",
+        dtype=torch.float64,
     )
     data = softmax.arrays(clients)
     start = one.initial_state().hypotheses.best.clusters[0].mean(one.model)
