@@ -36,7 +36,7 @@ from bcfl.methods.combinators import (
 )
 from bcfl.methods.continual import apd, ewc, feddrift, fedsoft, fedweit, ssgd
 from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, build, named
-from bcfl.methods.options import Option, UnknownOptionError
+from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
 from bcfl.methods.support import continual_faacl, faacl, faacl_hierarchical
 from bcfl.methods.tracking import bcfl_mht
@@ -52,6 +52,8 @@ from bcfl.methods.updates import (
 
 __all__ = [
     "COMBINATORS",
+    "NOTHING",
+    "OBJECTIVE",
     "RECIPES",
     "Combinator",
     "Move",
@@ -88,12 +90,14 @@ __all__ = [
     "ifca",
     "local",
     "named",
+    "nearest",
     "ocfl_affinity",
     "ocfl_hdbscan",
     "ocfl_kmeans",
     "ocfl_meanshift",
     "scl",
     "ssgd",
+    "typed",
     "wecfl",
     "with_additive_model",
     "with_contrast",

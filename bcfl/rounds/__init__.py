@@ -5,7 +5,7 @@ Knows no method. What a run has learned is in `bcfl.analysis`.
 
 from bcfl.rounds import checkpoint
 from bcfl.rounds.checkpoint import CheckpointError
-from bcfl.rounds.evaluation import evaluate, served_mixture
+from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, served_mixture
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
@@ -20,6 +20,7 @@ __all__ = [
     "RoundRecord",
     "checkpoint",
     "evaluate",
+    "evaluate_finetuned",
     "initial_state",
     "participants",
     "served_mixture",

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bcfl.methods import named
-from bcfl.methods.options import NOTHING
+from bcfl.methods import NOTHING, named
 from experiments.config.scenario import Scenario
 from experiments.config.variants import (
     Grid,

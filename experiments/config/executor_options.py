@@ -8,7 +8,7 @@ from typing import Any
 
 import joblib
 
-from bcfl.executors.config import ExecutorConfig, arithmetic_named, bytes_named, executor_named
+from bcfl.executors import ExecutorConfig, arithmetic_named, bytes_named, executor_named
 
 
 def executor_of(

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bcfl.methods import COMBINATORS, RECIPES, applicable, build, named
-from bcfl.methods.options import OBJECTIVE, nearest, typed
+from bcfl.methods import COMBINATORS, OBJECTIVE, RECIPES, applicable, build, named, nearest, typed
 from experiments.config.options import check_keys
 from experiments.config.sections import read_section
 from experiments.config.tables import Choice, Data, Rules, Training

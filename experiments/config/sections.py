@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar, get_type_hints
 
-from bcfl.methods.options import typed
+from bcfl.methods import typed
 from experiments.config.options import check_keys
 
 Section = TypeVar("Section")

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from bcfl.methods import UnknownOptionError, named
-from bcfl.methods.options import NOTHING, OBJECTIVE, nearest
+from bcfl.methods import NOTHING, OBJECTIVE, UnknownOptionError, named, nearest
 
 SEPARATOR = "@"
 

@@ -16,7 +16,7 @@ from experiments.runs.files import PairFiles, write_aside
 
 if TYPE_CHECKING:
     from bcfl import Federation, Run
-    from bcfl.protocol.statistics.predictions import PredictionSums
+    from bcfl.protocol import PredictionSums
 
 METRIC = "held_out_nll"
 METRICS = (METRIC, "held_out_accuracy")
@@ -57,7 +57,7 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
         Sums by client; clients without validation samples, or that do not answer, are left out.
     """
     from bcfl.data import VALIDATION
-    from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
+    from bcfl.rounds import evaluate, evaluate_finetuned
 
     method, known = federation.method, run.state.client_info
     clients = sorted(c for c, info in known.items() if info.num_samples.get(VALIDATION, 0) > 0)
@@ -71,11 +71,11 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
 
 def write_held_out(federation: Federation, run: Run, files: PairFiles) -> None:
     """Write the scores of held-out samples, if there are any."""
-    from bcfl.analysis.metrics import micro_accuracy, nll
+    from bcfl.analysis import metrics
 
     sums = held_out(federation, run)
     if sums:
-        scores = dict(zip(METRICS, (nll(sums), micro_accuracy(sums)), strict=True))
+        scores = dict(zip(METRICS, (metrics.nll(sums), metrics.micro_accuracy(sums)), strict=True))
         write_aside(files.held_out, json.dumps(scores, indent=2) + "\n")
 
 

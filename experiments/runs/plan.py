@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import joblib
 import tomli_w
 
-from bcfl.executors.config import ExecutorConfig
+from bcfl.executors import ExecutorConfig
 from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
 from experiments.config.variants import Pair

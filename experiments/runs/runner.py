@@ -13,7 +13,7 @@ import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.data import Schedule
-from bcfl.executors.config import ExecutorConfig
+from bcfl.executors import ExecutorConfig
 from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant

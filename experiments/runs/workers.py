@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
-from bcfl.executors.config import ExecutorConfig
+from bcfl.executors import ExecutorConfig
 from bcfl.runtime import become_worker, died, limited_threads
 from experiments.runs.files import Pair, RunFiles
 
