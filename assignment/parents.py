@@ -17,7 +17,7 @@ from assignment.ranking.merging import merge_rankings
 from assignment.solvers import SolverName, start_search, validate_count, validate_solver
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ParentProblems:
     """Cost matrices of parents, with an upper bound on the weight of each one's children.
 

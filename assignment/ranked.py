@@ -70,7 +70,7 @@ class Assignment:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RankedAssignments:
     """The best associations of one problem, in ascending order of cost, without duplicates.
 

@@ -12,7 +12,14 @@ from bcfl.analysis.run import Run
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.data.streams import Schedule, at_step
-from bcfl.executors import Executor, ExecutorConfig, ExecutorName, Unreliable
+from bcfl.executors import (
+    Executor,
+    ExecutorConfig,
+    ExecutorName,
+    Unreliable,
+    build_executor,
+    select_executor,
+)
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Policy
 from bcfl.protocol.objective import Objective
@@ -114,7 +121,7 @@ def _as_method(method: Method | Policy) -> Method:
             f"method must be a method or a policy, got {method!r}; by its name: "
             f"bcfl.methods.build({method!r})"
         )
-    return method if isinstance(method, Method) else Method(method)
+    return method if isinstance(method, Method) else Method(policy=method)
 
 
 OnRound = Callable[[FederationState, RoundRecord], None]
@@ -198,7 +205,7 @@ class Federation:
         self.method.check(len(names), len(asked))
         for data in self.clients:
             check_fit(data, self.model)
-        self.executor.resolved(self.model, self.device)
+        select_executor(self.executor, self.model, self.device)
         shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
         memory = self.method.aggregation.memory
         check_model(self.model, self.method.policy.objective, shape, memory)
@@ -221,8 +228,8 @@ class Federation:
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
         pool = (pooled(present),) if self.method.centralised else ()
-        return self.executor.build(
-            (*present, *pool), self.model, self.seed, self.device, self.dtype
+        return build_executor(
+            self.executor, (*present, *pool), self.model, self.seed, self.device, self.dtype
         )
 
     def executor_of(self, planned_rounds: int) -> Executor:
@@ -288,4 +295,6 @@ class Federation:
                 if on_round is not None:
                     on_round(state, record)
         groups = {data.client: data.group for data in self.clients}
-        return Run(self.model, state, tuple(records), groups, reliable)
+        return Run(
+            model=self.model, state=state, records=tuple(records), groups=groups, executor=reliable
+        )

@@ -51,7 +51,9 @@ def resume(plan: Plan, folder: Path, watch: Watch) -> None:
         return
     with locked(folder):
         write_configs(plan, files)
-        setup = Experiment(plan.scenario, plan.device, plan.executor, plan.threads)
+        setup = Experiment(
+            scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=plan.threads
+        )
         _carry_out(plan, files, setup, watch)
 
 
@@ -71,7 +73,13 @@ def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, watch: Watch) -> 
                     raise Interrupted
                 run_pair(setup, pair, files.of(pair), watch)
     else:
-        orders = Orders(plan.scenario, plan.device, plan.threads, files, plan.executor)
+        orders = Orders(
+            scenario=plan.scenario,
+            device=plan.device,
+            threads=plan.threads,
+            files=files,
+            executor=plan.executor,
+        )
         run_parallel(orders, plan.scenario.pairs, plan.jobs, watch)
     write_summary(plan, files)
     from experiments.reports.report import write_report

@@ -40,7 +40,7 @@ class JointDistribution(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AssociationMarginals:
     """Probabilities of client-cluster pairs over all feasible associations.
 

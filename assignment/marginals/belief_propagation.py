@@ -28,7 +28,7 @@ class ForcedSizesWarning(RuntimeWarning):
     """Belief propagation was asked for where bounds force the size of some cluster."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Beliefs:
     """Result of belief propagation.
 

@@ -31,7 +31,7 @@ SMALLEST_EDGE = 1e-300
 """Zero reduced costs are raised to this, since a sparse graph takes zero for no edge."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
     """One-to-one associations that keep some rows in place and bar others from some columns.
 
@@ -96,7 +96,12 @@ def hungarian_search(problem: Problem) -> Search:
     columns = one_to_one_columns(gaps)
     labels = frozen(columns[: problem.clients].copy())
     find = partial(_second_best, Square(gaps, problem.clients, columns))
-    steps = ascending(lambda: Part(columns, *_dual_prices(gaps, columns)), find, labels)
+
+    def best() -> Part:
+        row_prices, column_prices = _dual_prices(gaps, columns)
+        return Part(columns=columns, row_prices=row_prices, column_prices=column_prices)
+
+    steps = ascending(best, find, labels)
     return Search(labels, cost_of(problem.cost, labels), steps)
 
 

@@ -17,7 +17,7 @@ MAX_BLOCK = 4_000_000
 """Largest number of path costs held at once (32 MB)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Moves:
     """Cheapest moves of one client between clusters, given all present clusters.
 

@@ -61,7 +61,10 @@ class FeatureDensity:
             clients: of these hypotheses, sorted by name.
         """
         mean = _mean_of(hypotheses)
-        scores = [Score(client, (mean.key,), Features(), TRAIN) for client in clients]
+        scores = [
+            Score(client=client, models=(mean.key,), statistic=Features(), view=TRAIN)
+            for client in clients
+        ]
         replies = yield Exchange.of(scores, (mean,))
         sums = {score.client: replies[score][mean.key] for score in scores if score in replies}
         return cls.of(model, hypotheses, sums) if sums else None

@@ -17,7 +17,7 @@ from bcfl.protocol.prediction_rule import PredictionRule
 from posteriors import Predictive, predict_mixture
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Prediction:
     """What the mixture of models that serves a client says of some inputs.
 
@@ -104,10 +104,10 @@ def predict(
     found = predict_mixture(components, weights, inputs, rule.num_draws, rule.generator)
     split = found.uncertainty
     return Prediction(
-        found.probabilities.cpu().numpy(),
-        split.total.cpu().numpy(),
-        split.data.cpu().numpy(),
-        split.model.cpu().numpy(),
-        split.association.cpu().numpy(),
-        association,
+        mean=found.probabilities.cpu().numpy(),
+        entropy=split.total.cpu().numpy(),
+        data_uncertainty=split.data.cpu().numpy(),
+        model_uncertainty=split.model.cpu().numpy(),
+        association_uncertainty=split.association.cpu().numpy(),
+        association=association,
     )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
     """The outcome of a federation.
 
@@ -285,7 +285,11 @@ class Run:
             raise ValueError("predict needs a classifier, got a model with Gaussian likelihood")
         if predictive is None:
             return self.rule
-        return predictive if isinstance(predictive, PredictionRule) else PredictionRule(predictive)
+        return (
+            predictive
+            if isinstance(predictive, PredictionRule)
+            else PredictionRule(predictive=predictive)
+        )
 
     def _predicted(
         self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule

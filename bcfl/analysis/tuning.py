@@ -50,7 +50,11 @@ def tuned(
         mixture = served_mixture(hypotheses, client)
         models |= {posterior.key: posterior for posterior in mixture}
         statistic = HeldOutLosses(tuple(mixture.values()), rule, grid)
-        scores.append(Score(client, tuple(p.key for p in mixture), statistic, view))
+        scores.append(
+            Score(
+                client=client, models=tuple(p.key for p in mixture), statistic=statistic, view=view
+            )
+        )
     for posterior in models.values():
         rule.check(posterior)
     replies = yield Exchange.of(scores, models.values())

@@ -42,7 +42,7 @@ class BlockSpec:
             raise ValueError(f"scope must be 'cluster', 'global' or 'client', got {self.scope!r}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
     """An architecture that server and clients build from a name and hyperparameters.
 

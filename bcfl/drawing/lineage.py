@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 HYPOTHESIS, START = "hypothesis", "start"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Node:
     """A hypothesis or a proposal of one round.
 
@@ -86,12 +86,14 @@ class HypothesisLineage:
         return cls(
             {
                 name: Node(
-                    name,
-                    of[name]["round"],
-                    of[name]["weight"],
-                    of[name]["kind"],
-                    tuple(sorted(tree.predecessors(name), key=lambda p: (-of[p]["weight"], p))),
-                    tuple(sorted(tree.successors(name))),
+                    name=name,
+                    round=of[name]["round"],
+                    weight=of[name]["weight"],
+                    kind=of[name]["kind"],
+                    parents=tuple(
+                        sorted(tree.predecessors(name), key=lambda p: (-of[p]["weight"], p))
+                    ),
+                    children=tuple(sorted(tree.successors(name))),
                 )
                 for name in ordered
             }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from bcfl.executors.executor import Executor, Outcome, Outcomes
     from bcfl.executors.pool.processes import ProcessesExecutor
+    from bcfl.executors.selection import build_executor, select_executor
     from bcfl.executors.sequential.flat_module import FlatModule
     from bcfl.executors.sequential.loop import LoopExecutor
     from bcfl.executors.stacked.batched import BatchedExecutor
@@ -37,7 +38,9 @@ _NAMES = {
     "Unreliable": "bcfl.executors.wrappers",
     "arithmetic_named": "bcfl.executors.config",
     "bytes_named": "bcfl.executors.config",
+    "build_executor": "bcfl.executors.selection",
     "executor_named": "bcfl.executors.config",
+    "select_executor": "bcfl.executors.selection",
 }
 
 __all__ = [
@@ -54,8 +57,10 @@ __all__ = [
     "Stepwise",
     "Unreliable",
     "arithmetic_named",
+    "build_executor",
     "bytes_named",
     "executor_named",
+    "select_executor",
 ]
 
 

@@ -1,18 +1,10 @@
-"""Executors by name, and which one `auto` is. Reading names and options needs no torch."""
+"""Names and options of executors, checked when they are given; nothing here needs torch."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
-
-if TYPE_CHECKING:
-    import torch
-
-    from bcfl.architecture.model import Model
-    from bcfl.data.clients import ClientData
-    from bcfl.executors.executor import Executor
+from typing import Literal, get_args
 
 ExecutorName = Literal["auto", "loop", "batched", "graph", "processes"]
 Arithmetic = Literal["full", "tf32", "bfloat16"]
@@ -90,12 +82,11 @@ class ExecutorConfig:
     """An executor by name, what it may take, and how exactly it computes.
 
     Attributes:
-        name: `loop` works on one problem after the other; `batched` on many side by side; `graph`,
-            on a GPU only, records the steps of `batched` and replays them; `processes`, on the CPU
-            only, is several loops at one time; `auto` is whichever of the first three suits model
-            and device.
-        memory: bytes for the work beside data and models, of executors that work on many problems
-            side by side; None takes what suits the device.
+        name: `loop` trains and scores one model at a time; `batched` many in one batch; `graph`, on
+            a GPU only, records the steps of `batched` as CUDA graphs; `processes`, on the CPU only,
+            is one loop per process; `auto` is whichever of the first three suits model and device.
+        memory: bytes for activations and gradients of executors that batch over models; None takes
+            what suits the device.
         workers: processes of `processes`; None is one for each processor that may be used.
         arithmetic: `full`; `tf32` or `bfloat16` are faster where the device has units for them, and
             less exact.
@@ -117,77 +108,7 @@ class ExecutorConfig:
             )
         if self.memory is not None and self.name in ("loop", "processes"):
             raise ValueError(
-                f"memory is for executors that work on many problems side by side, got memory "
+                f"memory is for executors that batch over models, got memory "
                 f"{self.memory} with executor {self.name!r}"
             )
         arithmetic_named(self.arithmetic)
-
-    def resolved(self, model: Model, device: torch.device) -> tuple[ExecutorName, str]:
-        """The name of the executor for a model on a device, and why it is that one.
-
-        Measured on two CPU cores and on a GPU: small fully connected networks train several times
-        faster side by side, since what is saved is the overhead of each operation. Convolutions on
-        a CPU are no faster side by side than one after the other; on a GPU they are, many times.
-
-        Raises:
-            ValueError: `graph` is asked on another device than a GPU, or `processes` on a GPU, or
-                `graph` with `bfloat16`.
-        """
-        if self.name != "auto":
-            self._check(device)
-            return self.name, "as asked"
-        from bcfl.executors.stacked.batched import network_of
-        from bcfl.executors.stacked.dense import DenseNetwork
-
-        network = network_of(model)
-        if network is None:
-            return "loop", "the model has layers that are not done side by side"
-        if device.type == "cuda" and self.arithmetic == "bfloat16":
-            return "batched", "a GPU does many problems at one time"
-        if device.type == "cuda":
-            return "graph", "a GPU does many problems at one time, in recorded steps"
-        if isinstance(network, DenseNetwork):
-            return "batched", "fully connected layers are done side by side"
-        return "loop", "on a CPU convolutions side by side save no time"
-
-    def _check(self, device: torch.device) -> None:
-        """Refuse what the executor that was asked for cannot do."""
-        if self.name == "graph" and device.type != "cuda":
-            raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
-        if self.name == "graph" and self.arithmetic == "bfloat16":
-            raise ValueError("arithmetic must be full or tf32 for executor 'graph', got 'bfloat16'")
-        if self.name == "processes" and device.type != "cpu":
-            raise ValueError(f"executor 'processes' needs the CPU, got {str(device)!r}")
-
-    def build(
-        self,
-        clients: Sequence[ClientData],
-        model: Model,
-        seed: int,
-        device: torch.device,
-        dtype: torch.dtype,
-    ) -> Executor:
-        """The executor, with the clients' data on the device."""
-        from bcfl.executors.arithmetic import Computing
-        from bcfl.executors.cuda.graph import graph_executor
-        from bcfl.executors.pool.processes import ProcessesExecutor
-        from bcfl.executors.pool.workers import Workers
-        from bcfl.executors.sequential.loop import LoopExecutor
-        from bcfl.executors.stacked.batched import BatchedExecutor
-
-        name, _ = self.resolved(model, device)
-        here = (clients, model, seed, device, dtype)
-        executor: Executor
-        match name:
-            case "graph":
-                executor = graph_executor(*here, memory=self.memory)
-            case "batched":
-                executor = BatchedExecutor.on(*here, memory=self.memory)
-            case "processes":
-                pool = Workers.shared(self.workers)
-                return ProcessesExecutor.on(*here, workers=pool, arithmetic=self.arithmetic)
-            case _:
-                executor = LoopExecutor.on(*here)
-        if self.arithmetic == "full" and device.type == "cpu":
-            return executor
-        return Computing(executor, self.arithmetic, device)

@@ -30,7 +30,7 @@ class Proposed:
     kind: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Snapshot:
     """The hypotheses after one round, without their models.
 

@@ -18,7 +18,7 @@ from bcfl.hypotheses.posterior import Posterior
 from posteriors import DiagonalGaussian, mixture_to_pyro
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Hypothesis:
     """One association history, with the posteriors over cluster models that it implies.
 

@@ -14,7 +14,7 @@ from bcfl.runtime.seeds import lineage_key
 from posteriors import DiagonalGaussian
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
     """The posterior over one block of parameters.
 

@@ -18,7 +18,7 @@ def fedavg(**common: Unpack[Common]) -> "Method":
     from bcfl.policies import FedAvg
     from bcfl.rounds.method import Method
 
-    return Method(FedAvg(flat(**common)), common_start=True)
+    return Method(policy=FedAvg(flat(**common)), common_start=True)
 
 
 @recipe("fedprox", "Li et al. 2020, algorithm 2")
@@ -34,7 +34,7 @@ def fedprox(*, proximal: float = 0.95, **common: Unpack[Common]) -> "Method":
     from bcfl.rounds.method import Method
 
     objective = with_regularizers(flat(**common), Proximal(proximal))
-    return Method(FedAvg(objective), common_start=True)
+    return Method(policy=FedAvg(objective), common_start=True)
 
 
 @recipe("local", "")
@@ -43,7 +43,7 @@ def local(**common: Unpack[Common]) -> "Method":
     from bcfl.policies.baselines.local_training import LocalTraining
     from bcfl.rounds.method import Method
 
-    return Method(LocalTraining(flat(**common)), common_start=True)
+    return Method(policy=LocalTraining(flat(**common)), common_start=True)
 
 
 @recipe("centralised", "")
@@ -52,7 +52,7 @@ def centralised(**common: Unpack[Common]) -> "Method":
     from bcfl.policies.baselines.centralised import Centralised
     from bcfl.rounds.method import Method
 
-    return Method(Centralised(flat(**common)), common_start=True, centralised=True)
+    return Method(policy=Centralised(flat(**common)), common_start=True, centralised=True)
 
 
 @recipe("fedavg-plus", "Ma et al. 2023, section 5.1")
@@ -65,7 +65,7 @@ def fedavg_plus(*, num_clusters: int = 4, **common: Unpack[Common]) -> "Method":
     from bcfl.policies.baselines.ensemble import Ensemble
     from bcfl.rounds.method import Method
 
-    return Method(Ensemble(num_clusters, flat(**common)), pooling="logits")
+    return Method(policy=Ensemble(num_clusters, flat(**common)), pooling="logits")
 
 
 @recipe("fedprox-plus", "Ma et al. 2023, section 5.1")
@@ -84,7 +84,7 @@ def fedprox_plus(
     from bcfl.rounds.method import Method
 
     objective = with_regularizers(flat(**common), Proximal(proximal))
-    return Method(Ensemble(num_clusters, objective), pooling="logits")
+    return Method(policy=Ensemble(num_clusters, objective), pooling="logits")
 
 
 @recipe("ifca", "Ghosh et al. 2020, algorithm 1; Mansour et al. 2020 (HypCluster)")
@@ -114,7 +114,7 @@ def ifca(
         score_samples=score_samples,
         cluster_size=ClusterSize(*cluster_size),
     )
-    return Method(policy)
+    return Method(policy=policy)
 
 
 class KMeansOptions(Common, total=False):
@@ -163,7 +163,7 @@ def kmeans(
     )
     if clustering_rounds is not None:
         policy = Frozen(policy, clustering_rounds)
-    return Method(policy, common_start=True)
+    return Method(policy=policy, common_start=True)
 
 
 @recipe("fesem", "Long et al. 2022, algorithm 1", group=kmeans)

@@ -120,9 +120,9 @@ def bcfl(
         reweighed=reweighed,
     )
     return Method(
-        policy,
-        tracker,
-        Aggregation(fusion, memory, decay),
+        policy=policy,
+        tracker=tracker,
+        aggregation=Aggregation(fusion, memory, decay),
         prior_precision=prior_precision,
         validation=_set_aside(policy, validation),
     )

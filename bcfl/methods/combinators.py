@@ -199,7 +199,12 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
 
     _check_clustered(method, "w")
     bounds = getattr(_last(method.policy), "cluster_size", FREE)
-    first = KMeansAssociation(method.num_clusters, method.policy.objective, "equal", bounds)
+    first = KMeansAssociation(
+        num_clusters=method.num_clusters,
+        objective=method.policy.objective,
+        weighting="equal",
+        cluster_size=bounds,
+    )
     return replace(method, policy=WarmUp(first, method.policy, warm_up_rounds))
 
 

@@ -33,7 +33,15 @@ def fedsoft(
     from bcfl.policies.baselines.fedsoft import FedSoft
     from bcfl.rounds.method import Method
 
-    return Method(FedSoft(num_clusters, flat(**common), attraction, smoothing, every))
+    return Method(
+        policy=FedSoft(
+            num_clusters=num_clusters,
+            objective=flat(**common),
+            attraction=attraction,
+            smoothing=smoothing,
+            every=every,
+        )
+    )
 
 
 @recipe("feddrift", "Jothimurugesan et al. 2023, algorithms 1 and 2")
@@ -66,7 +74,7 @@ def feddrift(
         drifted=drifted,
         max_clusters=max_clusters,
     )
-    return Method(policy, common_start=True)
+    return Method(policy=policy, common_start=True)
 
 
 @recipe("ewc", "Kirkpatrick et al. 2017, equation 3, on FedProx")
@@ -90,7 +98,7 @@ def ewc(
     from bcfl.rounds.method import Method
 
     objective = with_regularizers(flat(**common), Proximal(proximal))
-    return Method(EWC(objective, weight, fisher_decay), common_start=True)
+    return Method(policy=EWC(objective, weight, fisher_decay), common_start=True)
 
 
 @recipe("ssgd", "Mirzadeh et al. 2020, section 4, on FedProx")
@@ -122,7 +130,7 @@ def ssgd(
     objective = with_regularizers(flat(**common), Proximal(proximal))
     small = replace(objective, batch_size=min(objective.batch_size, max_batch_size))
     return Method(
-        StableSGD(small, rate_decay, least_rate),
+        policy=StableSGD(small, rate_decay, least_rate),
         common_start=True,
         architecture=partial(with_dropout, rate=dropout),
     )
@@ -156,7 +164,7 @@ def apd(
 
     held = Proximal(proximal, Part(SHARED))
     objective = with_regularizers(flat(**common), held, Sparsity(sparsity))
-    return Method(APD(objective, retention), common_start=True, architecture=decomposed)
+    return Method(policy=APD(objective, retention), common_start=True, architecture=decomposed)
 
 
 @recipe("fedweit", "Yoon et al. 2021, equations 2 and 3")
@@ -195,4 +203,4 @@ def fedweit(
         upload=MaskedUpload(masked_share, least),
     )
     policy = FedWeIT(APD(objective, retention), least)
-    return Method(policy, common_start=True, architecture=partial(transferring, slots=slots))
+    return Method(policy=policy, common_start=True, architecture=partial(transferring, slots=slots))

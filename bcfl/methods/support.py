@@ -130,4 +130,4 @@ def _tested(policy: "FAACL", validation: float) -> "Method":
         raise ValueError(
             f"FAACL tests support on held-out samples: validation must be above 0, got {validation}"
         )
-    return Method(policy, common_start=True, validation=validation)
+    return Method(policy=policy, common_start=True, validation=validation)

@@ -47,7 +47,7 @@ def one_shot(
     from bcfl.rounds.method import Method
 
     policy = OneShotClustering(_unweighted(**common), clustering, TemperatureRise(norm, rule))
-    return Method(policy, common_start=True)
+    return Method(policy=policy, common_start=True)
 
 
 @recipe("ocfl-hdbscan", OCFL, group=one_shot)
@@ -139,7 +139,7 @@ def scl(
         min_members=min_members,
         linkage=linkage,
     )
-    return Method(policy, common_start=True)
+    return Method(policy=policy, common_start=True)
 
 
 @recipe("bcl", "Briggs et al. 2020, algorithm 1")
@@ -169,7 +169,7 @@ def bcl(
 
     clustering = AgglomerativeClustering(threshold, linkage, reads)
     policy = OneShotClustering(_unweighted(**common), clustering, AtRound(clustering_round))
-    return Method(policy, common_start=True)
+    return Method(policy=policy, common_start=True)
 
 
 @recipe("fedgroup", "Duan et al. 2021, algorithms 1 to 3")
@@ -199,8 +199,14 @@ def fedgroup(
     cold_start = replace(
         _unweighted(**common), local_steps=cold_start_steps, batch_size=cold_start_batch_size
     )
-    policy = FedGroup(num_clusters, flat(**common), cold_start, founders, dissimilarity)
-    return Method(policy, common_start=True)
+    policy = FedGroup(
+        groups=num_clusters,
+        objective=flat(**common),
+        cold_start=cold_start,
+        founders=founders,
+        dissimilarity=dissimilarity,
+    )
+    return Method(policy=policy, common_start=True)
 
 
 def _unweighted(**common: Unpack[Common]) -> "Objective":

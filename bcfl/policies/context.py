@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bcfl.architecture.model import Model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundContext:
     """Read-only context of one server round.
 

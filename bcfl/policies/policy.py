@@ -102,7 +102,7 @@ class Costs:
         return self.values if self.judged is None else self.judged
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate:
     """One association that may follow a hypothesis, with the local trainings that it requires.
 

@@ -17,7 +17,7 @@ class ClientInfo:
     input_shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
     """A client's model after local training.
 

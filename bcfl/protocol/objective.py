@@ -14,7 +14,7 @@ from posteriors import LocalPosteriorName, local_posterior_fit
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Objective:
     """How a client trains: SGD on its own samples, then the curvature of its likelihood.
 

@@ -17,7 +17,7 @@ from posteriors.predictive import ClosedForm, temper
 PredictiveName = Literal["plug-in", "monte-carlo", "linearised", "probit", "bridge"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PredictionRule:
     """How the posterior over a cluster's model becomes class probabilities.
 

@@ -60,7 +60,7 @@ class Describe(Undivided):
     phase: ClassVar[str] = "score"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Score:
     """Ask a client for a statistic of models on its samples; answered as the statistic says.
 
@@ -107,7 +107,13 @@ class Score:
 
     def _of(self, models: tuple[str, ...]) -> Score:
         """The same about other models; many are made, and `dataclasses.replace` is slow."""
-        return Score(self.client, models, self.statistic, self.view, self.samples)
+        return Score(
+            client=self.client,
+            models=models,
+            statistic=self.statistic,
+            view=self.view,
+            samples=self.samples,
+        )
 
     def holds_for(self, keys: Collection[str]) -> bool:
         """Whether the answer holds in later rounds, in which the models of some keys live on."""

@@ -168,12 +168,12 @@ class StateReader:
         ]
         blocks = [
             Block(
-                key,
-                name,
-                gaussians[gaussian],
-                gaussians[base],
-                gaussians[prior],
-                self._tensors[str(buffers)],
+                key=key,
+                name=name,
+                gaussian=gaussians[gaussian],
+                base=gaussians[base],
+                prior=gaussians[prior],
+                buffers=self._tensors[str(buffers)],
             )
             for key, name, gaussian, base, prior, buffers in tables["blocks"]
         ]
@@ -184,32 +184,32 @@ class StateReader:
             tuple(self._hypothesis(clients, posteriors, row) for row in table) for table in rows
         )
         return FederationState(
-            HypothesisSet(
+            hypotheses=HypothesisSet(
                 hypotheses, structure["round"], structure["log_captured_mass"], proposals
             ),
-            tuple(self._snapshot(clients, row) for row in structure["history"]),
-            {
+            history=tuple(self._snapshot(clients, row) for row in structure["history"]),
+            client_info={
                 client: ClientInfo(info["num_samples"], tuple(info["input_shape"]))
                 for client, info in structure["client_info"].items()
             },
-            dict(_score(*row) for row in structure["scores"]),
-            structure.get("planned_rounds"),
-            frozenset((client, key) for client, key in structure.get("cached", [])),
+            scores=dict(_score(*row) for row in structure["scores"]),
+            planned_rounds=structure.get("planned_rounds"),
+            cached=frozenset((client, key) for client, key in structure.get("cached", [])),
         )
 
     def _hypothesis(
         self, clients: tuple[str, ...], posteriors: list[Posterior], row: Structure
     ) -> Hypothesis:
         return Hypothesis(
-            tuple(posteriors[p] for p in row["clusters"]),
-            self._association(clients, row["association"]),
-            row["log_weight"],
-            tuple(row["parents"]),
-            row["kind"],
-            tuple(row["lineage"]),
-            row["state"],
-            tuple(row["shares"]),
-            {name: posteriors[p] for name, p in row["kept"].items()},
+            clusters=tuple(posteriors[p] for p in row["clusters"]),
+            association=self._association(clients, row["association"]),
+            log_weight=row["log_weight"],
+            parents=tuple(row["parents"]),
+            kind=row["kind"],
+            lineage=tuple(row["lineage"]),
+            state=row["state"],
+            shares=tuple(row["shares"]),
+            carried_models={name: posteriors[p] for name, p in row["kept"].items()},
         )
 
     def _association(self, clients: tuple[str, ...], row: Structure) -> Association:
@@ -223,16 +223,16 @@ class StateReader:
 
     def _snapshot(self, clients: tuple[str, ...], row: Structure) -> Snapshot:
         return Snapshot(
-            row["round"],
-            np.array(row["log_weights"]),
-            tuple(self._association(clients, a) for a in row["associations"]),
-            tuple(tuple(p) for p in row["parents"]),
-            row["log_captured_mass"],
-            tuple(
+            round=row["round"],
+            log_weights=np.array(row["log_weights"]),
+            associations=tuple(self._association(clients, a) for a in row["associations"]),
+            parents=tuple(tuple(p) for p in row["parents"]),
+            log_captured_mass=row["log_captured_mass"],
+            proposals=tuple(
                 Proposed(self._association(clients, p["association"]), p["parent"], p["kind"])
                 for p in row["proposals"]
             ),
-            tuple(tuple(s) for s in row["shares"]),
+            shares=tuple(tuple(s) for s in row["shares"]),
         )
 
 

@@ -42,10 +42,10 @@ def evaluate(
     mixtures = {client: served_mixture(hypotheses, client) for client in clients}
     asked = {
         client: Score(
-            client,
-            tuple(posterior.key for posterior in mixture),
-            Predictions(tuple(mixture.values()), pooling),
-            view,
+            client=client,
+            models=tuple(posterior.key for posterior in mixture),
+            statistic=Predictions(tuple(mixture.values()), pooling),
+            view=view,
         )
         for client, mixture in mixtures.items()
     }
@@ -86,7 +86,9 @@ def evaluate_finetuned(
         if t in replies
     }
     tests = {
-        client: Score(client, (posterior.key,), Predictions((1.0,)), TEST)
+        client: Score(
+            client=client, models=(posterior.key,), statistic=Predictions((1.0,)), view=TEST
+        )
         for client, posterior in own.items()
     }
     answers = yield Exchange.of(tests.values(), own.values())

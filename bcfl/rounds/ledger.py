@@ -17,7 +17,7 @@ Cached: TypeAlias = tuple[str, str]
 """A client, and the key of a block that it keeps."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Ledger:
     """Counts of one round; evaluation is not counted.
 

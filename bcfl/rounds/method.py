@@ -14,7 +14,7 @@ from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.trackers import Greedy, Tracker
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
     """All that a server needs to know to run a federation.
 

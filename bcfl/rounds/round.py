@@ -119,7 +119,14 @@ def server_round(
     ledger.failures += failures
     ledger.seconds["evaluate"] = perf_counter() - testing
     snapshot = Snapshot.of(hypotheses)
-    record = RoundRecord(round + 1, present, snapshot, evaluations, info, ledger)
+    record = RoundRecord(
+        round=round + 1,
+        participants=present,
+        snapshot=snapshot,
+        evaluations=evaluations,
+        info=info,
+        ledger=ledger,
+    )
     alive = {p.key for h in hypotheses.competing for p in h.clusters}
     lasting = {} if setting.begins(round + 1) else talk.lasting(alive)
     after = replace(
@@ -159,16 +166,18 @@ def _context(
     present: Mapping[str, ClientInfo],
 ) -> RoundContext:
     return RoundContext(
-        round,
-        tuple(present),
-        {client: info.num_samples[TRAIN] for client, info in present.items()},
-        setting.seed,
-        model,
-        method.tracker.candidates_per_parent,
-        {client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()},
-        setting.num_rounds,
-        setting.step(round),
-        setting.rounds_in_step(round),
+        round=round,
+        participants=tuple(present),
+        num_samples={client: info.num_samples[TRAIN] for client, info in present.items()},
+        seed=setting.seed,
+        model=model,
+        candidates_per_parent=method.tracker.candidates_per_parent,
+        num_validation={
+            client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()
+        },
+        num_rounds=setting.num_rounds,
+        step=setting.step(round),
+        rounds_in_step=setting.rounds_in_step(round),
     )
 
 

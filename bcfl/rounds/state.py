@@ -22,7 +22,7 @@ from bcfl.runtime.seeds import derive_seed, lineage_key
 from bcfl.trackers import TrackerInfo
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FederationState:
     """All that the next round depends on, besides the fixed set-up.
 
@@ -76,7 +76,7 @@ class FederationState:
         return self
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RoundRecord:
     """What happened in a round; logged, never carried on.
 
@@ -130,8 +130,8 @@ def initial_state(
             born.append(from_initial(model, key, mean, buffers, method.prior_precision))
         born = _sharing_global_blocks(model, born)
         clusters = tuple(born[index % networks] for index in range(num_clusters))
-        hypotheses.append(Hypothesis(clusters, association))
-    return FederationState(HypothesisSet.weighted(hypotheses, 0, 0.0))
+        hypotheses.append(Hypothesis(clusters=clusters, association=association))
+    return FederationState(hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0))
 
 
 def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:

@@ -38,7 +38,7 @@ NEGLIGIBLE = 50.0
 """Log weights this far below the best, in nats, do not affect the effective number."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AdaptiveMultiHypothesis:
     """Keep up to M hypotheses that differ.
 

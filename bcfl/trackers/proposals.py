@@ -48,7 +48,7 @@ class Proposal(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SplitAndFree:
     """Split a cluster in two, the second half taking the slot of a cluster that is freed.
 

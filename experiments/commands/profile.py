@@ -56,7 +56,7 @@ def profile(
         chosen = replace(chosen, data=replace(chosen.data, data_dir=str(data_dir.absolute())))
     chosen = replace(chosen, seeds=chosen.seeds[:1])
     place, working = str(device_named(device)), executor_of(executor, memory, workers, arithmetic)
-    setup = Experiment(chosen, place, working, threads)
+    setup = Experiment(scenario=chosen, device=place, executor=working, threads=threads)
     setup.check()
     peak, screen = matrix_peak(place, threads), console()
     table = Table(

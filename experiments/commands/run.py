@@ -127,8 +127,12 @@ def run(
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
     command, where = _command(scenario, given), str(device_named(device))
-    plan = Plan(chosen, where, threads, jobs, command, working)
-    setup = Experiment(plan.scenario, plan.device, plan.executor, threads)
+    plan = Plan(
+        scenario=chosen, device=where, threads=threads, jobs=jobs, command=command, executor=working
+    )
+    setup = Experiment(
+        scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=threads
+    )
     setup.check()
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)

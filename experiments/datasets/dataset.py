@@ -12,7 +12,7 @@ class DataError(ValueError):
     """Data that cannot be found, read, or used for classification."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Dataset:
     """Labelled samples for classification.
 

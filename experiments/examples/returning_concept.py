@@ -62,7 +62,7 @@ def followed(method: str, seed: int, rounds_per_step: int = 6, clients: int = 10
         clients: number of clients.
     """
     split = stream(datasets.load("optdigits"), clients=clients, steps=STEPS, seed=seed)
-    recipe = methods.build(method, num_clusters=3)
+    recipe = methods.build(method, **methods.applicable(method, {"num_clusters": 3}))
     run = Federation(split, models.mlp((1, 8, 8), 32, 10), recipe, seed)
     return Timeline.of(run.run(STEPS * rounds_per_step), STEPS)
 

@@ -78,7 +78,7 @@ def _in_proportion(tests: int, wanted: Counts, samples: int) -> Counts:
     return largest_remainder(-(-tests * int(wanted.sum()) // samples), wanted.astype(np.float64))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Assembly:
     """Builds a partition from the rows of each client.
 

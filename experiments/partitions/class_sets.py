@@ -64,7 +64,7 @@ def n_class(
         clients, classes_per_client, sizes > 0, generator(seed, "partition", "classes")
     )
     counts = raise_to_minimum(_shared(sizes, holds), split.min_samples, holds)
-    return Assembly("n-class", seed, split).build(
+    return Assembly(name="n-class", seed=seed, split=split).build(
         dataset, deal(dataset, counts, seed, split.native_test)
     )
 
@@ -121,7 +121,7 @@ def cluster_n_class(
         counts.append(raise_to_minimum(_shared(share, holds), split.min_samples, holds))
     shares = deal(dataset, np.concatenate(counts), seed, split.native_test)
     labels = np.repeat(np.arange(groups), in_group).tolist()
-    return Assembly("cluster-n-class", seed, split).build(dataset, shares, labels)
+    return Assembly(name="cluster-n-class", seed=seed, split=split).build(dataset, shares, labels)
 
 
 def draw_class_sets(units: int, size: int, usable: Holds, random: Generator) -> Holds:

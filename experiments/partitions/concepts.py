@@ -101,7 +101,16 @@ class HalfOfTheClasses:
         return held
 
 
-@dataclass(frozen=True)
+NOISE: Mapping[str, tuple[float, float]] = {
+    "mnist": (0.4, 0.7),
+    "fashion-mnist": (0.9, 0.7),
+    "emnist": (1.0, 0.6),
+    "cifar10": (0.6, 0.4),
+}
+"""Variance and amount by data set, Table B.3 of the FAACL thesis; MNIST's for all others."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Noise:
     """Inputs of group 1 have Gaussian, then salt-and-pepper noise, clipped to [low, 1].
 
@@ -129,6 +138,12 @@ class Noise:
         if not 0 <= self.amount <= 1:
             raise ValueError(f"noise[1] (amount) must lie in [0, 1], got {self.amount!r}")
 
+    @classmethod
+    def of_data_set(cls, name: str, seed: int) -> Noise:
+        """The noise of a data set's scenario, see `NOISE`."""
+        variance, amount = NOISE.get(name, NOISE["mnist"])
+        return cls(variance=variance, amount=amount, seed=seed)
+
     def __call__(self, samples: Samples, place: Place) -> Samples:
         """Transform the samples of a client."""
         inputs, targets = samples
@@ -155,18 +170,10 @@ class Noise:
         return noisy
 
 
-NOISE: Mapping[str, tuple[float, float]] = {
-    "mnist": (0.4, 0.7),
-    "fashion-mnist": (0.9, 0.7),
-    "emnist": (1.0, 0.6),
-    "cifar10": (0.6, 0.4),
-}
-"""Variance and amount by data set, Table B.3 of the FAACL thesis; MNIST's for all others."""
-
 CONCEPTS: Mapping[str, Callable[[str, int, int], Concept]] = {
     "label-halves": lambda name, classes, seed: Concept(unchanged, HalfOfTheClasses(classes)),
     "shifted-labels": lambda name, classes, seed: Concept(ShiftedLabels(classes)),
-    "noisy": lambda name, classes, seed: Concept(Noise(*NOISE.get(name, NOISE["mnist"]), seed)),
+    "noisy": lambda name, classes, seed: Concept(Noise.of_data_set(name, seed)),
     "merged-labels": lambda name, classes, seed: Concept(merged_labels, share=SMALL_SHARE),
 }
 """Concepts by name, built from the name of a data set, its number of classes and a seed."""

@@ -36,7 +36,9 @@ def iid(
     """
     split = Split(**options)
     check_clients(dataset, clients, split)
-    return Assembly("iid", seed, split).build(dataset, equal_parts(dataset, clients, seed))
+    return Assembly(name="iid", seed=seed, split=split).build(
+        dataset, equal_parts(dataset, clients, seed)
+    )
 
 
 def rotated(
@@ -71,7 +73,9 @@ def rotated(
     labels = np.repeat(np.arange(groups), evenly(clients, groups)).tolist()
     rotate = partial(_rotated, quarter_turns=4 // groups)
     shares = equal_parts(dataset, clients, seed)
-    return Assembly("rotated", seed, split, rotate).build(dataset, shares, labels)
+    return Assembly(name="rotated", seed=seed, split=split, alter=rotate).build(
+        dataset, shares, labels
+    )
 
 
 def equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:

@@ -88,7 +88,9 @@ def two_stage_dirichlet(
     ]
     shares = deal(dataset, np.concatenate(counts), seed, split.native_test)
     labels = np.repeat(np.arange(groups), sizes).tolist()
-    return Assembly("two-stage-dirichlet", seed, split).build(dataset, shares, labels)
+    return Assembly(name="two-stage-dirichlet", seed=seed, split=split).build(
+        dataset, shares, labels
+    )
 
 
 def dirichlet(
@@ -123,7 +125,7 @@ def dirichlet(
     counts = dirichlet_counts(class_sizes, clients, alpha, generator(seed, "partition", "clients"))
     raised = raise_to_minimum(counts, split.min_samples)
     shares = deal(dataset, raised, seed, split.native_test)
-    return Assembly("dirichlet", seed, split).build(dataset, shares)
+    return Assembly(name="dirichlet", seed=seed, split=split).build(dataset, shares)
 
 
 def _draw_groups(

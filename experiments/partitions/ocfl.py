@@ -69,7 +69,7 @@ def ocfl(
             f"of clients={clients}"
         )
     labels = np.repeat(np.arange(GROUPS), sizes).tolist()
-    assembly = Assembly("ocfl", seed, split, hold_out=held_out)
+    assembly = Assembly(name="ocfl", seed=seed, split=split, hold_out=held_out)
     return assembly.build(dataset, deal(pool, counts, seed), labels)
 
 
@@ -109,7 +109,9 @@ def shared_ocfl(
         p = weights[group][pool.targets]
         rows = random.choice(len(pool), len(pool) // clients, p=p / p.sum())
         drawn.append(np.unique(rows))
-    return Assembly("shared-ocfl", seed, split, hold_out=held_out).build(dataset, drawn, labels)
+    return Assembly(name="shared-ocfl", seed=seed, split=split, hold_out=held_out).build(
+        dataset, drawn, labels
+    )
 
 
 def class_shares(
@@ -169,6 +171,9 @@ def _pool(dataset: Dataset) -> tuple[Dataset, Indices]:
     """Samples to allocate, and the rows of the held-out original test set."""
     count = len(dataset) - dataset.num_native_test
     pool = Dataset(
-        dataset.name, dataset.inputs[:count], dataset.targets[:count], dataset.num_classes
+        name=dataset.name,
+        inputs=dataset.inputs[:count],
+        targets=dataset.targets[:count],
+        num_classes=dataset.num_classes,
     )
     return pool, np.arange(count, len(dataset))

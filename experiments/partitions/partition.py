@@ -71,7 +71,7 @@ class Split:
         return min(max(int(samples * self.test_fraction), 1), samples - 1)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Partition(Sequence[ClientData]):
     """A sequence of clients, in the order of their names, that partition a data set.
 

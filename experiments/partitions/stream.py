@@ -79,7 +79,9 @@ def stream(
         rows, groups = shares[step::steps], plan[:, step].tolist()
         allocated = zip(rows, groups, strict=True)
         rows = [difference.kept_rows(r, dataset.targets[r], g, split) for r, g in allocated]
-        assembly = Assembly(f"{concept} stream", seed, split, _AtStep(difference, step))
+        assembly = Assembly(
+            name=f"{concept} stream", seed=seed, split=split, alter=_AtStep(difference, step)
+        )
         pieces.append(assembly.build(dataset, rows, groups))
     return _joined(pieces, plan, len(dataset))
 

@@ -70,7 +70,7 @@ def noisy(
         ValueError: an argument is out of range, or there are too few samples.
     """
     variance, amount = NOISE.get(dataset.name, NOISE["mnist"]) if noise is None else noise
-    alter = Noise(variance, amount, seed, by_index)
+    alter = Noise(variance=variance, amount=amount, seed=seed, by_index=by_index)
     return _alternating("noisy", dataset, clients, seed, alter, options)
 
 
@@ -106,7 +106,9 @@ def merged_classes(
         concept.kept_rows(rows, dataset.targets[rows], group, split)
         for rows, group in zip(shares, groups, strict=True)
     ]
-    return Assembly("merged-classes", seed, split, concept.alter).build(dataset, shares, groups)
+    return Assembly(name="merged-classes", seed=seed, split=split, alter=concept.alter).build(
+        dataset, shares, groups
+    )
 
 
 def label_halves(
@@ -145,7 +147,7 @@ def label_halves(
         counts[holders, label] = evenly(int(size), len(holders))
     groups = [client % 2 for client in range(clients)]
     shares = deal(dataset, counts, seed, split.native_test)
-    return Assembly("label-halves", seed, split).build(dataset, shares, groups)
+    return Assembly(name="label-halves", seed=seed, split=split).build(dataset, shares, groups)
 
 
 class _RandomOtherLabels:
@@ -188,4 +190,4 @@ def _alternating(
     check_clients(dataset, clients, split, 2)
     shares = equal_parts(dataset, clients, seed)
     groups = [client % 2 for client in range(clients)]
-    return Assembly(name, seed, split, alter).build(dataset, shares, groups)
+    return Assembly(name=name, seed=seed, split=split, alter=alter).build(dataset, shares, groups)

@@ -43,4 +43,4 @@ def writers(
         )
     chosen = np.sort(generator(seed, "partition", "writers").permutation(enough)[:clients])
     shares = [np.flatnonzero(dataset.writers == name) for name in chosen]
-    return Assembly("writers", seed, split).build(dataset, shares)
+    return Assembly(name="writers", seed=seed, split=split).build(dataset, shares)

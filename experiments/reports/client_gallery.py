@@ -70,7 +70,7 @@ def _groups(run: RunFolder) -> Groups:
 def _partition(run: RunFolder) -> Picture | None:
     try:
         seed = int(run.description["seeds"][0])
-        clients = Experiment(read_plan(run.path).scenario, "cpu").partition(seed)
+        clients = Experiment(scenario=read_plan(run.path).scenario, device="cpu").partition(seed)
     except (DataError, FolderError, KeyError):
         return None
     groups = [data.group for data in clients]

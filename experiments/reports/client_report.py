@@ -47,7 +47,7 @@ class Peer:
     mean: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClientReport:
     """Data, association history and scores of one client.
 
@@ -97,7 +97,7 @@ class ClientReport:
         return [int(row.argmax()) if row.any() else UNSEEN for row in self.filtered]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RunHistory:
     """A finished or interrupted run of one method and seed, restored for client reports.
 
@@ -160,23 +160,25 @@ class RunHistory:
         ]
         peers.sort(key=lambda p: (-round(p.latest, 6), -round(p.mean, 6), p.client))
         labels = np.concatenate([view.targets.numpy() for view in data.views.values()])
+        entropy, association_uncertainty = self._uncertainty(data)
         return ClientReport(
-            data.client,
-            data.group,
-            data.num_samples,
-            np.bincount(labels),
-            self.latest[row],
-            np.array([matrix[row] for matrix in self.filtered]),
-            np.array([matrix[row] for matrix in self.smoothed]),
-            peers,
-            scores,
-            *self._uncertainty(data),
+            client=data.client,
+            group=data.group,
+            num_samples=data.num_samples,
+            classes=np.bincount(labels),
+            probabilities=self.latest[row],
+            filtered=np.array([matrix[row] for matrix in self.filtered]),
+            smoothed=np.array([matrix[row] for matrix in self.smoothed]),
+            peers=peers,
+            scores=scores,
+            prediction_entropy=entropy,
+            association_uncertainty=association_uncertainty,
         )
 
     def _uncertainty(self, data: ClientData) -> tuple[float, float]:
         if not len(data.views.get(TEST, ())):
             return nan, nan
-        run = Run(self.judge.model, self.state, (), {})
+        run = Run(model=self.judge.model, state=self.state, records=(), groups={})
         prediction = run.predict(data.client, data.views[TEST].inputs)
         return float(prediction.entropy.mean()), float(prediction.association_uncertainty.mean())
 
@@ -200,16 +202,18 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
     smoothed = [smoothed_associations(history, number) for number in numbers]
     aggregation = setup.method(pair.method).aggregation
     return RunHistory(
-        pair,
-        setup.scenario.federation.rounds,
-        state,
-        restored.clients,
-        latest,
-        matched_clusters([*filtered, latest])[:-1],
-        matched_clusters([*smoothed, latest])[:-1],
-        aggregation.carried_log_weight(-1.0) != 0.0,
-        Judge(setup.model, restored.clients, pair.seed),
-        None if pair.method == BASELINE else newest_state(folder, Pair(BASELINE, pair.seed)),
+        pair=pair,
+        rounds=setup.scenario.federation.rounds,
+        state=state,
+        clients=restored.clients,
+        latest=latest,
+        filtered=matched_clusters([*filtered, latest])[:-1],
+        smoothed=matched_clusters([*smoothed, latest])[:-1],
+        carries_weights=aggregation.carried_log_weight(-1.0) != 0.0,
+        judge=Judge(setup.model, restored.clients, pair.seed),
+        baseline=None
+        if pair.method == BASELINE
+        else newest_state(folder, Pair(BASELINE, pair.seed)),
     )
 
 

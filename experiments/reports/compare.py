@@ -20,7 +20,7 @@ class NoResultsError(ValueError):
     """A run without a summary, because it is not finished."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """How a metric is displayed.
 
@@ -65,15 +65,15 @@ class Column:
 
 
 COLUMNS = (
-    Column("accuracy", "accuracy", 1, 100.0, max),
-    Column("macro_f1", "macro-F1", 1, 100.0, max),
-    Column("ari", "ARI", 2, best=max),
-    Column("nll", "NLL", 3, best=min),
-    Column("ece", "ECE", 3, best=min),
-    Column("seconds", "seconds", 1),
-    Column("communication", "comm. ×", 1),
-    Column("storage", "stor. ×", 1),
-    Column("computation", "comp. ×", 1),
+    Column(metric="accuracy", title="accuracy", digits=1, scale=100.0, best=max),
+    Column(metric="macro_f1", title="macro-F1", digits=1, scale=100.0, best=max),
+    Column(metric="ari", title="ARI", digits=2, best=max),
+    Column(metric="nll", title="NLL", digits=3, best=min),
+    Column(metric="ece", title="ECE", digits=3, best=min),
+    Column(metric="seconds", title="seconds", digits=1),
+    Column(metric="communication", title="comm. ×", digits=1),
+    Column(metric="storage", title="stor. ×", digits=1),
+    Column(metric="computation", title="comp. ×", digits=1),
 )
 """Costs are relative to FedAvg; runs of earlier versions lack them."""
 MISSING: Mapping[str, Any] = {"mean": None, "std": None, "values": []}

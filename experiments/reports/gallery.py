@@ -61,9 +61,15 @@ def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
 def _curves(run: RunFolder) -> Picture | None:
     wanted = [
         curves.Panel(
-            "accuracy", "accuracy, %", _known(run, "accuracy", 100.0), "{:.1f}", zoom=True
+            name="accuracy",
+            title="accuracy, %",
+            series=_known(run, "accuracy", 100.0),
+            format="{:.1f}",
+            zoom=True,
         ),
-        curves.Panel("ari", "adjusted Rand index", _known(run, "ari"), limits=(-0.03, 1.03)),
+        curves.Panel(
+            name="ari", title="adjusted Rand index", series=_known(run, "ari"), limits=(-0.03, 1.03)
+        ),
     ]
     shown = [panel for panel in wanted if panel.series]
     if not shown:
@@ -204,17 +210,17 @@ def _hypotheses(run: RunFolder) -> Picture | None:
     mass, effective = _known(run, "log_captured_mass"), _known(run, "effective_hypotheses")
     wanted = [
         curves.Panel(
-            "mass",
-            "log captured mass, nats",
-            {m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
-            "{:.1f}",
+            name="mass",
+            title="log captured mass, nats",
+            series={m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
+            format="{:.1f}",
             zoom=True,
         ),
         curves.Panel(
-            "effective",
-            "effective number of hypotheses",
-            {m: v for m, v in effective.items() if np.nanmax(v) > 1.005},
-            "{:.1f}",
+            name="effective",
+            title="effective number of hypotheses",
+            series={m: v for m, v in effective.items() if np.nanmax(v) > 1.005},
+            format="{:.1f}",
             limits=(1.0, 2.0),
         ),
     ]

@@ -64,7 +64,7 @@ class Recorder:
         return outcomes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LocalModels:
     """Pairwise similarity of the clients' models after local training, in a few rounds.
 
@@ -136,7 +136,15 @@ def record_into(folder: Path, method: str) -> Path:
     chosen("method", method, dict.fromkeys(plan.scenario.methods))
     pair = Pair(method, plan.scenario.seeds[0])
     with limited_threads(plan.threads):
-        recorded = record(Experiment(plan.scenario, plan.device, plan.executor, plan.threads), pair)
+        recorded = record(
+            Experiment(
+                scenario=plan.scenario,
+                device=plan.device,
+                executor=plan.executor,
+                threads=plan.threads,
+            ),
+            pair,
+        )
     for other in plan.scenario.methods:
         path_of(folder, Pair(other, pair.seed)).unlink(missing_ok=True)
     recorded.write(path_of(folder, pair))
@@ -163,7 +171,10 @@ def record(setup: Experiment, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
         state, _ = server_round(federation.method, federation.model, recorder, state, setting)
         similarities.append(_similarity(recorder, before, state))
     columns = [np.stack(column) for column in zip(*similarities, strict=True)]
-    return LocalModels(np.arange(1, len(similarities) + 1), *columns)
+    names = ("clusters", "distances", "models", "updates")
+    return LocalModels(
+        rounds=np.arange(1, len(similarities) + 1), **dict(zip(names, columns, strict=True))
+    )
 
 
 def _similarity(

@@ -15,7 +15,7 @@ from experiments.runs.run_folder import RunFolder
 UNKNOWN = "–"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """A column of the table.
 
@@ -65,25 +65,27 @@ class Table:
 
 
 COLUMNS = (
-    Column("accuracy", "%", "accuracy", 1, ".1f", 100.0),
-    Column("macro-F1", "%", "macro_f1", 1, ".1f", 100.0),
-    Column("ARI", "", "ari", 1, ".2f"),
-    Column("AMI", "", "ami", 1, ".2f"),
-    Column("NLL", "nats", "nll", -1, ".3f"),
-    Column("ECE", "", "ece", -1, ".3f"),
-    Column("time", "s", "seconds", 0, ".1f"),
-    Column("trainings requested", "", "trainings_requested", 0, ",.0f"),
-    Column("trainings run", "", "trainings_run", 0, ",.0f"),
-    Column("sent", "× FedAvg", "communication", 0, ".1f"),
-    Column("stored", "× FedAvg", "storage", 0, ".1f"),
-    Column("computed", "× FedAvg", "computation", 0, ".1f"),
+    Column(title="accuracy", unit="%", metric="accuracy", better=1, format=".1f", factor=100.0),
+    Column(title="macro-F1", unit="%", metric="macro_f1", better=1, format=".1f", factor=100.0),
+    Column(title="ARI", unit="", metric="ari", better=1, format=".2f"),
+    Column(title="AMI", unit="", metric="ami", better=1, format=".2f"),
+    Column(title="NLL", unit="nats", metric="nll", better=-1, format=".3f"),
+    Column(title="ECE", unit="", metric="ece", better=-1, format=".3f"),
+    Column(title="time", unit="s", metric="seconds", better=0, format=".1f"),
+    Column(
+        title="trainings requested", unit="", metric="trainings_requested", better=0, format=",.0f"
+    ),
+    Column(title="trainings run", unit="", metric="trainings_run", better=0, format=",.0f"),
+    Column(title="sent", unit="× FedAvg", metric="communication", better=0, format=".1f"),
+    Column(title="stored", unit="× FedAvg", metric="storage", better=0, format=".1f"),
+    Column(title="computed", unit="× FedAvg", metric="computation", better=0, format=".1f"),
 )
 
 AGREEMENT_COLUMNS = (
-    Column("ARI", "", "mean_ari", 1, ".3f"),
-    Column("AMI", "", "mean_ami", 1, ".3f"),
-    Column("homogeneity", "", "mean_homogeneity", 1, ".3f"),
-    Column("completeness", "", "mean_completeness", 1, ".3f"),
+    Column(title="ARI", unit="", metric="mean_ari", better=1, format=".3f"),
+    Column(title="AMI", unit="", metric="mean_ami", better=1, format=".3f"),
+    Column(title="homogeneity", unit="", metric="mean_homogeneity", better=1, format=".3f"),
+    Column(title="completeness", unit="", metric="mean_completeness", better=1, format=".3f"),
 )
 
 
@@ -112,7 +114,9 @@ def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
     columns = []
     for title, name in named.items():
         factor, unit = unit_of(max(_mean_std(run, method, name)[0] for method in methods))
-        columns.append(Column(title, unit, name, 0, ",.1f", 1 / factor))
+        columns.append(
+            Column(title=title, unit=unit, metric=name, better=0, format=",.1f", factor=1 / factor)
+        )
     return columns
 
 

@@ -25,7 +25,7 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """A section of the page.
 
@@ -78,36 +78,36 @@ def _sections(results: Sequence[Result]) -> list[Section]:
     separated = "Out-of-distribution samples and noise should have higher entropy than own samples."
     return [
         Section(
-            "calibration",
-            "Calibration and selection",
-            "Accuracy, cover@5% (samples kept at 5 % errors) and risk@80% in %, NLL in nats.",
-            table(results, CALIBRATION),
-            chosen_values(results),
+            id="calibration",
+            title="Calibration and selection",
+            look="Accuracy, cover@5% (samples kept at 5 % errors) and risk@80% in %, NLL in nats.",
+            cells=table(results, CALIBRATION),
+            lines=chosen_values(results),
         ),
         Section(
-            "detection",
-            "Detection",
-            "AUROC, AUPR and FPR95 of detecting misclassified samples by confidence, and samples "
-            "of other groups and noise by their out-of-distribution (OOD) score; for the latter "
-            "two also AUROC by entropy and by mutual information (MI) of label and model.",
-            table(results, DETECTION),
+            id="detection",
+            title="Detection",
+            look="AUROC, AUPR and FPR95 of detecting misclassified samples by confidence, and "
+            "samples of other groups and noise by their out-of-distribution (OOD) score; for the "
+            "latter two also AUROC by entropy and by mutual information (MI) of label and model.",
+            cells=table(results, DETECTION),
         ),
         Section(
-            "reliability",
-            "Reliability",
-            look,
+            id="reliability",
+            title="Reliability",
+            look=look,
             svg=inline_svg(lambda: draw_calibration(shown), "reliability", "Reliability"),
         ),
         Section(
-            "risk",
-            "Risk and coverage",
-            lower,
+            id="risk",
+            title="Risk and coverage",
+            look=lower,
             svg=inline_svg(lambda: draw_risk(shown), "risk", "Risk against coverage"),
         ),
         Section(
-            "entropies",
-            "Entropies",
-            separated,
+            id="entropies",
+            title="Entropies",
+            look=separated,
             svg=inline_svg(lambda: draw_entropies(shown), "entropies", "Entropies"),
         ),
     ]

@@ -23,10 +23,10 @@ from experiments.scores.uncertainty_evaluation import (
     scores,
 )
 
-PLAIN = PredictionRule("plug-in")
+PLAIN = PredictionRule(predictive="plug-in")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """Scores of one method with one seed and one rule.
 
@@ -89,7 +89,7 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
     for name in query.methods:
         chosen("method of this run", name, dict.fromkeys(scenario.methods))
     wanted = query.methods or scenario.methods
-    experiment, any_checkpoint = Experiment(scenario, "cpu"), False
+    experiment, any_checkpoint = Experiment(scenario=scenario, device="cpu"), False
     for pair in (pair for pair in scenario.pairs if pair.method in wanted):
         if newest_state(folder, pair) is None:
             continue
@@ -117,7 +117,13 @@ def _result(
 ) -> Result:
     predictions = evaluation.predictions(rule)
     parts = scores(predictions, evaluation.parts(by))
-    return Result(pair, rule, tuned, parts, ClientPredictions.joined(list(predictions.values())))
+    return Result(
+        pair=pair,
+        rule=rule,
+        tuned=tuned,
+        parts=parts,
+        predictions=ClientPredictions.joined(list(predictions.values())),
+    )
 
 
 def named_predictive(name: str) -> PredictiveName:

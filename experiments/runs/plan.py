@@ -31,7 +31,7 @@ class FolderError(ValueError):
     """A folder that a run can't be started in, or that holds none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """An experiment and where the work is done.
 
@@ -144,12 +144,12 @@ def read_plan(folder: Path) -> Plan:
     try:
         execution = table["execution"]
         return Plan(
-            from_table(table["scenario"]),
-            execution["device"],
-            execution["threads"],
-            execution["jobs"],
-            table["command"],
-            executor_options.from_table(execution),
+            scenario=from_table(table["scenario"]),
+            device=execution["device"],
+            threads=execution["threads"],
+            jobs=execution["jobs"],
+            command=table["command"],
+            executor=executor_options.from_table(execution),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {error!r}") from error

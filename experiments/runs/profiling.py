@@ -22,7 +22,7 @@ IN_WORDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """What the rounds of a method cost.
 
@@ -84,13 +84,19 @@ def profiled(federation: Federation, rounds: int, peak: float) -> Profile:
     done = sum(one.trainings_run for one in ledgers)
     each = flops_of_training(federation.model, shape, objective, counts)
     return Profile(
-        rounds,
-        {name: sum(one.seconds.get(name, 0.0) for one in ledgers) for name in PHASES},
-        (sum(one.trainings_requested for one in ledgers), done),
-        (sum(one.scores_requested for one in ledgers), sum(one.scores_run for one in ledgers)),
-        (sum(o.bytes_down for o in ledgers) / 1e6, sum(o.bytes_up for o in ledgers) / 1e6),
-        done * each,
-        peak,
+        rounds=rounds,
+        seconds={name: sum(one.seconds.get(name, 0.0) for one in ledgers) for name in PHASES},
+        trainings=(sum(one.trainings_requested for one in ledgers), done),
+        scores=(
+            sum(one.scores_requested for one in ledgers),
+            sum(one.scores_run for one in ledgers),
+        ),
+        megabytes=(
+            sum(o.bytes_down for o in ledgers) / 1e6,
+            sum(o.bytes_up for o in ledgers) / 1e6,
+        ),
+        training_flops=done * each,
+        peak=peak,
     )
 
 

@@ -50,10 +50,10 @@ class Restored:
         groups = {data.client: data.group for data in self.clients}
         planned = self.state.planned_rounds or self.state.round
         executor = self.federation.executor_of(planned)
-        return Run(self.model, self.state, (), groups, executor)
+        return Run(model=self.model, state=self.state, records=(), groups=groups, executor=executor)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FinishedRun:
     """One method with one seed whose rounds are all done.
 
@@ -95,7 +95,7 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
     """
     folder = Path(folder)
     scenario = read_plan(folder).scenario
-    setup, found = Experiment(scenario, "cpu"), {}
+    setup, found = Experiment(scenario=scenario, device="cpu"), {}
     for pair in scenario.pairs:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
@@ -118,7 +118,7 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     Raises:
         ValueError: a checkpoint is missing, damaged or of other clients, or the data are missing.
     """
-    setup = setup or Experiment(read_plan(folder).scenario, "cpu")
+    setup = setup or Experiment(scenario=read_plan(folder).scenario, device="cpu")
     state = newest_state(folder, pair)
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")

@@ -13,7 +13,7 @@ import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.data import Schedule
-from bcfl.executors import ExecutorConfig
+from bcfl.executors import ExecutorConfig, select_executor
 from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
@@ -47,7 +47,7 @@ class Watch:
     stops: Callable[[], bool] = lambda: False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment:
     """A scenario with its data, read when first needed.
 
@@ -77,7 +77,7 @@ class Experiment:
     @property
     def executor_name(self) -> str:
         """Name of the executor that suits the network, where `auto` was asked for."""
-        return self.executor.resolved(self.model, device_named(self.device))[0]
+        return select_executor(self.executor, self.model, device_named(self.device))[0]
 
     def method(self, name: str) -> Method:
         """A method of the run with the scenario's options."""
@@ -140,7 +140,7 @@ class Experiment:
             raise ValueError(f"method {name}: {error}") from error
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Log:
     """Writes down each round of a pair when it is done.
 
@@ -203,7 +203,13 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> N
         federation = setup.federation(pair)
         state = _restored(federation, files)
         watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
-        log = Log(setup, pair, files, watch, setup.hold_out(federation, pair.seed))
+        log = Log(
+            setup=setup,
+            pair=pair,
+            files=files,
+            watch=watch,
+            hold_out=setup.hold_out(federation, pair.seed),
+        )
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 GRACE = 5.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Orders:
     """What every worker knows.
 
@@ -135,7 +135,12 @@ def _work(orders: Orders, line: Connection, stop: Any, parent: int) -> None:  # 
     become_worker(parent)
     from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
 
-    setup = Experiment(orders.scenario, orders.device, orders.executor, orders.threads)
+    setup = Experiment(
+        scenario=orders.scenario,
+        device=orders.device,
+        executor=orders.executor,
+        threads=orders.threads,
+    )
     watch = Watch(
         begins=lambda pair, done: line.send(("begins", done)),
         did_round=lambda pair, row: line.send(("round", row)),

@@ -103,7 +103,9 @@ class Judge:
 
 def _ask(client: str, mixture: Mapping[Posterior, float]) -> Score:
     keys = tuple(posterior.key for posterior in mixture)
-    return Score(client, keys, Predictions(tuple(mixture.values())), TEST)
+    return Score(
+        client=client, models=keys, statistic=Predictions(tuple(mixture.values())), view=TEST
+    )
 
 
 def _scored(name: str, sums: PredictionSums) -> ModelScore:

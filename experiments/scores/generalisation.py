@@ -16,7 +16,7 @@ import torch
 
 from bcfl import ClientData, Federation, HypothesisSet, View
 from bcfl.data import TEST, TRAIN
-from bcfl.executors import Executor, ExecutorConfig
+from bcfl.executors import Executor, ExecutorConfig, build_executor
 from bcfl.hypotheses import Posterior
 from bcfl.protocol import Pooling, Predictions, PredictionSums, Score
 from bcfl.rounds import served_mixture
@@ -56,7 +56,8 @@ class HoldOut:
         view = View(inputs, torch.as_tensor(dataset.targets[rows]).long())
         place = ClientData(NAME, {TRAIN: view, TEST: view})
         alone = ExecutorConfig("loop", arithmetic=federation.executor.arithmetic)
-        executor = alone.build([place], federation.model, 0, federation.device, federation.dtype)
+        device, dtype = federation.device, federation.dtype
+        executor = build_executor(alone, [place], federation.model, 0, device, dtype)
         return cls(executor, federation.method.pooling)
 
     def predicted(self, hypotheses: HypothesisSet) -> dict[str, PredictionSums]:
@@ -81,4 +82,4 @@ class HoldOut:
 def _score(mixture: Mapping[Posterior, float], pooling: Pooling) -> Score:
     pairs = sorted((posterior.key, weight) for posterior, weight in mixture.items())
     keys, weights = zip(*pairs, strict=True)
-    return Score(NAME, keys, Predictions(weights, pooling), TEST)
+    return Score(client=NAME, models=keys, statistic=Predictions(weights, pooling), view=TEST)

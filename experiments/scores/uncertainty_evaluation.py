@@ -67,7 +67,7 @@ class UncertaintyScores:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClientPredictions:
     """Predictions for samples of one or more clients, each by the mixture that serves the client.
 
@@ -89,11 +89,11 @@ class ClientPredictions:
     def joined(cls, parts: Sequence[ClientPredictions]) -> ClientPredictions:
         """Concatenate over clients."""
         return cls(
-            np.concatenate([part.probabilities for part in parts]),
-            np.concatenate([part.targets for part in parts]),
-            UncertaintyScores.joined([part.own for part in parts]),
-            UncertaintyScores.joined([part.ood for part in parts]),
-            UncertaintyScores.joined([part.noise for part in parts]),
+            probabilities=np.concatenate([part.probabilities for part in parts]),
+            targets=np.concatenate([part.targets for part in parts]),
+            own=UncertaintyScores.joined([part.own for part in parts]),
+            ood=UncertaintyScores.joined([part.ood for part in parts]),
+            noise=UncertaintyScores.joined([part.noise for part in parts]),
         )
 
     def scores(self) -> dict[str, float]:
@@ -259,11 +259,11 @@ def _client_predictions(
     """Predictions of the client whose samples are the rows `start` to `end`."""
     own, noise = start + len(targets), end - len(targets)
     return ClientPredictions(
-        prediction.mean[start:own],
-        targets.numpy(),
-        UncertaintyScores.of(prediction, slice(start, own)),
-        UncertaintyScores.of(prediction, slice(own, noise)),
-        UncertaintyScores.of(prediction, slice(noise, end)),
+        probabilities=prediction.mean[start:own],
+        targets=targets.numpy(),
+        own=UncertaintyScores.of(prediction, slice(start, own)),
+        ood=UncertaintyScores.of(prediction, slice(own, noise)),
+        noise=UncertaintyScores.of(prediction, slice(noise, end)),
     )
 
 

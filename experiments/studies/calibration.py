@@ -60,7 +60,9 @@ def setup_of(name: str, asked: argparse.Namespace) -> Experiment:
     if model.name == "fashion-cnn":
         model = replace(model, name="fashion-cnn-gn")
     data = replace(found.data, data_dir=asked.data_dir or found.data.data_dir)
-    return Experiment(replace(found, federation=rules, model=model, data=data), asked.device)
+    return Experiment(
+        scenario=replace(found, federation=rules, model=model, data=data), device=asked.device
+    )
 
 
 def scored(
@@ -118,7 +120,7 @@ def rules(
     """
     names: tuple[PredictiveName, ...] = ("plug-in", *kinds)
     for kind in names:
-        rule = PredictionRule(kind, num_draws=DRAWS)
+        rule = PredictionRule(predictive=kind, num_draws=DRAWS)
         if kind in ("plug-in", "probit"):  # untuned draws are equivalent to `probit` or worse
             yield kind, rule
         yield f"{kind}, tuned", evaluation.tuned(rule)
@@ -196,7 +198,7 @@ def main(words: Sequence[str] | None = None) -> None:
     stops, names = [int(text) for text in asked.rounds.split(",")], asked.methods.split(",")
     setups = {n: setup_of(n, asked) for n in asked.scenario or SCENARIOS}
     kinds: list[PredictiveName] = [
-        PredictionRule(kind).predictive for kind in asked.predictives.split(",")
+        PredictionRule(predictive=kind).predictive for kind in asked.predictives.split(",")
     ]
     by_scenario: dict[str, dict[int, Scored]] = {name: {} for name in setups}
     texts: dict[str, str] = {}

@@ -64,10 +64,10 @@ def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> f
         labels: cluster by client.
         seed: seed of the run.
     """
-    method = Method(Known(labels, Objective()), common_start=True, validation=SHARE)
+    method = Method(policy=Known(labels, Objective()), common_start=True, validation=SHARE)
     federation = Federation(clients, MODEL, method, seed=seed, evaluate=False)
     clusters = federation.run(ROUNDS).hypotheses.best.clusters
-    asked = [Score(c, (clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
+    asked = [Score(client=c, models=(clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
     answers = federation.engine.answer(asked, {p.key: p for p in clusters}, ROUNDS)
     losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in asked]
     return sum(losses)

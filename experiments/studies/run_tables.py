@@ -82,12 +82,12 @@ def finished(name: str, sizes: Sizes, screen: Console) -> RunFolder:
     else:
         rules = chosen.federation.lasting(sizes.rounds)
         chosen = replace(chosen, methods=sizes.methods, seeds=sizes.seeds, federation=rules)
-        plan = Plan(chosen, "cpu", 1, 1, shlex.join(sys.argv))
+        plan = Plan(scenario=chosen, device="cpu", threads=1, jobs=1, command=shlex.join(sys.argv))
     with watching(screen, plan.scenario) as watch:
         if started:
             resume(plan, folder, watch)
         else:
-            setup = Experiment(plan.scenario, plan.device)
+            setup = Experiment(scenario=plan.scenario, device=plan.device)
             setup.check()
             start(plan, folder, setup, watch)
     return RunFolder.read(folder)

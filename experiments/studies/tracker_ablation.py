@@ -38,7 +38,7 @@ from experiments import datasets, models, partitions
 from experiments.partitions import Partition
 
 ROUNDS = 25
-FULL = AdaptiveMultiHypothesis(8)
+FULL = AdaptiveMultiHypothesis(max_hypotheses=8)
 STAYING = 0.9
 MOVES: Mapping[str, tuple[Move, ...]] = {
     "split, birth and death": ("split", "birth", "death"),

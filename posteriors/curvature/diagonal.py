@@ -105,7 +105,7 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
         return torch.cat([total[id(p)].flatten() for p in module.parameters()])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Call:
     """One layer's part in a forward pass; the edge is None if nothing there needs a gradient."""
 
@@ -130,7 +130,15 @@ def _record(
                 f"layer {layers[layer]!r} sees {len(source)} rows for {len(inputs)} samples; "
                 "the first axis must stay that of the samples"
             )
-        calls.append(_Call(layer, source.detach(), source._version, edge, size))
+        calls.append(
+            _Call(
+                layer=layer,
+                inputs=source.detach(),
+                version=source._version,
+                edge=edge,
+                output_bytes=size,
+            )
+        )
 
     hooks = [layer.register_forward_hook(note) for layer in layers]
     try:

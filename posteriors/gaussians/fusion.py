@@ -35,7 +35,7 @@ ROUNDING_STEPS = 8
 """Tolerance, in units of machine epsilon, for fused means outside the hull."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LocalPosterior:
     """Local posterior of one data holder: trained parameters and curvature of its likelihood.
 

@@ -23,7 +23,7 @@ class UnsupportedFitError(ValueError):
     """A method can't fit this kind of prior or network; the message names both."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LocalFit:
     """The posterior of one data holder, in the form that can be fused and the one that predicts.
 
@@ -54,7 +54,13 @@ class LocalFit:
 
     def local_posterior(self, num_samples: int, weight: float = 1.0) -> LocalPosterior:
         """The form that `fuse` takes: mean and diagonal curvature, with the prior that was used."""
-        return LocalPosterior(self.mean, self.curvature, self.prior, num_samples, weight)
+        return LocalPosterior(
+            mean=self.mean,
+            curvature=self.curvature,
+            used=self.prior,
+            num_samples=num_samples,
+            weight=weight,
+        )
 
     def under_prior_precision(self, precision: float) -> Predictive:
         """Predictions had the prior precision been this one everywhere, without a new fit.

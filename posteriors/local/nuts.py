@@ -20,7 +20,7 @@ from posteriors.networks.functional import free_indices
 from posteriors.predictive import Draws
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NoUTurn:
     """`nuts`: Hamiltonian Monte Carlo with adapted path lengths (Hoffman and Gelman, 2014).
 

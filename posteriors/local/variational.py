@@ -21,7 +21,7 @@ from posteriors.predictive import MonteCarlo
 from posteriors.pyro_bridge import SITE, network_program, to_pyro
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Variational:
     """`variational`: the diagonal Gaussian nearest to the posterior in reverse divergence.
 

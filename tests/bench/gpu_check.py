@@ -57,7 +57,11 @@ def rehearsed(clients, model, seed, device, dtype):
     """The executor `graph` where there is no GPU: steps are called, not replayed."""
     batched = BatchedExecutor.on(clients, model, seed, device, dtype)
     return BatchedExecutor(
-        batched.loop, batched.samples, batched.network, None, GraphDescent(eager)
+        loop=batched.loop,
+        samples=batched.samples,
+        network=batched.network,
+        memory=None,
+        descent=GraphDescent(eager),
     )
 
 

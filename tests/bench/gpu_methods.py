@@ -25,7 +25,7 @@ METHODS = (
 
 def table(device, rounds):
     """Lines of a table: seconds a round, and how far each method came."""
-    setup = Experiment(load("fashion-label-skew"), device)
+    setup = Experiment(scenario=load("fashion-label-skew"), device=device)
     try:
         setup.partition(0)
     except DataError as error:

@@ -30,7 +30,7 @@ def network():
     return nn.Sequential(nn.Linear(3, 2))
 
 
-MODEL = Model("linear", network, (3,), 2)
+MODEL = Model(name="linear", build=network, input_shape=(3,), num_outputs=2)
 
 
 def samples(random, count, group):

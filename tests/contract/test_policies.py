@@ -23,23 +23,35 @@ POINT = Objective(local_steps=4, batch_size=4)
 LAPLACE = replace(POINT, curvature="ggn", prior_weight=1.0)
 POLICIES = {
     "single": FedAvg(LAPLACE),
-    "k-means by samples": KMeansAssociation(2, LAPLACE, "samples"),
-    "k-means, equal": KMeansAssociation(2, POINT, "equal"),
-    "few shots": Frozen(KMeansAssociation(2, POINT), 1),
-    "loss": LikelihoodAssociation(2, POINT, solver="argmin"),
-    "likelihood, Bayes": LikelihoodAssociation(2, LAPLACE, 1.0),
-    "likelihood, murty": LikelihoodAssociation(2, LAPLACE, solver="murty"),
-    "likelihood of a subset": LikelihoodAssociation(2, LAPLACE, 5.0, score_samples=3),
-    "joint evidence": LikelihoodAssociation(2, LAPLACE, 1.0, "joint"),
-    "empirical Fisher": LikelihoodAssociation(2, replace(LAPLACE, curvature="empirical_fisher")),
-    "warm-up": WarmUp(KMeansAssociation(2, LAPLACE), LikelihoodAssociation(2, LAPLACE, 2.0), 1),
+    "k-means by samples": KMeansAssociation(num_clusters=2, objective=LAPLACE, weighting="samples"),
+    "k-means, equal": KMeansAssociation(num_clusters=2, objective=POINT, weighting="equal"),
+    "few shots": Frozen(KMeansAssociation(num_clusters=2, objective=POINT), 1),
+    "loss": LikelihoodAssociation(num_clusters=2, objective=POINT, solver="argmin"),
+    "likelihood, Bayes": LikelihoodAssociation(num_clusters=2, objective=LAPLACE, temperature=1.0),
+    "likelihood, murty": LikelihoodAssociation(num_clusters=2, objective=LAPLACE, solver="murty"),
+    "likelihood of a subset": LikelihoodAssociation(
+        num_clusters=2, objective=LAPLACE, temperature=5.0, score_samples=3
+    ),
+    "joint evidence": LikelihoodAssociation(
+        num_clusters=2, objective=LAPLACE, temperature=1.0, evidence="joint"
+    ),
+    "empirical Fisher": LikelihoodAssociation(
+        num_clusters=2, objective=replace(LAPLACE, curvature="empirical_fisher")
+    ),
+    "warm-up": WarmUp(
+        KMeansAssociation(num_clusters=2, objective=LAPLACE),
+        LikelihoodAssociation(num_clusters=2, objective=LAPLACE, temperature=2.0),
+        1,
+    ),
     "one shot": OneShotClustering(POINT, KMeansClustering(2), AtRound(1)),
-    "bipartition": RecursiveBipartition(POINT, 2.0, 0.0, "relative", first_round=0),
-    "cold start": FedGroup(2, POINT, POINT),
+    "bipartition": RecursiveBipartition(
+        objective=POINT, mean_norm=2.0, client_norm=0.0, scale="relative", first_round=0
+    ),
+    "cold start": FedGroup(groups=2, objective=POINT, cold_start=POINT),
     "alone": LocalTraining(LAPLACE),
     "ensemble": Ensemble(2, LAPLACE),
-    "soft": FedSoft(2, POINT),
-    "drift": FedDrift(POINT),
+    "soft": FedSoft(num_clusters=2, objective=POINT),
+    "drift": FedDrift(objective=POINT),
 }
 TRACKERS = {
     "greedy": Greedy(),
@@ -47,7 +59,7 @@ TRACKERS = {
     "3 hypotheses": MultiHypothesis(3),
     "3 hypotheses, 2 each": MultiHypothesis(3, 2),
     "exact": Exact(),
-    "adaptive": AdaptiveMultiHypothesis(4),
+    "adaptive": AdaptiveMultiHypothesis(max_hypotheses=4),
 }
 
 
@@ -56,7 +68,7 @@ TRACKERS = {
 def test_a_policy_under_a_tracker_gives_lawful_hypotheses(
     policy, tracker, federation, assert_lawful
 ):
-    method = Method(POLICIES[policy], TRACKERS[tracker])
+    method = Method(policy=POLICIES[policy], tracker=TRACKERS[tracker])
     run = federation(method, sizes=(4, 7, 5)).run(2)
     assert_lawful(run, ["c0", "c1", "c2"])
 

@@ -17,7 +17,7 @@ from experiments import models
 from posteriors.predictive import TuningGrid
 
 GRID = TuningGrid((1.0, 100.0), (0.5, 1.0, 2.0))
-OBJECTIVE = Objective(3, 8)
+OBJECTIVE = Objective(local_steps=3, batch_size=8)
 
 
 ELSEWHERE = {}
@@ -87,7 +87,10 @@ def test_no_sample_can_be_reached_from_a_run(local, remote):
     assert not any(value.ndim == 2 and value.shape[1:] == (3,) for value in held)
 
 
-@pytest.mark.parametrize("predictive", [None, "linearised", PredictionRule("monte-carlo", 50.0)])
+@pytest.mark.parametrize(
+    "predictive",
+    [None, "linearised", PredictionRule(predictive="monte-carlo", prior_precision=50.0)],
+)
 def test_predictions_and_ood_scores_are_those_of_a_local_run(local, remote, predictive):
     x = clients()[0].views["test"].inputs
     one, other = (run.predict("c1", x, predictive) for run in (local, remote))
@@ -137,6 +140,6 @@ def test_a_restored_state_needs_no_more_than_an_executor(local):
     executor = Remote(
         LoopExecutor.on(clients(), local.model, 0, torch.device("cpu"), torch.float32)
     )
-    run = Run(local.model, local.state, (), {}, executor)
+    run = Run(model=local.model, state=local.state, records=(), groups={}, executor=executor)
     x = clients()[0].views["test"].inputs
     assert run.predict("c0", x, "plug-in").ood_score.shape == (10,)

@@ -58,7 +58,7 @@ class CoinFlips:
         random = np.random.default_rng([context.seed, context.round])
         keys = [posterior.key for posterior in hypothesis.clusters]
         drawn = {c: random.permutation(len(keys))[:2] for c in context.participants}
-        asked = [Score(c, tuple(keys[i] for i in two)) for c, two in drawn.items()]
+        asked = [Score(client=c, models=tuple(keys[i] for i in two)) for c, two in drawn.items()]
         replies = yield Exchange.of(asked, hypothesis.clusters)
         labels = {
             score.client: keys.index(min(losses, key=lambda key: losses[key].total))
@@ -80,7 +80,7 @@ def test_a_policy_of_ones_own_takes_the_place_of_a_method(clients):
 
 @pytest.mark.parametrize("tracker", [Consensus(3), MultiHypothesis(3)])
 def test_a_policy_of_ones_own_runs_under_every_tracker(clients, tracker):
-    method = Method(CoinFlips(2, Objective(local_steps=2)), tracker)
+    method = Method(policy=CoinFlips(2, Objective(local_steps=2)), tracker=tracker)
     run = Federation(clients, models.mlp(3, 2), method, device="cpu").run(2)
     assert len(run.hypotheses) == 1
     np.testing.assert_allclose(run.association_probabilities().sum(axis=1), 1)

@@ -61,7 +61,13 @@ def mlp_of(build=None, hidden=8, num_outputs=2, likelihood="categorical", shape=
     def network():
         return nn.Sequential(nn.Linear(shape[0], hidden), nn.ReLU(), nn.Linear(hidden, num_outputs))
 
-    return Model("net", build or network, shape, num_outputs, likelihood=likelihood)
+    return Model(
+        name="net",
+        build=build or network,
+        input_shape=shape,
+        num_outputs=num_outputs,
+        likelihood=likelihood,
+    )
 
 
 def federation_of(clients, model, method_name, **options):

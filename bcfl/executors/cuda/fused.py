@@ -20,7 +20,7 @@ ELEMENTS = 1024
 """Entries per program of an elementwise kernel."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tiling:
     """Tile sizes of a convolution, or of its gradient.
 

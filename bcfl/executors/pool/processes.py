@@ -129,7 +129,7 @@ def _answers(
     if folder not in _open:
         _open.clear()
         data, model, seed, dtype, arithmetic = unpacked(_site(folder).read_bytes())
-        loop = LoopExecutor(data.open(), model, seed, CPU, dtype)
+        loop = LoopExecutor(clients=data.open(), model=model, seed=seed, device=CPU, dtype=dtype)
         _open[folder] = Computing(loop, arithmetic, CPU)
     outcomes = _open[folder].answer(requests, models, round)
     return [outcomes[request] for request in requests]

@@ -19,7 +19,7 @@ from bcfl.protocol.answers import ClientInfo, Failure
 from bcfl.protocol.requests import Describe, Request, Score, Train
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LoopExecutor:
     """Answers for clients whose data are in this process, on one device.
 
@@ -60,7 +60,7 @@ class LoopExecutor:
             )
             for data in clients
         }
-        return cls(placed, model, seed, device, dtype)
+        return cls(clients=placed, model=model, seed=seed, device=device, dtype=dtype)
 
     @cached_property
     def _workspace(self) -> FlatModule:

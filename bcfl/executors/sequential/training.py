@@ -160,7 +160,13 @@ def train_locally(
     else:
         curvature = reported_curvature(module, model.likelihood, view, request, when)
     sent = None if objective.upload is None else objective.upload.sent(model, trained)
-    return Trained(trained, statistics, curvature.to(trained), len(view), sent)
+    return Trained(
+        mean=trained,
+        buffers=statistics,
+        curvature=curvature.to(trained),
+        num_samples=len(view),
+        sent=sent,
+    )
 
 
 def _assembled(

@@ -49,7 +49,7 @@ def _is_plain(objective: Objective) -> bool:
     return all(getattr(objective, field.name) == field.default for field in others)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BatchedExecutor:
     """Answers for clients whose data are in this process, batched over models and clients.
 
@@ -100,8 +100,8 @@ class BatchedExecutor:
             )
             for data in clients
         }
-        loop = LoopExecutor(placed, model, seed, device, dtype)
-        return cls(loop, samples, network_of(model), memory)
+        loop = LoopExecutor(clients=placed, model=model, seed=seed, device=device, dtype=dtype)
+        return cls(loop=loop, samples=samples, network=network_of(model), memory=memory)
 
     def supports(self, request: Request) -> bool:
         """Whether a request is answered in batches.
@@ -148,14 +148,24 @@ class BatchedExecutor:
         network, model, memory = self._work
         samples = self.samples[TRAIN]
         return BatchedTraining(
-            network, model, samples, memory, self._bytes_per_sample, self.descent
+            network=network,
+            model=model,
+            samples=samples,
+            memory=memory,
+            bytes_per_sample=self._bytes_per_sample,
+            descent=self.descent,
         )
 
     @property
     def _scoring(self) -> BatchedScoring:
         network, model, memory = self._work
         return BatchedScoring(
-            network, model, self.samples, self.loop.seed, memory, self._bytes_per_sample
+            network=network,
+            model=model,
+            samples=self.samples,
+            seed=self.loop.seed,
+            memory=memory,
+            bytes_per_sample=self._bytes_per_sample,
         )
 
     @cached_property

@@ -15,7 +15,7 @@ from bcfl.executors.stacked.samples import PaddedBatch, Samples, padded_batches
 from posteriors.curvature.likelihood import CurvatureKind, output_factors
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Curvatures:
     """Computes diagonal curvatures of a model at many parameters.
 

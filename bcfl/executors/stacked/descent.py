@@ -20,7 +20,7 @@ Descent = Callable[["StackedTraining", Objective], tuple[Tensor, Tensor]]
 buffers)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StackedTraining:
     """Local trainings of one objective with mini-batches of one length.
 
@@ -49,7 +49,7 @@ class StackedTraining:
         return lambda outputs: loss_gradient(outputs, targets, self.model.likelihood, self.shares)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StackedSgd:
     """SGD with momentum batched over models, in place.
 

@@ -30,7 +30,7 @@ class _Pair:
     rows: Tensor
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BatchedEvidence:
     """Expands log-likelihoods around models: value, gradient and curvature.
 
@@ -81,7 +81,13 @@ class BatchedEvidence:
         buffers = torch.stack([posterior.buffers(self.model).to(means) for posterior in posteriors])
         with in_full(means.device), torch.no_grad():
             losses, gradients = self._sums(batch, means, buffers)
-            work = Curvatures(self.network, self.model, self.samples, "ggn", self.memory)
+            work = Curvatures(
+                network=self.network,
+                model=self.model,
+                samples=self.samples,
+                kind="ggn",
+                memory=self.memory,
+            )
             curvatures = work.of(means, buffers, [pair.rows for pair in pairs])
         evidences = []
         for pair, loss, gradient, curvature in zip(

@@ -47,7 +47,7 @@ class _Piece:
     rows: Tensor
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BatchedScoring:
     """Scores models on all clients' samples.
 
@@ -84,7 +84,11 @@ class BatchedScoring:
         for view in dict.fromkeys(request.view for request in asked):
             here = {request: rows for request, rows in asked.items() if request.view == view}
             work = BatchedEvidence(
-                self.network, self.model, self.samples[view], self.memory, self.bytes_per_sample
+                network=self.network,
+                model=self.model,
+                samples=self.samples[view],
+                memory=self.memory,
+                bytes_per_sample=self.bytes_per_sample,
             )
             outcomes |= work.answer(here, models)
         return outcomes

@@ -23,7 +23,7 @@ from bcfl.protocol.requests import Train
 from posteriors.curvature.likelihood import CurvatureKind
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BatchedTraining:
     """Trains from many models on the samples of many clients in batches.
 
@@ -121,7 +121,12 @@ class BatchedTraining:
         counts = [self.samples.count[request.client] for request in requests]
         curvatures = self._curvatures(requests, means, buffers, when)
         return {
-            request: Trained(mean.clone(), statistics.clone(), curvature.to(mean), count)
+            request: Trained(
+                mean=mean.clone(),
+                buffers=statistics.clone(),
+                curvature=curvature.to(mean),
+                num_samples=count,
+            )
             for request, mean, statistics, curvature, count in zip(
                 requests, means, buffers, curvatures, counts, strict=True
             )
@@ -143,7 +148,13 @@ class BatchedTraining:
             rows = torch.arange(count) if drawn is None else drawn
             chosen.append(rows + self.samples.first[name])
         kind: CurvatureKind = "ggn" if objective.curvature == "ggn" else "empirical_fisher"
-        work = Curvatures(self.network, self.model, self.samples, kind, self.memory)
+        work = Curvatures(
+            network=self.network,
+            model=self.model,
+            samples=self.samples,
+            kind=kind,
+            memory=self.memory,
+        )
         scales = [count / len(rows) for count, rows in zip(counts, chosen, strict=True)]
         curvatures = work.of(means, buffers, chosen)
         return [curvature * scale for curvature, scale in zip(curvatures, scales, strict=True)]

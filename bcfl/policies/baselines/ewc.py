@@ -85,7 +85,13 @@ class EWC:
         view, samples = f"memory:{context.step - 1}", self.objective.curvature_samples
         remembered = hypothesis.state.get("remembered", {})
         scores = [
-            Score(client, (cluster.key,), Evidence(), view, samples)
+            Score(
+                client=client,
+                models=(cluster.key,),
+                statistic=Evidence(),
+                view=view,
+                samples=samples,
+            )
             for client in context.participants
             if remembered.get(client, 0) < context.step
         ]

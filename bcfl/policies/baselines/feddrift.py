@@ -78,7 +78,7 @@ class Losses:
         return samples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FedDrift:
     """Associate by lowest loss at the start of each time step; in between, clusters only train.
 
@@ -222,7 +222,7 @@ def _losses(hypothesis: Hypothesis, clients: Sequence[str]) -> Steps[Losses]:
     """Losses of all cluster models on the training samples of the given clients."""
     keys = [posterior.key for posterior in hypothesis.clusters]
     distinct = tuple(dict.fromkeys(keys))
-    scores = {client: Score(client, distinct) for client in clients}
+    scores = {client: Score(client=client, models=distinct) for client in clients}
     replies = (yield Exchange.of(scores.values(), hypothesis.clusters)) if scores else {}
     answers = {client: replies[s] for client, s in scores.items() if s in replies}
     answering = sorted(answers)

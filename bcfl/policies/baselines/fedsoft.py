@@ -27,7 +27,7 @@ OWN = "own model of "
 Importances = Mapping[str, Sequence[float]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FedSoft:
     """Each client trains one personal model, which contributes to all clusters by importance.
 
@@ -104,7 +104,7 @@ class FedSoft:
         due = context.round % self.every == 0
         keys = tuple(posterior.key for posterior in hypothesis.clusters)
         scores = [
-            Score(client, keys, BestModels())
+            Score(client=client, models=keys, statistic=BestModels())
             for client in context.participants
             if due or client not in estimated
         ]

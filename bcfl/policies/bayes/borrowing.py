@@ -115,7 +115,8 @@ class AsymmetricBCFL(PolicyWrapper):
         ranking = yield from self.policy.associate(hypothesis, context)
         keys = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
         scores = [
-            Score(client, keys, Evidence(), samples=self.samples) for client in context.participants
+            Score(client=client, models=keys, statistic=Evidence(), samples=self.samples)
+            for client in context.participants
         ]
         replies = yield Exchange.of(scores, hypothesis.clusters)
         expansions = {score.client: replies[score] for score in scores if score in replies}

@@ -71,7 +71,9 @@ def held_out_losses(
     """
     keys = tuple(posterior.key for posterior in parent.clusters)
     distinct = tuple(dict.fromkeys(keys))
-    scores = {c: Score(c, distinct, view=VALIDATION) for c in context.validating(clients)}
+    scores = {
+        c: Score(client=c, models=distinct, view=VALIDATION) for c in context.validating(clients)
+    }
     replies = (yield Exchange.of(scores.values(), parent.clusters)) if scores else {}
     losses = np.zeros((len(clients), len(keys)))
     for row, client in enumerate(clients):

@@ -30,7 +30,7 @@ from bcfl.protocol.statistics.loss import Loss
 from posteriors import log_association_weight
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LikelihoodAssociation:
     """Rank associations by their weight: the product of each client's likelihood in its cluster.
 
@@ -143,7 +143,9 @@ class LikelihoodAssociation:
         distinct = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
         statistic = Evidence() if self.evidence == "joint" else Loss()
         requests = {
-            client: Score(client, distinct, statistic, samples=self.score_samples)
+            client: Score(
+                client=client, models=distinct, statistic=statistic, samples=self.score_samples
+            )
             for client in context.participants
         }
         replies = yield Exchange.of(requests.values(), hypothesis.clusters)

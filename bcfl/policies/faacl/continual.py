@@ -23,7 +23,7 @@ from bcfl.protocol.requests import Exchange, Steps, Train
 from bcfl.runtime.seeds import lineage_key
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ContinualFAACL(PolicyWrapper):
     """FAACL; in later time steps each device first searches for a cluster of its new concept.
 

@@ -80,7 +80,7 @@ class LevelSchedule:
 INITIAL = "initial"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FAACL:
     """Each device starts as a cluster; clusters that support each other merge.
 

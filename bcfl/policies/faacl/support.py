@@ -149,7 +149,9 @@ class SupportTesting:
             samples: largest number of samples; None is all.
         """
         statistic = PairedSupport(self.epsilon, self.loss)
-        return Score(client, (own, offered), statistic, view, samples)
+        return Score(
+            client=client, models=(own, offered), statistic=statistic, view=view, samples=samples
+        )
 
     def _findings(
         self, answers: Mapping[Pair, Mapping[str, SupportTest]], before: Support

@@ -24,7 +24,7 @@ from bcfl.protocol.requests import Steps
 Linkage = Literal["single", "complete"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecursiveBipartition:
     """Split a cluster near a stationary point whose clients' updates are still large.
 

@@ -24,7 +24,7 @@ from bcfl.protocol.requests import Steps
 from bcfl.runtime.seeds import derive_seed, generator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FedGroup:
     """Cluster the updates of the first round, then train each group separately.
 

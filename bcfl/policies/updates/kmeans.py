@@ -31,7 +31,7 @@ from bcfl.runtime.seeds import derive_seed
 NUM_STARTS = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KMeansAssociation:
     """Train, then cluster the trained models by Euclidean K-means.
 

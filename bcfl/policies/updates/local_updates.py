@@ -20,7 +20,7 @@ from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Steps, Train
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LocalUpdates:
     """Local updates of the clients of a round, each from the model of its cluster.
 

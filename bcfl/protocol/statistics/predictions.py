@@ -21,7 +21,7 @@ NUM_BINS = 15
 Pooling = Literal["probabilities", "logits"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PredictionSums:
     """What a client reports of its predictions: sums only, never samples.
 

@@ -18,7 +18,7 @@ PHASES = ("train", "score", "server", "evaluate")
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cost:
     """Cost of a run of one method, mean over seeds.
 

@@ -61,7 +61,7 @@ Series = Mapping[str, NDArray[np.float64]]
 """(seeds, rounds) float64 values by method, NaN where unknown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Panel:
     """One panel of curves.
 

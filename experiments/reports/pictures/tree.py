@@ -31,7 +31,7 @@ DETAILED = 30
 """Maximum number of rounds of which every node is drawn; beyond it nodes are thinned out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Layout:
     """Layout of one hypothesis tree.
 
@@ -59,7 +59,13 @@ class Layout:
         for node in ancestry.rejected_proposals:
             rejected.append((node, seen.get(node.round, 0)))
             seen[node.round] = rejected[-1][1] + 1
-        return cls(ancestry, kept, packed(kept), rejected, len(lines) - len(kept))
+        return cls(
+            ancestry=ancestry,
+            lines=kept,
+            rows=packed(kept),
+            rejected=rejected,
+            left_out=len(lines) - len(kept),
+        )
 
     @property
     def num_rows(self) -> int:

@@ -64,7 +64,7 @@ def compared(name, model, clients, objective):
     batched = BatchedExecutor.on(clients, model, 0, CPU, torch.float32)
     work = {
         "training": [Train(c.client, keys[i % MODELS], objective) for i, c in enumerate(clients)],
-        f"scoring {MODELS} models": [Score(c.client, keys) for c in clients],
+        f"scoring {MODELS} models": [Score(client=c.client, models=keys) for c in clients],
     }
     rows = []
     for what, requests in work.items():
@@ -101,7 +101,10 @@ def run():
     """MLP and CNN on images of 8 x 8, the MLP with 10 to 1,000 clients, then processes."""
     with limited_threads(1):
         measured = rows()
-        small, images = mlp((1, 8, 8), 32, 10), Model("cnn", cnn, (1, 8, 8), 10)
+        small, images = (
+            mlp((1, 8, 8), 32, 10),
+            Model(name="cnn", build=cnn, input_shape=(1, 8, 8), num_outputs=10),
+        )
         for name, model in (("MLP 64-32-10", small), ("CNN", images)):
             measured.append(by_processes(name, model, drawn(40, (1, 8, 8)), Objective()))
     return measured
@@ -109,7 +112,7 @@ def run():
 
 def rows():
     small = mlp((1, 8, 8), 32, 10)
-    images = Model("cnn", cnn, (1, 8, 8), 10)
+    images = Model(name="cnn", build=cnn, input_shape=(1, 8, 8), num_outputs=10)
     measured = compared(
         "MLP 64-32-10, GGN", small, drawn(40, (1, 8, 8)), Objective(curvature="ggn")
     )

@@ -9,7 +9,7 @@ import torch
 
 from bcfl import ClientData, Federation, Model, Objective
 from bcfl.data.clients import TRAIN
-from bcfl.executors import ExecutorConfig
+from bcfl.executors import ExecutorConfig, build_executor, select_executor
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train
 from bcfl.runtime.devices import limited_threads
@@ -20,7 +20,7 @@ from tests.recipes import built
 
 CPU = torch.device("cpu")
 PAIRS, ROUNDS, MODELS = 15, 6, 4
-CNN = Model("cnn", network, (1, 28, 28), 10)
+CNN = Model(name="cnn", build=network, input_shape=(1, 28, 28), num_outputs=10)
 STEP = Objective(learning_rate=0.01)
 
 
@@ -62,10 +62,10 @@ def against_lean(name, model, clients, objective, limit):
     tensors = [[p.detach() for p in model.module(i).parameters()] for i in range(MODELS)]
     born = [from_initial(model, f"k{i}", *model.initial(i), 1.0) for i in range(MODELS)]
     known = {posterior.key: posterior for posterior in born}
-    kind, _ = ExecutorConfig().resolved(model, CPU)
-    executor = ExecutorConfig().build(clients, model, 0, CPU, torch.float32)
+    kind, _ = select_executor(ExecutorConfig(), model, CPU)
+    executor = build_executor(ExecutorConfig(), clients, model, 0, CPU, torch.float32)
     trains = [Train(data.client, born[0].key, objective) for data in clients]
-    scores = [Score(data.client, tuple(known)) for data in clients]
+    scores = [Score(client=data.client, models=tuple(known)) for data in clients]
     return [
         interleaved(
             f"{name}, training: {kind} executor, then lean loop",

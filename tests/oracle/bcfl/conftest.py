@@ -94,7 +94,12 @@ class LinearWorld:
                 precision = prior.prior_precision(self.model).numpy()
                 mode, _ = dense_posterior(mean, precision, [(design, values)])
                 curvature = torch.from_numpy(np.diag(design.T @ design).copy())
-                return Trained(torch.from_numpy(mode), torch.empty(0), curvature, len(values))
+                return Trained(
+                    mean=torch.from_numpy(mode),
+                    buffers=torch.empty(0),
+                    curvature=curvature,
+                    num_samples=len(values),
+                )
             case Score():
                 means = {key: models[key].mean(self.model).numpy() for key in request.models}
                 return {key: self._score(request, mean, round) for key, mean in means.items()}
@@ -123,12 +128,18 @@ class LinearWorld:
             for index in order
         )
         unseen = Association.unseen(self.clients, self.num_clusters)
-        return FederationState(HypothesisSet((Hypothesis(clusters, unseen),)))
+        return FederationState(
+            hypotheses=HypothesisSet((Hypothesis(clusters=clusters, association=unseen),))
+        )
 
     def method(self, tracker, *, fusion="exact", memory="accumulate", **policy):
         chosen = {"temperature": 1.0, **policy}
-        association = LikelihoodAssociation(self.num_clusters, EXACT_MAP, **chosen)
-        return bcfl.Method(association, tracker, bcfl.Aggregation(fusion, memory))
+        association = LikelihoodAssociation(
+            num_clusters=self.num_clusters, objective=EXACT_MAP, **chosen
+        )
+        return bcfl.Method(
+            policy=association, tracker=tracker, aggregation=bcfl.Aggregation(fusion, memory)
+        )
 
     def run(self, method, rounds, state=None):
         """States after each round."""

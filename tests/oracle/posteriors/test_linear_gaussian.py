@@ -46,7 +46,9 @@ def closed_form(shards, prior):
 def local_map(shard, used):
     mean, _ = closed_form([shard], used)
     curvature = diagonal_curvature_of(shard)
-    return LocalPosterior(torch.from_numpy(mean), curvature, used, len(shard[1]))
+    return LocalPosterior(
+        mean=torch.from_numpy(mean), curvature=curvature, used=used, num_samples=len(shard[1])
+    )
 
 
 def diagonal_curvature_of(shard):

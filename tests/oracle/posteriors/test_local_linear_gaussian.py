@@ -110,7 +110,7 @@ def test_draws_and_densities_have_the_posterior_moments(method, diagonal_design,
 def test_variational_posterior_is_exact_where_the_posterior_is_diagonal():
     data = problem(1, diagonal_design=True, isotropic_prior=False)
     mean, covariance, evidence = closed_form(*data)
-    fitted = fit(Variational("gaussian", steps=1000), *data)
+    fitted = fit(Variational(likelihood="gaussian", steps=1000), *data)
     deviation = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose((fitted.mean.numpy() - mean) / deviation, 0, atol=0.15)
     precision = fitted.curvature.numpy() + data[3]
@@ -123,7 +123,7 @@ def test_nuts_moments_and_evidence():
     """Correlated posterior; means within 5 standard errors of 400 draws, deviations within 15 %."""
     data = problem(2, diagonal_design=False, isotropic_prior=False)
     mean, covariance, evidence = closed_form(*data)
-    fitted = fit(NoUTurn("gaussian", draws=400, warmup=100), *data)
+    fitted = fit(NoUTurn(likelihood="gaussian", draws=400, warmup=100), *data)
     deviation = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose((fitted.mean.numpy() - mean) / deviation, 0, atol=5 / np.sqrt(400))
     np.testing.assert_allclose(fitted.predictive.draws.std(0).numpy() / deviation, 1, atol=0.15)

@@ -14,7 +14,13 @@ from bcfl.protocol.requests import Train
 
 torch.set_num_threads(1)  # the problems are too small for more
 
-MODEL = Model("linear", lambda: nn.Sequential(nn.Linear(2, 1)), (2,), 1, likelihood="gaussian")
+MODEL = Model(
+    name="linear",
+    build=lambda: nn.Sequential(nn.Linear(2, 1)),
+    input_shape=(2,),
+    num_outputs=1,
+    likelihood="gaussian",
+)
 RULES = st.sampled_from(["precision_weighted", "exact", "literal"])
 
 
@@ -27,10 +33,10 @@ def rounds(draw):
     contribution_weights = random.choice([0.0, 0.3, 1.0], size=(count, 2))
     replies = [
         Trained(
-            torch.tensor(random.normal(size=3), dtype=torch.float64),
-            torch.empty(0),
-            torch.tensor(random.gamma(1.0, size=3), dtype=torch.float64),
-            int(random.integers(1, 50)),
+            mean=torch.tensor(random.normal(size=3), dtype=torch.float64),
+            buffers=torch.empty(0),
+            curvature=torch.tensor(random.gamma(1.0, size=3), dtype=torch.float64),
+            num_samples=int(random.integers(1, 50)),
         )
         for _ in range(count)
     ]
@@ -40,10 +46,15 @@ def rounds(draw):
 def combined(fusion, names, contribution_weights, replies, order):
     mean, buffers = MODEL.initial(0)
     born = from_initial(MODEL, "k", mean.double(), buffers, 1.0)
-    parent = Hypothesis((born, born), Association.unseen(tuple(sorted(names)), 2))
+    parent = Hypothesis(
+        clusters=(born, born), association=Association.unseen(tuple(sorted(names)), 2)
+    )
     trainings = tuple(Train(names[i], born.key, Objective()) for i in order)
     chosen = Candidate(
-        parent.association, trainings, contribution_weights[list(order)], (Continue(0), Continue(1))
+        association=parent.association,
+        trainings=trainings,
+        contribution_weights=contribution_weights[list(order)],
+        origins=(Continue(0), Continue(1)),
     )
     answers = dict(zip(trainings, (replies[i] for i in order), strict=True))
     clusters, _ = Aggregation(fusion).combine(MODEL, parent, chosen, answers, {}, 0)

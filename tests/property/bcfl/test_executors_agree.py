@@ -17,10 +17,15 @@ from bcfl.protocol.statistics.loss import Loss
 from bcfl.protocol.statistics.predictions import Predictions
 
 CPU = torch.device("cpu")
-DENSE = Model("dense", lambda: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)), (4,), 3)
+DENSE = Model(
+    name="dense",
+    build=lambda: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)),
+    input_shape=(4,),
+    num_outputs=3,
+)
 IMAGES = Model(
-    "images",
-    lambda: nn.Sequential(
+    name="images",
+    build=lambda: nn.Sequential(
         nn.Conv2d(1, 4, 3, padding=1),
         nn.GroupNorm(2, 4),
         nn.ReLU(),
@@ -28,12 +33,12 @@ IMAGES = Model(
         nn.Flatten(),
         nn.Linear(4, 3),
     ),
-    (1, 2, 2),
-    3,
+    input_shape=(1, 2, 2),
+    num_outputs=3,
 )
 NORMALISED = Model(
-    "normalised",
-    lambda: nn.Sequential(
+    name="normalised",
+    build=lambda: nn.Sequential(
         nn.Conv2d(1, 3, 2),
         nn.BatchNorm2d(3, momentum=0.3, eps=1e-3),
         nn.Tanh(),
@@ -43,11 +48,15 @@ NORMALISED = Model(
         nn.Tanh(),
         nn.Linear(5, 3),
     ),
-    (1, 3, 3),
-    3,
+    input_shape=(1, 3, 3),
+    num_outputs=3,
 )
 REGRESSION = Model(
-    "regression", lambda: nn.Sequential(nn.Linear(4, 2)), (4,), 2, likelihood="gaussian"
+    name="regression",
+    build=lambda: nn.Sequential(nn.Linear(4, 2)),
+    input_shape=(4,),
+    num_outputs=2,
+    likelihood="gaussian",
 )
 MODELS = {"dense": DENSE, "images": IMAGES, "normalised": NORMALISED, "regression": REGRESSION}
 
@@ -113,9 +122,9 @@ def test_trainings_are_those_of_the_loop(name, counts, objective, memory):
 @given(counts=sizes, random=st.randoms(use_true_random=False), memory=st.sampled_from([1, 9_000]))
 def test_order_changes_no_bit_and_chunks_and_company_only_the_last(counts, random, memory):
     clients, models = clients_of(counts, DENSE), born(DENSE)
-    objective = Objective(3, 8, curvature="ggn")
+    objective = Objective(local_steps=3, batch_size=8, curvature="ggn")
     asked = [Train(data.client, key, objective) for data in clients for key in models]
-    asked += [Score(data.client, tuple(models)) for data in clients]
+    asked += [Score(client=data.client, models=tuple(models)) for data in clients]
     whole = executors(DENSE, clients)[1].answer(asked, models, 1)
     mixed = executors(DENSE, clients)[1].answer(random.sample(asked, len(asked)), models, 1)
     some = random.sample(asked, random.randint(1, len(asked)))
@@ -141,7 +150,8 @@ def test_scores_are_those_of_the_loop(name, counts, samples, memory):
     clients, models = clients_of(counts, model), born(model)
     keys = tuple(models)
     asked = [
-        Score(data.client, keys[i % 2 :], Loss(), samples=samples) for i, data in enumerate(clients)
+        Score(client=data.client, models=keys[i % 2 :], statistic=Loss(), samples=samples)
+        for i, data in enumerate(clients)
     ]
     loop, batched = executors(model, clients, memory=memory)
     wanted, found = loop.answer(asked, models, 0), batched.answer(asked, models, 0)
@@ -158,10 +168,17 @@ def test_scores_are_those_of_the_loop(name, counts, samples, memory):
 def test_predictions_are_those_of_the_loop(pooling):
     clients, models = clients_of([5, 1, 20], DENSE), born(DENSE, 2)
     asked = [
-        Score(data.client, tuple(models), Predictions((0.25, 0.75), pooling), "test")
+        Score(
+            client=data.client,
+            models=tuple(models),
+            statistic=Predictions((0.25, 0.75), pooling),
+            view="test",
+        )
         for data in clients
     ]
-    asked += [Score(data.client, tuple(models), BestModels()) for data in clients]
+    asked += [
+        Score(client=data.client, models=tuple(models), statistic=BestModels()) for data in clients
+    ]
     loop, batched = executors(DENSE, clients)
     wanted, found = loop.answer(asked, models, 0), batched.answer(asked, models, 0)
     for request in asked[:3]:
@@ -179,7 +196,13 @@ def test_evidence_is_that_of_the_loop(name, counts, samples, memory):
     clients, models = clients_of(counts, model), born(model)
     keys = tuple(models)
     asked = [
-        Score(data.client, keys[i % 2 :], Evidence(), view, samples=samples)
+        Score(
+            client=data.client,
+            models=keys[i % 2 :],
+            statistic=Evidence(),
+            view=view,
+            samples=samples,
+        )
         for i, data in enumerate(clients)
         for view in ("train", "test")
     ]

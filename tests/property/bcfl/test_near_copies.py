@@ -19,12 +19,23 @@ def network():
     return nn.Sequential(nn.Linear(2, 1))
 
 
-MODEL = Model("tiny", network, (2,), 1, likelihood="gaussian")
+MODEL = Model(name="tiny", build=network, input_shape=(2,), num_outputs=1, likelihood="gaussian")
 
 
 def posterior(key, mean, precision):
     gaussian = DiagonalGaussian(torch.from_numpy(mean), torch.from_numpy(precision))
-    return Posterior((Block(key, "model", gaussian, gaussian, gaussian, torch.empty(0)),))
+    return Posterior(
+        (
+            Block(
+                key=key,
+                name="model",
+                gaussian=gaussian,
+                base=gaussian,
+                prior=gaussian,
+                buffers=torch.empty(0),
+            ),
+        )
+    )
 
 
 @st.composite
@@ -49,7 +60,11 @@ def mixtures(draw):
         labels = random.integers(-1 if index % 2 else 0, num_clusters, size=len(CLIENTS))
         association = Association(CLIENTS, labels, num_clusters)
         weight = float(random.normal(scale=2.0))
-        hypotheses.append(Hypothesis(clusters, association, weight, (index,)))
+        hypotheses.append(
+            Hypothesis(
+                clusters=clusters, association=association, log_weight=weight, parents=(index,)
+            )
+        )
         nearest.append(truth)
         names.append(order)
     return hypotheses, nearest, names, truths

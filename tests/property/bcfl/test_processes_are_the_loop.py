@@ -37,10 +37,13 @@ def images():
 
 
 MODELS = {
-    "frozen": Model("frozen", frozen, (16,), 3),
-    "images": Model("images", images, (1, 4, 4), 3),
+    "frozen": Model(name="frozen", build=frozen, input_shape=(16,), num_outputs=3),
+    "images": Model(name="images", build=images, input_shape=(1, 4, 4), num_outputs=3),
     "dense": Model(
-        "dense", lambda: nn.Sequential(nn.Linear(16, 33), nn.Tanh(), nn.Linear(33, 3)), (16,), 3
+        name="dense",
+        build=lambda: nn.Sequential(nn.Linear(16, 33), nn.Tanh(), nn.Linear(33, 3)),
+        input_shape=(16,),
+        num_outputs=3,
     ),
 }
 objectives = st.builds(
@@ -75,9 +78,16 @@ def born(model):
 def asked_of(clients, keys, objective):
     asked = [Describe(data.client) for data in clients]
     asked += [Train(data.client, key, objective) for data in clients for key in keys]
-    asked += [Score(data.client, keys, what) for data in clients for what in (Loss(), Evidence())]
+    asked += [
+        Score(client=data.client, models=keys, statistic=what)
+        for data in clients
+        for what in (Loss(), Evidence())
+    ]
     mixture = (0.5, 0.25, 0.25)
-    return asked + [Score(d.client, keys, Predictions(mixture), "test") for d in clients]
+    return asked + [
+        Score(client=d.client, models=keys, statistic=Predictions(mixture), view="test")
+        for d in clients
+    ]
 
 
 def numbers(answer):

@@ -16,7 +16,9 @@ from tests.recipes import built
 
 torch.set_num_threads(1)  # the problems are too small for more
 
-MODEL = Model("linear", lambda: nn.Sequential(nn.Linear(2, 2)), (2,), 2)
+MODEL = Model(
+    name="linear", build=lambda: nn.Sequential(nn.Linear(2, 2)), input_shape=(2,), num_outputs=2
+)
 NAMES = st.sampled_from(
     ["fedavg", "ifca", "wecfl", "bcfl-g", "bcfl-c-2", "bcfl-mh-3", "bcfl-mht-3", "bcfl-mh-2-w"]
 )
@@ -37,7 +39,9 @@ def federations(draw):
         )
         for i, n in enumerate(sizes)
     ]
-    objective = Objective(draw(st.integers(1, 3)), draw(st.integers(1, 8)), 0.1)
+    objective = Objective(
+        local_steps=draw(st.integers(1, 3)), batch_size=draw(st.integers(1, 8)), learning_rate=0.1
+    )
     shared = dict(
         num_clusters=draw(st.integers(2, len(sizes))),
         objective=objective,

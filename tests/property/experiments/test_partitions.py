@@ -16,7 +16,12 @@ def data_sets(draw):
     targets = np.repeat(np.arange(classes), sizes)
     targets = np.random.default_rng(draw(st.integers(0, 99))).permutation(targets)
     inputs = np.arange(len(targets), dtype=np.float32)[:, None, None] + np.zeros((1, 2, 2))
-    return Dataset("drawn", inputs.astype(np.float32), targets.astype(np.int64), classes)
+    return Dataset(
+        name="drawn",
+        inputs=inputs.astype(np.float32),
+        targets=targets.astype(np.int64),
+        num_classes=classes,
+    )
 
 
 @st.composite

@@ -106,7 +106,14 @@ def test_a_normalised_product_is_as_sharp_as_some_member(problem):
 def test_exact_fusion_in_two_steps_is_fusion_at_once(problem, split):
     prior, local = problem
     named = [
-        LocalPosterior(one.mean, one.curvature, prior, one.num_samples, one.weight) for one in local
+        LocalPosterior(
+            mean=one.mean,
+            curvature=one.curvature,
+            used=prior,
+            num_samples=one.num_samples,
+            weight=one.weight,
+        )
+        for one in local
     ]
     halfway = fuse("exact", prior, named[:split]).posterior
     in_steps = fuse("exact", halfway, named[split:]).posterior
@@ -119,7 +126,14 @@ def test_exact_fusion_in_two_steps_is_fusion_at_once(problem, split):
 def test_the_product_of_sites_is_exact_fusion(problem):
     prior, local = problem
     named = [
-        LocalPosterior(one.mean, one.curvature, prior, one.num_samples, one.weight) for one in local
+        LocalPosterior(
+            mean=one.mean,
+            curvature=one.curvature,
+            used=prior,
+            num_samples=one.num_samples,
+            weight=one.weight,
+        )
+        for one in local
     ]
     close(product(prior, map(site_of, named)), fuse("exact", prior, named).posterior)
 
@@ -131,7 +145,12 @@ def test_cavity_takes_out_what_the_product_put_in(problem):
     double = DiagonalGaussian(prior.mean.double(), prior.precision.double())
     one = local[0]
     site = site_of(
-        LocalPosterior(one.mean.double(), one.curvature.double(), double, one.num_samples)
+        LocalPosterior(
+            mean=one.mean.double(),
+            curvature=one.curvature.double(),
+            used=double,
+            num_samples=one.num_samples,
+        )
     )
     again = cavity(product(double, [site]), site)
     torch.testing.assert_close(again.mean, double.mean.expand_as(again.mean), rtol=0, atol=1e-5)

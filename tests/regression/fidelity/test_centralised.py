@@ -5,9 +5,9 @@ models where there are two groups.
 """
 
 import pytest
-from experiments.scores.metrics import ari, micro_accuracy
 
 from bcfl import Federation
+from bcfl.analysis.metrics import ari, micro_accuracy
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ def locals_(prior):
     """Each client's posterior under the prior."""
     modes = (PRECISION * MEAN + NOISE_PRECISIONS * DATA) / (PRECISION + NOISE_PRECISIONS)
     pairs = zip(modes, NOISE_PRECISIONS, strict=True)
-    return [LocalPosterior(tensor(mode), tensor(one), prior, 1) for mode, one in pairs]
+    return [
+        LocalPosterior(mean=tensor(mode), curvature=tensor(one), used=prior, num_samples=1)
+        for mode, one in pairs
+    ]
 
 
 def test_exact_fusion_is_the_pooled_posterior(prior, locals_):

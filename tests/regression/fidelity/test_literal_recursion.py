@@ -6,9 +6,9 @@ is the next round's prior. The paper runs 100 rounds.
 
 import pytest
 import torch
-from experiments.scores.metrics import micro_accuracy
 
 from bcfl import Aggregation, Federation
+from bcfl.analysis.metrics import micro_accuracy
 from experiments import models
 from posteriors import DiagonalGaussian, LocalPosterior, fuse
 
@@ -16,7 +16,11 @@ from posteriors import DiagonalGaussian, LocalPosterior, fuse
 def test_exact_fusion_over_rounds_counts_each_factor_once():
     posterior = DiagonalGaussian(torch.zeros(1), torch.ones(1))
     for _ in range(100):
-        factors = [LocalPosterior(torch.zeros(1), torch.tensor([5.0]), posterior, 30)] * 10
+        factors = [
+            LocalPosterior(
+                mean=torch.zeros(1), curvature=torch.tensor([5.0]), used=posterior, num_samples=30
+            )
+        ] * 10
         posterior = fuse("exact", posterior, factors).posterior
     assert posterior.precision.item() == pytest.approx(1 + 100 * 10 * 5, rel=1e-5)
 

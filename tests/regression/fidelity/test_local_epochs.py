@@ -33,7 +33,13 @@ def counts_of_mnist():
         [rng.permutation(np.repeat(np.arange(10), counts)) for counts in (TRAIN, TEST)]
     )
     inputs = np.zeros((len(targets), 1), dtype=np.float32)
-    return Dataset("mnist", inputs, targets.astype(np.int64), 10, sum(TEST))
+    return Dataset(
+        name="mnist",
+        inputs=inputs,
+        targets=targets.astype(np.int64),
+        num_classes=10,
+        num_native_test=sum(TEST),
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ down to 0.001 (Li et al. 2020) and should be weak at usual learning rates.
 """
 
 import pytest
-from experiments.scores.metrics import micro_accuracy
 
 from bcfl import Federation
+from bcfl.analysis.metrics import micro_accuracy
 
 
 @pytest.mark.xfail(

@@ -17,7 +17,6 @@ from bcfl.policies.updates.update_clustering import AffinityClustering
 from bcfl.policies.updates.update_similarity import (
     cosine_distances,
     decomposed_cosines,
-    decomposed_distances,
     mean_cosine_differences,
     norm_of_mean,
 )
@@ -68,8 +67,6 @@ def test_decomposed_cosines(updates):
     right = updates @ main[:2].T / np.linalg.norm(updates, axis=1, keepdims=True)
     measured = decomposed_cosines(updates @ updates.T, 2)
     np.testing.assert_allclose(np.abs(measured), np.abs(right), atol=1e-9)
-    apart = np.linalg.norm(right[:, None] - right[None], axis=2) / np.sqrt(2)
-    np.testing.assert_allclose(decomposed_distances(measured), apart, atol=1e-9)
 
 
 def test_mean_cosine_differences(updates):

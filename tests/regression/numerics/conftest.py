@@ -63,7 +63,7 @@ def build_method():
 
 @pytest.fixture
 def model():
-    return Model("perceptron", network, (FEATURES,), CLASSES)
+    return Model(name="perceptron", build=network, input_shape=(FEATURES,), num_outputs=CLASSES)
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ ignored = pytest.mark.xfail(
 @ignored
 @pytest.mark.parametrize("name", list(NETWORKS))
 def test_executors_train_the_same_network(make_clients, build_method, name):
-    model = Model("hooked", NETWORKS[name], (6,), 3)
+    model = Model(name="hooked", build=NETWORKS[name], input_shape=(6,), num_outputs=3)
     means = {}
     for executor in ("loop", "batched"):
         federation = Federation(

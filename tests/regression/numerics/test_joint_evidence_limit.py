@@ -28,8 +28,12 @@ def test_captured_mass(make_clients, model, clients):
     objective = Objective(local_steps=1, curvature="ggn")
     masses = []
     for kept in (1, 4, 2**clients):
-        policy = LikelihoodAssociation(2, objective, temperature=1.0, evidence="joint")
-        method = Method(policy, MultiHypothesis(kept), Aggregation(), "joint")
+        policy = LikelihoodAssociation(
+            num_clusters=2, objective=objective, temperature=1.0, evidence="joint"
+        )
+        method = Method(
+            policy=policy, tracker=MultiHypothesis(kept), aggregation=Aggregation(), name="joint"
+        )
         run = Federation(make_clients(clients, samples=4, test=0), model, method, seed=0).run(1)
         masses.append(run.hypotheses.log_captured_mass)
     assert np.isfinite(masses).all()

@@ -6,9 +6,9 @@ Reported to neighbouring projects: no example at all gives a model of NaN, or a 
 import numpy as np
 import pytest
 import torch
-from experiments.scores.metrics import summarise
 
 from bcfl import ClientData
+from bcfl.analysis.metrics import summarise
 
 NAMES = [
     *("fedavg", "ifca", "wecfl", "ocfl-hdbscan", "scl", "bcl", "fedgroup", "faacl", "fedsoft"),

@@ -59,7 +59,10 @@ def outcome(clients, arrays, mlp, federation, parameters):
 
     def run(kind, **options):
         if kind == "conv":
-            data, model = conv_clients(arrays), Model("conv", conv, (1, 2, 2), 2)
+            data, model = (
+                conv_clients(arrays),
+                Model(name="conv", build=conv, input_shape=(1, 2, 2), num_outputs=2),
+            )
         else:
             data, model = clients(4), mlp(hidden=4)
             options = {"executor": kind, **options}

@@ -19,7 +19,13 @@ def samples(sizes, width=4, native_test=0):
     random = np.random.default_rng(0)
     targets = random.permutation(np.repeat(np.arange(len(sizes)), sizes)).astype(np.int64)
     inputs = random.random((len(targets), width)).astype(np.float32)
-    return Dataset("toy", inputs, targets, len(sizes), native_test)
+    return Dataset(
+        name="toy",
+        inputs=inputs,
+        targets=targets,
+        num_classes=len(sizes),
+        num_native_test=native_test,
+    )
 
 
 def rows_of(partition):
@@ -89,7 +95,12 @@ def test_dirichlet_refuses_what_it_cannot_do(options):
 )
 def test_classes_of_one_and_three_samples_are_divided(divide, clients):
     dataset = samples(SKEWED, width=16)
-    dataset = Dataset("toy", dataset.inputs.reshape(-1, 1, 4, 4), dataset.targets, 4)
+    dataset = Dataset(
+        name="toy",
+        inputs=dataset.inputs.reshape(-1, 1, 4, 4),
+        targets=dataset.targets,
+        num_classes=4,
+    )
     assert_valid(divide(dataset), dataset, clients, 8)
 
 

@@ -8,9 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from bcfl import ClientData, PredictionRule
-from posteriors import PlugIn
-from posteriors.predictive import HeldOutSums, TuningGrid, choose, held_out_sums
+from bcfl import ClientData, Model, PredictionRule
+from bcfl.data import View
+from bcfl.hypotheses.posterior import from_initial
+from bcfl.protocol import HeldOutLosses
+from posteriors.predictive import HeldOutSums, TuningGrid, choose
 
 underflow = pytest.mark.xfail(
     strict=True,
@@ -23,26 +25,26 @@ no_finite_loss = pytest.mark.xfail(
     reason="probabilities are tempered, of which the small ones are 0 already",
 )
 GRID = TuningGrid(prior_precisions=(1.0,))
+TARGETS = torch.cat([torch.ones(90), torch.zeros(10)]).long()
 
 
-def sure_and_sometimes_wrong(gap):
-    """A network of logits (0, gap x) and 100 samples at x = 1 or -1, five of them wrong."""
-    network = nn.Linear(1, 2)
-    with torch.no_grad():
-        network.weight.copy_(torch.tensor([[0.0], [gap]]))
-        network.bias.zero_()
+def sums_of_a_sure_network(gap):
+    """Held-out sums of logits (0, gap x) at 100 samples of x = 1 or -1, five of them wrong."""
+    model = Model("sure", lambda: nn.Linear(1, 2), (1,), num_outputs=2)
+    mean = torch.tensor([0.0, gap, 0.0, 0.0])
+    posterior = from_initial(model, "sure", mean, torch.zeros(0), 1.0)
     inputs = torch.cat([torch.ones(95, 1), -torch.ones(5, 1)])
-    targets = torch.cat([torch.ones(90), torch.zeros(10)]).long()
-    return network, inputs, targets
+    statistic = HeldOutLosses((1.0,), PredictionRule(), GRID)
+    return statistic.of_posteriors([posterior], model, View(inputs, TARGETS))
 
 
-def of_logits(gap, targets):
+def of_logits(gap):
     """(1, temperatures) summed log loss of logits divided by each temperature."""
     x = torch.cat([torch.ones(95), -torch.ones(5)]).double()
     logits = torch.stack([torch.zeros(100).double(), gap * x], dim=1)
     rows = torch.arange(100)
     return torch.stack(
-        [-(logits / one).log_softmax(1)[rows, targets].sum() for one in GRID.temperatures]
+        [-(logits / one).log_softmax(1)[rows, TARGETS].sum() for one in GRID.temperatures]
     )[None]
 
 
@@ -51,20 +53,16 @@ def of_logits(gap, targets):
     [50.0, 170.0, *(pytest.param(gap, marks=underflow) for gap in (760.0, 2000.0))],
 )
 def test_sums_are_those_of_divided_logits(gap):
-    network, inputs, targets = sure_and_sometimes_wrong(gap)
-    mean = nn.utils.parameters_to_vector(network.parameters()).detach()
-    found = held_out_sums(lambda precision: PlugIn(network, mean), inputs, targets, GRID)
-    torch.testing.assert_close(found.log_loss, of_logits(gap, targets), rtol=1e-5, atol=1e-6)
+    found = sums_of_a_sure_network(gap)
+    torch.testing.assert_close(found.log_loss, of_logits(gap), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
     "gap", [50.0, 170.0, *(pytest.param(gap, marks=no_finite_loss) for gap in (760.0, 2000.0))]
 )
 def test_the_temperature_is_that_of_divided_logits(gap):
-    network, inputs, targets = sure_and_sometimes_wrong(gap)
-    mean = nn.utils.parameters_to_vector(network.parameters()).detach()
-    found = choose(held_out_sums(lambda precision: PlugIn(network, mean), inputs, targets, GRID))
-    expected = choose(HeldOutSums(GRID, of_logits(gap, targets), 100))
+    found = choose(sums_of_a_sure_network(gap))
+    expected = choose(HeldOutSums(GRID, of_logits(gap), 100))
     assert found.temperature == expected.temperature
     assert found.log_loss == pytest.approx(expected.log_loss)
 
@@ -108,7 +106,7 @@ def test_predictions_at_a_temperature_are_those_of_divided_logits(
 ):
     model, inputs = mlp(constant_logits(scale)), arrays()[0][0][:10]
     run = federation(clients(), model, "fedavg").run(rounds=1)
-    rule = PredictionRule("plug-in", temperature=1000.0)
+    rule = PredictionRule(predictive="plug-in", temperature=1000.0)
     expected = (logits_of(run, model, inputs) / 1000).softmax(1).numpy()
     np.testing.assert_allclose(run.predict("c0", inputs, rule).mean, expected, atol=1e-5)
 

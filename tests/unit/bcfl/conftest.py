@@ -26,26 +26,32 @@ def normalised():
 
 @pytest.fixture
 def linear():
-    return Model("linear", linear_network, (3,), 2)
+    return Model(name="linear", build=linear_network, input_shape=(3,), num_outputs=2)
 
 
 @pytest.fixture
 def regression():
     return Model(
-        "regression", lambda: nn.Sequential(nn.Linear(3, 1)), (3,), 1, likelihood="gaussian"
+        name="regression",
+        build=lambda: nn.Sequential(nn.Linear(3, 1)),
+        input_shape=(3,),
+        num_outputs=1,
+        likelihood="gaussian",
     )
 
 
 @pytest.fixture
 def batch_norm():
-    return Model("normalised", normalised, (3,), 2)
+    return Model(name="normalised", build=normalised, input_shape=(3,), num_outputs=2)
 
 
 @pytest.fixture
 def shared_body():
     """A body that all clusters share and a head for each."""
     blocks = (BlockSpec("head", "cluster", ("2.",)), BlockSpec("body", "global", ("0.",)))
-    return Model("shared-body", two_layers, (3,), 2, blocks=blocks)
+    return Model(
+        name="shared-body", build=two_layers, input_shape=(3,), num_outputs=2, blocks=blocks
+    )
 
 
 def client(name, count, group=0, tested=4, seed=0):
@@ -85,6 +91,13 @@ def context(linear):
 
     def of(participants, round=0, candidates_per_parent=1):
         counts = dict.fromkeys(participants, 2)
-        return RoundContext(round, tuple(participants), counts, 0, linear, candidates_per_parent)
+        return RoundContext(
+            round=round,
+            participants=tuple(participants),
+            num_samples=counts,
+            seed=0,
+            model=linear,
+            candidates_per_parent=candidates_per_parent,
+        )
 
     return of

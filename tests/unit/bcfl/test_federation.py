@@ -8,7 +8,7 @@ from bcfl import ClientData, Federation, Method, Model, Objective, methods
 from bcfl.policies import FedAvg, KMeansAssociation, WarmUp
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 
-ONE = FedAvg(Objective(1, 4))
+ONE = FedAvg(Objective(local_steps=1, batch_size=4))
 
 
 def data(inputs, targets, name="a"):
@@ -30,7 +30,7 @@ def data(inputs, targets, name="a"):
         ),
         ({"dtype": torch.float16}, "dtype must be .*, got torch.float16"),
         (
-            {"method": KMeansAssociation(5, Objective())},
+            {"method": KMeansAssociation(num_clusters=5, objective=Objective())},
             "num_clusters must be at most the number of clients, 4, got 5",
         ),
         ({"clients": []}, "clients must hold at least one client, got none"),
@@ -101,7 +101,7 @@ def test_rounds_are_whole_numbers(linear, clients):
 
 
 def test_a_model_with_other_outputs_is_refused_early(clients):
-    wide = Model("wide", lambda: torch.nn.Linear(3, 5), (3,), 2)
+    wide = Model(name="wide", build=lambda: torch.nn.Linear(3, 5), input_shape=(3,), num_outputs=2)
     with pytest.raises(
         ValueError, match=r"must give outputs of shape \(samples, 2\), got \(1, 5\)"
     ):
@@ -113,7 +113,11 @@ def test_a_layer_without_curvature_is_refused_early(clients):
         return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.PReLU())
 
     with pytest.raises(ValueError, match="PReLU"):
-        Federation(clients, Model("odd", odd, (3,), 2), methods.build("bcfl-g"))
+        Federation(
+            clients,
+            Model(name="odd", build=odd, input_shape=(3,), num_outputs=2),
+            methods.build("bcfl-g"),
+        )
 
 
 def test_a_state_of_other_clients_is_refused(linear, clients):
@@ -160,14 +164,17 @@ def test_float64_is_used_throughout(linear, clients):
         (lambda: Consensus(0), "num_associations must be at least 1, got 0"),
         (lambda: MultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
         (lambda: MultiHypothesis(2, -1), "max_per_parent must be .*, got -1"),
-        (lambda: AdaptiveMultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
+        (
+            lambda: AdaptiveMultiHypothesis(max_hypotheses=0),
+            "max_hypotheses must be at least 1, got 0",
+        ),
         (lambda: Exact(0), "limit must be at least 1, got 0"),
         (
-            lambda: Method(ONE, prior_precision=0.0),
+            lambda: Method(policy=ONE, prior_precision=0.0),
             r"prior_precision must be positive and finite.*got 0\.0",
         ),
-        (lambda: Method(ONE, prior_precision=float("nan")), "prior_precision .*, got nan"),
-        (lambda: Method(ONE, prior_precision=float("inf")), "prior_precision .*, got inf"),
+        (lambda: Method(policy=ONE, prior_precision=float("nan")), "prior_precision .*, got nan"),
+        (lambda: Method(policy=ONE, prior_precision=float("inf")), "prior_precision .*, got inf"),
     ],
 )
 def test_methods_and_trackers_name_what_is_wrong(make, message):
@@ -178,7 +185,12 @@ def test_methods_and_trackers_name_what_is_wrong(make, message):
 def test_the_exact_tracker_refuses_more_than_its_limit(linear, clients):
     from bcfl.policies import LikelihoodAssociation
 
-    method = Method(LikelihoodAssociation(2, Objective(1, 4)), Exact(limit=15))
+    method = Method(
+        policy=LikelihoodAssociation(
+            num_clusters=2, objective=Objective(local_steps=1, batch_size=4)
+        ),
+        tracker=Exact(limit=15),
+    )
     with pytest.raises(ValueError, match=r"16 hypotheses after round 0, limit is 15"):
         Federation(clients, linear, method)
     two_asked = Federation(clients, linear, method, client_fraction=0.5)
@@ -193,7 +205,7 @@ def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
             raise ValueError(f"not with {num_clusters}, {num_clients}, {num_participants}")
 
     policy = WarmUp(ONE, Picky(Objective()))
-    for method in (policy, Picky(Objective()), Method(policy, Consensus(2))):
+    for method in (policy, Picky(Objective()), Method(policy=policy, tracker=Consensus(2))):
         with pytest.raises(ValueError, match="not with 1, 4, 2"):
             Federation(clients, linear, method, client_fraction=0.5)
 

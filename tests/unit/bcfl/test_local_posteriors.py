@@ -27,7 +27,7 @@ DRAWN = ("variational", "nuts")
 def federation(clients, model, name, memory="replace", **changes):
     settings = dict(
         num_clusters=1,
-        objective=Objective(3, 4, curvature_samples=None),
+        objective=Objective(local_steps=3, batch_size=4, curvature_samples=None),
         posterior=name,
         memory=memory,
         **changes,
@@ -37,7 +37,7 @@ def federation(clients, model, name, memory="replace", **changes):
 
 @pytest.fixture
 def network():
-    return Model("two-layers", two_layers, (3,), 2)
+    return Model(name="two-layers", build=two_layers, input_shape=(3,), num_outputs=2)
 
 
 def reply_of(federation, client):
@@ -131,7 +131,7 @@ def test_networks_that_a_method_cannot_take_are_refused_before_work(clients, nam
         )
 
     with pytest.raises(UnsupportedFitError, match=message):
-        federation(clients, Model("large", large, (3,), 2), name)
+        federation(clients, Model(name="large", build=large, input_shape=(3,), num_outputs=2), name)
 
 
 def test_names_and_combinations_are_checked():

@@ -157,7 +157,9 @@ def test_models_that_do_not_fit_a_data_set():
 
 
 def test_flat_models_accept_images_but_convolutions_reject_flat_inputs():
-    rows = Dataset("rows", np.zeros((2, 784), np.float32), np.array([0, 1]), 2)
+    rows = Dataset(
+        name="rows", inputs=np.zeros((2, 784), np.float32), targets=np.array([0, 1]), num_classes=2
+    )
     assert models.build_for(rows, "mlp", {}).input_shape == (784,)
     with pytest.raises(ValueError, match="fashion-cnn"):
         models.build_for(rows, "fashion-cnn", {})

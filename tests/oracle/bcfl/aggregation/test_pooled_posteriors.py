@@ -139,8 +139,10 @@ def client_data(world, round):
 
 
 def federation(world, round, aggregation, tracker):
-    policy = LikelihoodAssociation(world.num_clusters, CONVERGED, temperature=1.0)
-    method = bcfl.Method(policy, tracker, aggregation)
+    policy = LikelihoodAssociation(
+        num_clusters=world.num_clusters, objective=CONVERGED, temperature=1.0
+    )
+    method = bcfl.Method(policy=policy, tracker=tracker, aggregation=aggregation)
     return bcfl.Federation(
         client_data(world, round), world.model, method, device="cpu", dtype=torch.float64
     )
@@ -184,7 +186,7 @@ def test_a_single_model_with_several_outputs_and_an_offset():
     clients = [bcfl.ClientData.from_arrays(f"c{i}", (inputs, y)) for i, y in enumerate(targets)]
     model = linear(2, 3, likelihood="gaussian")
     method = bcfl.Method(
-        FedAvg(CONVERGED), aggregation=bcfl.Aggregation("exact"), prior_precision=0.8
+        policy=FedAvg(CONVERGED), aggregation=bcfl.Aggregation("exact"), prior_precision=0.8
     )
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
     start = one.initial_state().hypotheses.best.clusters[0].mean(model).numpy()
@@ -204,7 +206,7 @@ def test_fusing_unconverged_models_exactly_is_not_the_closed_form(linear_world, 
     """The condition matters: after one step the local models are no modes."""
     world = linear_world(21, clients=4, clusters=1, rounds=1)
     method = bcfl.Method(
-        FedAvg(replace(CONVERGED, local_steps=1)), aggregation=bcfl.Aggregation("exact")
+        policy=FedAvg(replace(CONVERGED, local_steps=1)), aggregation=bcfl.Aggregation("exact")
     )
     data = client_data(world, 0)
     one = bcfl.Federation(data, world.model, method, device="cpu", dtype=torch.float64)

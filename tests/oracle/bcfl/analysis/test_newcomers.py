@@ -36,10 +36,14 @@ def known_run(precision=1e6):
             for i in range(2)
         ]
         association = bcfl.Association(NAMES, np.array(labels), 2)
-        hypotheses.append(bcfl.Hypothesis(tuple(models), association, float(random.normal())))
+        hypotheses.append(
+            bcfl.Hypothesis(
+                clusters=tuple(models), association=association, log_weight=float(random.normal())
+            )
+        )
     found = bcfl.HypothesisSet.weighted(hypotheses, 1, 0.0)
-    state = bcfl.FederationState(found, (Snapshot.of(found),))
-    return bcfl.Run(MODEL, state, (), {})
+    state = bcfl.FederationState(hypotheses=found, history=(Snapshot.of(found),))
+    return bcfl.Run(model=MODEL, state=state, records=(), groups={})
 
 
 def samples(count, seed=0):
@@ -126,7 +130,8 @@ def test_hypotheses_with_other_numbers_of_clusters_are_chosen_by_name():
     run = known_run()
     two = run.hypotheses.hypotheses
     wide = bcfl.Hypothesis(
-        (*two[0].clusters, two[1].clusters[0]), bcfl.Association(NAMES, np.array([0, 1, 2, 2]), 3)
+        clusters=(*two[0].clusters, two[1].clusters[0]),
+        association=bcfl.Association(NAMES, np.array([0, 1, 2, 2]), 3),
     )
     mixed = bcfl.HypothesisSet.weighted([*two, wide], 1, 0.0)
     with pytest.raises(ValueError, match=r"num_clusters must choose one of \[2, 3\]"):
@@ -142,7 +147,7 @@ def test_hypotheses_with_other_numbers_of_clusters_are_chosen_by_name():
 def test_newcomers_join_their_group_and_are_predicted_like_its_members(digits_clients):
     everybody = digits_clients([60] * 14)
     members, newcomers = everybody[:10], everybody[10:]
-    settings = dict(num_clusters=2, objective=bcfl.Objective(20, 32))
+    settings = dict(num_clusters=2, objective=bcfl.Objective(local_steps=20, batch_size=32))
     method = bcfl.methods.build("bcfl-mh-3", **settings)
     run = bcfl.Federation(members, mlp(64, 16, 10), method, seed=1).run(10)
 

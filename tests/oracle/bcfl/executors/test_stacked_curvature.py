@@ -122,10 +122,14 @@ def by_jacobians(model, mean, buffers, inputs, targets, kind):
 @pytest.mark.parametrize("kind", ["ggn", "empirical_fisher"])
 @pytest.mark.parametrize("build", BUILDS)
 def test_diagonals_are_those_of_jacobians(build, kind, likelihood, memory):
-    model = Model("made-up", build, (2, 4, 4), 3, likelihood=likelihood)
+    model = Model(
+        name="made-up", build=build, input_shape=(2, 4, 4), num_outputs=3, likelihood=likelihood
+    )
     means, buffers = stacked(model, torch.float64)
     samples, chosen = drawn(model, torch.float64)
-    work = Curvatures(network_of(model), model, samples, kind, memory)
+    work = Curvatures(
+        network=network_of(model), model=model, samples=samples, kind=kind, memory=memory
+    )
     found = work.of(means, buffers, chosen)
     for mean, statistics, rows, curvature in zip(means, buffers, chosen, found, strict=True):
         wanted = by_jacobians(
@@ -142,7 +146,9 @@ def test_the_network_of_the_papers(norm, kind, dtype, within):
     model = fashion_cnn(norm=norm)
     means, buffers = (part[:2] for part in stacked(model, dtype))
     samples, chosen = drawn(model, dtype, (7, 12))
-    work = Curvatures(network_of(model), model, samples, kind, 10**8)
+    work = Curvatures(
+        network=network_of(model), model=model, samples=samples, kind=kind, memory=10**8
+    )
     for mean, statistics, rows, curvature in zip(
         means, buffers, chosen, work.of(means, buffers, chosen), strict=True
     ):

@@ -140,7 +140,7 @@ def test_smoothed_associations_are_sums_of_marginals(linear_world, staying):
                 labels = 1 - labels
             table[range(3), labels] += share
         np.testing.assert_allclose(smoothed_associations(state.history, round), table, rtol=1e-7)
-        run = Run(world.model, state, (), {})
+        run = Run(model=world.model, state=state, records=(), groups={})
         np.testing.assert_allclose(run.smoothed(round), table, rtol=1e-7)
 
 

@@ -51,7 +51,9 @@ def test_orders_of_training_by_hand(phases, against, shared, own):
     data = bcfl.ClientData.from_arrays("c", (np.ones((1, 1)), np.full((1, 1), 5.0)))
     values = torch.tensor([1.0, 0.5], dtype=torch.float64)
     start = from_initial(model, "start", values, torch.empty(0), 1.0)
-    objective = Objective(3, 1, 0.1, 0.0, phases=phases, against=against)
+    objective = Objective(
+        local_steps=3, batch_size=1, learning_rate=0.1, momentum=0.0, phases=phases, against=against
+    )
     workspace = FlatModule(model, torch.device("cpu"), torch.float64)
     request = Train("c", start.key, objective)
     reply = train_locally(
@@ -79,14 +81,18 @@ def test_a_partial_step(partial, expected):
     """Equation 6: 10 and 30 of 100 samples feed the first cluster."""
     model = linear(2, 1, likelihood="gaussian", bias=False)
     clusters = [from_initial(model, f"k{k}", torch.ones(2), torch.empty(0), 1.0) for k in range(2)]
-    parent = Hypothesis(tuple(clusters), Association.unseen(("a", "b", "c"), 2))
+    parent = Hypothesis(
+        clusters=tuple(clusters), association=Association.unseen(("a", "b", "c"), 2)
+    )
     chosen = candidate(parent, {"a": 0, "b": 0, "c": 1}, Objective())
     answers = {"a": (10, (2.0, 0.0)), "b": (30, (4.0, 2.0)), "c": (60, (7.0, 7.0))}
     replies = {}
     for training in chosen.trainings:
         count, mean = answers[training.client]
         weight = torch.tensor(float(count))
-        replies[training] = Trained(torch.tensor(mean), torch.empty(0), weight, count)
+        replies[training] = Trained(
+            mean=torch.tensor(mean), buffers=torch.empty(0), curvature=weight, num_samples=count
+        )
     made, _ = bcfl.Aggregation().combine(
         model, parent, replace(chosen, partial=partial), replies, {}, 0
     )

@@ -22,11 +22,17 @@ def residuals(update, rate, steps):
 
     There are two clients, since there are two clusters; they are the same, so both are in one.
     """
-    model = Model("scalar", lambda: nn.Linear(1, 1, bias=False), (1,), 1, likelihood="gaussian")
+    model = Model(
+        name="scalar",
+        build=lambda: nn.Linear(1, 1, bias=False),
+        input_shape=(1,),
+        num_outputs=1,
+        likelihood="gaussian",
+    )
     alike = [
         ClientData.from_arrays(name, (np.ones((1, 1)), np.full((1, 1), TARGET))) for name in "ab"
     ]
-    objective = Objective(steps, 1, rate, momentum=0.0)
+    objective = Objective(local_steps=steps, batch_size=1, learning_rate=rate, momentum=0.0)
     settings = dict(num_clusters=2, objective=objective, update=update, warm_up=1)
     federation = Federation(
         alike, model, build("ifca-cam", **settings), device="cpu", dtype=torch.float64,

@@ -57,10 +57,14 @@ def both(g, t, data):
 
 @pytest.fixture
 def states(turned_clients, states_of):
-    objective = bcfl.Objective(paper.STEPS, 1000, paper.RATE, paper.MOMENTUM)
+    objective = bcfl.Objective(
+        local_steps=paper.STEPS, batch_size=1000, learning_rate=paper.RATE, momentum=paper.MOMENTUM
+    )
     one = bcfl.Federation(
         turned_clients(SIZES),
-        bcfl.Model("two-layers", network, (paper.INPUTS,), paper.CLASSES),
+        bcfl.Model(
+            name="two-layers", build=network, input_shape=(paper.INPUTS,), num_outputs=paper.CLASSES
+        ),
         build("bcfl-g-cam", num_clusters=CLUSTERS, objective=objective),
         seed=3,
         device="cpu",

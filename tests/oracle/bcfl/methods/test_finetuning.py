@@ -30,8 +30,15 @@ def run(turned_clients):
             bcfl.ClientData(one.client, {**one.views, "test": other.views["train"]})
             for one, other in zip(train, test, strict=True)
         ]
-        objective = bcfl.Objective(paper.STEPS, 1000, paper.RATE, paper.MOMENTUM)
-        model = bcfl.Model("two-layers", network, (paper.INPUTS,), paper.CLASSES)
+        objective = bcfl.Objective(
+            local_steps=paper.STEPS,
+            batch_size=1000,
+            learning_rate=paper.RATE,
+            momentum=paper.MOMENTUM,
+        )
+        model = bcfl.Model(
+            name="two-layers", build=network, input_shape=(paper.INPUTS,), num_outputs=paper.CLASSES
+        )
         one = bcfl.Federation(
             clients,
             model,

@@ -25,7 +25,12 @@ def run(turned_clients, states_of):
     """Run a method by name: the samples of its clients, its start and its states."""
 
     def of(name, num_clusters=3, **settings):
-        objective = bcfl.Objective(paper.STEPS, 1000, paper.RATE, paper.MOMENTUM)
+        objective = bcfl.Objective(
+            local_steps=paper.STEPS,
+            batch_size=1000,
+            learning_rate=paper.RATE,
+            momentum=paper.MOMENTUM,
+        )
         chosen = dict(
             num_clusters=num_clusters,
             objective=objective,
@@ -37,7 +42,9 @@ def run(turned_clients, states_of):
             **settings,
         )
         clients = turned_clients(SIZES)
-        model = bcfl.Model("two-layers", network, (paper.INPUTS,), paper.CLASSES)
+        model = bcfl.Model(
+            name="two-layers", build=network, input_shape=(paper.INPUTS,), num_outputs=paper.CLASSES
+        )
         one = bcfl.Federation(
             clients, model, built(name, **chosen), seed=3, device="cpu", dtype=torch.float64
         )

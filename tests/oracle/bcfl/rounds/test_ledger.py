@@ -42,8 +42,14 @@ def counts(ledger):
 
 
 def exact(**objective):
-    policy = LikelihoodAssociation(2, Objective(local_steps=2, curvature="ggn", **objective), 1.0)
-    return bcfl.Method(policy, Exact(), bcfl.Aggregation(memory="accumulate"))
+    policy = LikelihoodAssociation(
+        num_clusters=2,
+        objective=Objective(local_steps=2, curvature="ggn", **objective),
+        temperature=1.0,
+    )
+    return bcfl.Method(
+        policy=policy, tracker=Exact(), aggregation=bcfl.Aggregation(memory="accumulate")
+    )
 
 
 def test_fedavg():

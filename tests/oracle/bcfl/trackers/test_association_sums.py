@@ -101,9 +101,9 @@ def hypothesis_set(random, num_clients, num_clusters, count, moved, shared_model
         clusters = pool if shared_models else own
         hypotheses.append(
             bcfl.Hypothesis(
-                tuple(clusters[i] for i in np.argsort(order)),
-                bcfl.Association(names, order[labels], num_clusters),
-                float(random.normal()),
+                clusters=tuple(clusters[i] for i in np.argsort(order)),
+                association=bcfl.Association(names, order[labels], num_clusters),
+                log_weight=float(random.normal()),
             )
         )
     return bcfl.HypothesisSet.weighted(hypotheses, 1, 0.0)

@@ -70,9 +70,9 @@ def test_on_networks_trained_by_gradient_steps(by_path):
 
     def run(tracker):
         method = bcfl.Method(
-            LikelihoodAssociation(2, objective, temperature=1.0),
-            tracker,
-            bcfl.Aggregation(memory="accumulate"),
+            policy=LikelihoodAssociation(num_clusters=2, objective=objective, temperature=1.0),
+            tracker=tracker,
+            aggregation=bcfl.Aggregation(memory="accumulate"),
         )
         return bcfl.Federation(clients, linear(4, 3), method, seed=1, device="cpu").run(2)
 

@@ -77,7 +77,9 @@ def kept_by_hand(masses, most, per_parent, adapt):
 )
 def test_kept_and_discarded_sum_to_the_total(linear_world, memory, staying, adapt, proposals):
     world = linear_world(3, clients=4, clusters=2, rounds=ROUNDS)
-    tracker = AdaptiveMultiHypothesis(4, adapt, near_copies=None, proposals=proposals)
+    tracker = AdaptiveMultiHypothesis(
+        max_hypotheses=4, adapt=adapt, near_copies=None, proposals=proposals
+    )
     prior = AssociationPrior(staying)
     states = world.run(world.method(tracker, memory=memory, prior=prior), ROUNDS)
     proposed = 0
@@ -116,7 +118,9 @@ def test_merging_keeps_the_mass_of_a_round(linear_world, memory):
     apart, merged = (
         world.run(
             world.method(
-                AdaptiveMultiHypothesis(8, False, near_copies=copies, proposals=(SPLIT,)),
+                AdaptiveMultiHypothesis(
+                    max_hypotheses=8, adapt=False, near_copies=copies, proposals=(SPLIT,)
+                ),
                 memory=memory,
             ),
             1,
@@ -139,7 +143,9 @@ def test_what_n_scan_drops_is_discarded(linear_world):
     dropped = overruled = 0
     for seed in range(8):
         world = linear_world(seed, clients=3, clusters=2, rounds=4)
-        tracker = AdaptiveMultiHypothesis(6, False, None, (SPLIT,), n_scan=NScan(1))
+        tracker = AdaptiveMultiHypothesis(
+            max_hypotheses=6, adapt=False, near_copies=None, proposals=(SPLIT,), n_scan=NScan(1)
+        )
         before = world.start()
         for round, after in enumerate(world.run(world.method(tracker), 4)):
             masses = all_masses(world, before.hypotheses.competing, round, "accumulate", None)

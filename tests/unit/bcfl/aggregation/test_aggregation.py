@@ -17,12 +17,17 @@ OBJECTIVE = Objective()
 @pytest.fixture
 def parent(linear, newborn):
     clusters = (newborn(linear, 0, 2.0), newborn(linear, 1, 2.0))
-    return Hypothesis(clusters, Association.unseen(("a", "b", "c"), 2))
+    return Hypothesis(clusters=clusters, association=Association.unseen(("a", "b", "c"), 2))
 
 
 def reply(value, samples=4, curvature=None, size=8, buffers=()):
     curvature = torch.tensor(float(samples)) if curvature is None else torch.tensor(curvature)
-    return Trained(torch.full((size,), float(value)), torch.tensor(buffers), curvature, samples)
+    return Trained(
+        mean=torch.full((size,), float(value)),
+        buffers=torch.tensor(buffers),
+        curvature=curvature,
+        num_samples=samples,
+    )
 
 
 def combined(aggregation, model, parent, chosen, values, round=0, known=None):
@@ -46,10 +51,10 @@ def test_flat_posteriors_give_the_sample_weighted_mean(linear, parent):
 def test_weights_of_feeds_count_as_samples_do(linear, parent):
     trainings = tuple(Train(c, parent.clusters[0].key, OBJECTIVE) for c in ("a", "b"))
     chosen = Candidate(
-        parent.association,
-        trainings,
-        np.array([[0.25, 0.75], [1.0, 0.0]]),
-        (Continue(0), Continue(1)),
+        association=parent.association,
+        trainings=trainings,
+        contribution_weights=np.array([[0.25, 0.75], [1.0, 0.0]]),
+        origins=(Continue(0), Continue(1)),
     )
     values = {"a": reply(0, 4), "b": reply(5, 4)}
     clusters, _ = combined(Aggregation(), linear, parent, chosen, values)
@@ -66,14 +71,14 @@ def test_those_who_did_not_answer_contribute_nothing(linear, parent):
 def test_an_empty_cluster_keeps_its_mean_and_gets_back_its_first_precision(linear, parent):
     first = candidate(parent, {"a": 0, "b": 1}, OBJECTIVE)
     fed, _ = combined(Aggregation(), linear, parent, first, {"a": reply(1), "b": reply(2)})
-    after = Hypothesis(fed, first.association)
+    after = Hypothesis(clusters=fed, association=first.association)
     emptying = candidate(after, {"a": 1, "b": 1}, OBJECTIVE)
     clusters, _ = combined(
         Aggregation(), linear, after, emptying, {"a": reply(1), "b": reply(2)}, 1
     )
     assert clusters[0].mean(linear).tolist() == [1.0] * 8
     assert clusters[0].precision(linear).tolist() == [2.0] * 8
-    again = Hypothesis(clusters, emptying.association)
+    again = Hypothesis(clusters=clusters, association=emptying.association)
     still, _ = combined(Aggregation(), linear, again, emptying, {"a": reply(1)}, 2)
     assert still[0] is clusters[0]
 
@@ -146,7 +151,7 @@ def test_a_global_block_is_one_object_with_contributions_of_all_clients(shared_b
     clusters = tuple(newborn(shared_body, seed) for seed in (0, 1))
     body = clusters[0].blocks[1]
     clusters = (clusters[0], Posterior((clusters[1].blocks[0], body)))
-    parent = Hypothesis(clusters, Association.unseen(("a", "b", "c"), 2))
+    parent = Hypothesis(clusters=clusters, association=Association.unseen(("a", "b", "c"), 2))
     chosen = candidate(parent, {"a": 0, "b": 0, "c": 1}, OBJECTIVE)
     values = {c: reply(v, n, size=26) for c, v, n in (("a", 1, 10), ("b", 4, 20), ("c", 7, 30))}
     made, _ = combined(Aggregation(), shared_body, parent, chosen, values)
@@ -158,12 +163,14 @@ def test_a_global_block_is_one_object_with_contributions_of_all_clients(shared_b
 
 def test_vector_curvatures_are_cut_into_blocks(shared_body, newborn):
     one = newborn(shared_body, 0)
-    parent = Hypothesis((one,), Association.unseen(("a", "b"), 1))
+    parent = Hypothesis(clusters=(one,), association=Association.unseen(("a", "b"), 1))
     chosen = candidate(parent, {"a": 0, "b": 0}, OBJECTIVE)
     ramp = torch.linspace(1, 2, 26)
     values = {
-        "a": Trained(torch.zeros(26), torch.empty(0), ramp, 1),
-        "b": Trained(torch.ones(26), torch.empty(0), torch.ones(26), 1),
+        "a": Trained(mean=torch.zeros(26), buffers=torch.empty(0), curvature=ramp, num_samples=1),
+        "b": Trained(
+            mean=torch.ones(26), buffers=torch.empty(0), curvature=torch.ones(26), num_samples=1
+        ),
     }
     (made,), _ = combined(Aggregation(), shared_body, parent, chosen, values)
     torch.testing.assert_close(made.mean(shared_body), 1 / (1 + ramp))
@@ -172,7 +179,7 @@ def test_vector_curvatures_are_cut_into_blocks(shared_body, newborn):
 
 def test_running_statistics_are_pooled_over_all_members(batch_norm, newborn):
     one = newborn(batch_norm)
-    parent = Hypothesis((one,), Association.unseen(("a", "b"), 1))
+    parent = Hypothesis(clusters=(one,), association=Association.unseen(("a", "b"), 1))
     chosen = candidate(parent, {"a": 0, "b": 0}, OBJECTIVE)
     values = {
         "a": reply(0, 1, size=34, buffers=[0.0] * 4 + [1.0] * 4),
@@ -216,6 +223,13 @@ def test_unknown_choices_are_refused(arguments, message):
 
 def test_a_block_says_what_it_is():
     flat = DiagonalGaussian(torch.zeros(5), torch.ones(()))
-    block = Block("0123456789ab", "head", flat, flat, flat, torch.empty(0))
+    block = Block(
+        key="0123456789ab",
+        name="head",
+        gaussian=flat,
+        base=flat,
+        prior=flat,
+        buffers=torch.empty(0),
+    )
     assert repr(block) == "Block(head, 5 parameters, key 01234567)"
     assert repr(Posterior((block,))) == "Posterior(5 parameters, key 01234567)"

@@ -17,12 +17,28 @@ def posterior(model, key, mean, precision, buffers=()):
     base = DiagonalGaussian.isotropic(torch.zeros(model.layout.num_parameters), 1.0)
     gaussian = DiagonalGaussian.isotropic(torch.full_like(base.mean, float(mean)), precision)
     prior = DiagonalGaussian(gaussian.mean, base.precision)
-    return Posterior((Block(key, "model", gaussian, base, prior, torch.tensor(buffers)),))
+    return Posterior(
+        (
+            Block(
+                key=key,
+                name="model",
+                gaussian=gaussian,
+                base=base,
+                prior=prior,
+                buffers=torch.tensor(buffers),
+            ),
+        )
+    )
 
 
 def hypothesis(clusters, labels, weight, parents=(0,)):
     association = Association(NAMES, np.array(labels), len(clusters))
-    return Hypothesis(tuple(clusters), association, math.log(weight), parents)
+    return Hypothesis(
+        clusters=tuple(clusters),
+        association=association,
+        log_weight=math.log(weight),
+        parents=parents,
+    )
 
 
 def test_the_mixture_becomes_the_gaussian_of_its_mean_and_variance(linear):

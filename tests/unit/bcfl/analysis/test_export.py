@@ -18,7 +18,13 @@ def snapshot(round, *rows):
     """A snapshot of (weight, labels) rows."""
     associations = tuple(Association(NAMES, np.array(labels), 2) for _, labels in rows)
     weights = np.log([weight for weight, _ in rows])
-    return Snapshot(round, weights, associations, ((0,),) * len(rows), -0.5 * round)
+    return Snapshot(
+        round=round,
+        log_weights=weights,
+        associations=associations,
+        parents=((0,),) * len(rows),
+        log_captured_mass=-0.5 * round,
+    )
 
 
 @pytest.fixture
@@ -69,7 +75,9 @@ def test_clients_never_seen_and_groups(history):
 
 
 def test_a_run_in_a_file(linear, clients, tmp_path):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
+    )
     run = Federation(clients, linear, build("bcfl-mh-3", **settings)).run(3)
     path = tmp_path / "run.nc"
     run.to_netcdf(path)

@@ -15,11 +15,11 @@ NAMES = ("a", "b", "c", "d")
 def snapshot(round, *rows, soft=None):
     """Hypotheses given as (weight, labels, parents)."""
     return Snapshot(
-        round,
-        np.log([w for w, _, _ in rows]),
-        tuple(Association(NAMES, np.array(labels), 2, soft) for _, labels, _ in rows),
-        tuple(parents for _, _, parents in rows),
-        0.0,
+        round=round,
+        log_weights=np.log([w for w, _, _ in rows]),
+        associations=tuple(Association(NAMES, np.array(labels), 2, soft) for _, labels, _ in rows),
+        parents=tuple(parents for _, _, parents in rows),
+        log_captured_mass=0.0,
     )
 
 
@@ -86,7 +86,9 @@ def test_the_tree_joins_hypotheses_to_those_they_came_from():
 
 @pytest.fixture(params=["bcfl-mh-3", "bcfl-c-3", "bcfl-mht-4", "fedavg"])
 def run(request, linear, clients):
-    settings = dict(num_clusters=2, objective=Objective(2, 4), temperature=4.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=2, batch_size=4), temperature=4.0
+    )
     method = built(request.param, **settings)
     return Federation(clients, linear, method, client_fraction=0.75).run(3)
 

@@ -17,14 +17,20 @@ def association(*labels):
 
 def two_rounds():
     first = Snapshot(
-        1,
-        np.log([0.75, 0.25]),
-        (association(0, 0, 1), association(0, 1, 1)),
-        ((0,), (0,)),
-        0.0,
-        (Proposed(association(1, 0, 1), 0, "split"),),
+        round=1,
+        log_weights=np.log([0.75, 0.25]),
+        associations=(association(0, 0, 1), association(0, 1, 1)),
+        parents=((0,), (0,)),
+        log_captured_mass=0.0,
+        proposals=(Proposed(association(1, 0, 1), 0, "split"),),
     )
-    second = Snapshot(2, np.array([0.0]), (association(1, 0, 1),), ((2, 1),), 0.0)
+    second = Snapshot(
+        round=2,
+        log_weights=np.array([0.0]),
+        associations=(association(1, 0, 1),),
+        parents=((2, 1),),
+        log_captured_mass=0.0,
+    )
     return hypothesis_tree((first, second))
 
 

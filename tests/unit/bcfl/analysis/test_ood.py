@@ -28,7 +28,12 @@ def clients():
 
 @pytest.fixture(scope="module")
 def run(clients):
-    method = build("bcfl-mh-2", num_clusters=2, objective=Objective(5, 16), temperature=20.0)
+    method = build(
+        "bcfl-mh-2",
+        num_clusters=2,
+        objective=Objective(local_steps=5, batch_size=16),
+        temperature=20.0,
+    )
     return Federation(clients, models.linear(3, 2), method, evaluate=False).run(3)
 
 
@@ -107,7 +112,12 @@ def test_clients_of_one_sample_leave_proper_densities(seed):
     """Each cluster then holds shares of one sample, whose scatter is zero up to rounding."""
     random = np.random.default_rng(seed)
     one = [ClientData.from_arrays(n, (random.normal(size=(1, 3)), [0])) for n in "abcd"]
-    method = build("bcfl-mh-2", num_clusters=4, objective=Objective(1, 1), temperature=20.0)
+    method = build(
+        "bcfl-mh-2",
+        num_clusters=4,
+        objective=Objective(local_steps=1, batch_size=1),
+        temperature=20.0,
+    )
     run = Federation(one, models.linear(3, 2), method, seed=seed, evaluate=False).run(1)
     assert np.isfinite(run.predict("a", np.zeros((2, 3), np.float32)).ood_score).all()
 

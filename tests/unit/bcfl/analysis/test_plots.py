@@ -25,7 +25,9 @@ PLOTS = [plot_association_graph, plot_cluster_sizes, plot_hypothesis_weights, pl
 
 @pytest.fixture
 def run_of(linear, clients):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=30.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=30.0
+    )
     return lambda name: Federation(clients, linear, built(name, **settings)).run(1)
 
 

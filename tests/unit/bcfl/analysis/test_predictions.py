@@ -18,7 +18,9 @@ NAMES = ("plug-in", "monte-carlo", "linearised")
 
 @pytest.fixture
 def run(linear, clients):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
+    )
     return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
 
 
@@ -43,7 +45,7 @@ def test_entropy_is_split_in_three(run, name):
 def test_plug_in_is_the_default_and_predictions_repeat(run):
     np.testing.assert_array_equal(run.predict("c1", X).mean, run.predict("c1", X, "plug-in").mean)
     for name in NAMES:
-        again = run.predict("c1", X, PredictionRule(name))
+        again = run.predict("c1", X, PredictionRule(predictive=name))
         np.testing.assert_array_equal(run.predict("c1", X, name).mean, again.mean)
 
 
@@ -68,7 +70,9 @@ def expected_by_quadrature(run, linear, client, prior_precision, temperature):
 @pytest.mark.parametrize("name", NAMES[1:])
 @pytest.mark.parametrize(("prior_precision", "temperature"), [(1.0, 1.0), (20.0, 1.5)])
 def test_draws_agree_with_quadrature(run, linear, name, prior_precision, temperature):
-    rule = PredictionRule(name, prior_precision, temperature, num_draws=4000)
+    rule = PredictionRule(
+        predictive=name, prior_precision=prior_precision, temperature=temperature, num_draws=4000
+    )
     found = run.predict("c1", X, rule).mean[:, 1]
     wanted = expected_by_quadrature(run, linear, "c1", prior_precision, temperature)
     np.testing.assert_allclose(found, wanted, atol=0.02)
@@ -76,7 +80,7 @@ def test_draws_agree_with_quadrature(run, linear, name, prior_precision, tempera
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_a_posterior_that_is_certain_predicts_as_its_mean(run, name):
-    certain = run.predict("c1", X, PredictionRule(name, prior_precision=1e12))
+    certain = run.predict("c1", X, PredictionRule(predictive=name, prior_precision=1e12))
     np.testing.assert_allclose(certain.mean, run.predict("c1", X).mean, atol=1e-5)
     np.testing.assert_allclose(certain.model_uncertainty, 0, atol=1e-8)
 
@@ -98,7 +102,9 @@ def test_association_is_that_of_the_run(run):
 
 
 def test_each_posterior_has_its_own_running_statistics(batch_norm, clients):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
+    )
     run = Federation(clients, batch_norm, build("bcfl-c-3", **settings)).run(2)
     mixture = served_mixture(run.hypotheses, "c1")
     assert len({tuple(p.buffers(batch_norm).tolist()) for p in mixture}) == len(mixture) > 1
@@ -114,10 +120,12 @@ def test_each_posterior_has_its_own_running_statistics(batch_norm, clients):
 
 
 def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), prior_precision=3.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), prior_precision=3.0
+    )
     run = Federation(clients, shared_body, build("bcfl-g", **settings)).run(1)
     posterior = run.hypotheses.best.clusters[0]
-    rule = PredictionRule("monte-carlo", prior_precision=50.0)
+    rule = PredictionRule(predictive="monte-carlo", prior_precision=50.0)
     component = rule.untempered(shared_body, posterior)
     precision = component.posterior.covariance.precision
     wanted = posterior.precision(shared_body) - 3.0 + 50.0
@@ -127,7 +135,9 @@ def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_methods_without_curvature_have_no_posterior_to_draw_from(linear, clients, name):
     run = Federation(
-        clients, linear, build("wecfl", num_clusters=2, objective=Objective(2, 4))
+        clients,
+        linear,
+        build("wecfl", num_clusters=2, objective=Objective(local_steps=2, batch_size=4)),
     ).run(1)
     with pytest.raises(ValueError, match=f"predictive '{name}' needs curvature"):
         run.predict("c0", X, name)
@@ -157,8 +167,15 @@ def test_nothing_is_rounded_to_tf32(clients, monkeypatch):
             seen.add(torch.backends.cudnn.allow_tf32)
             return inputs
 
-    model = Model("watched", lambda: nn.Sequential(Watching(), nn.Linear(3, 2)), (3,), 2)
-    held_out = dict(num_clusters=2, objective=Objective(2, 4), calibration=0.3)
+    model = Model(
+        name="watched",
+        build=lambda: nn.Sequential(Watching(), nn.Linear(3, 2)),
+        input_shape=(3,),
+        num_outputs=2,
+    )
+    held_out = dict(
+        num_clusters=2, objective=Objective(local_steps=2, batch_size=4), calibration=0.3
+    )
     run = Federation(clients, model, build("bcfl-g", **held_out), device="cpu").run(1)
     seen.clear()
     inputs = np.zeros((2, 3), dtype=np.float32)

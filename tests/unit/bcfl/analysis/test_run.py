@@ -14,7 +14,9 @@ from bcfl.rounds.evaluation import served_mixture
 
 @pytest.fixture
 def run(linear, clients):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
+    )
     return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
 
 
@@ -71,7 +73,7 @@ def test_metrics_that_are_not_known_are_nan(run):
 
 
 def test_nothing_is_known_of_a_client_never_seen(linear, clients):
-    settings = dict(num_clusters=2, objective=Objective(3, 4))
+    settings = dict(num_clusters=2, objective=Objective(local_steps=3, batch_size=4))
     run = Federation(clients, linear, build("bcfl-g", **settings), client_fraction=0.25).run(1)
     unseen = run.association_probabilities().sum(axis=1) == 0
     assert unseen.sum() == 3
@@ -103,7 +105,7 @@ def test_a_prediction_is_that_of_the_served_mixture(run, linear):
 
 
 def test_one_model_has_no_association_uncertainty(linear, clients):
-    run = Federation(clients, linear, FedAvg(Objective(2, 4))).run(1)
+    run = Federation(clients, linear, FedAvg(Objective(local_steps=2, batch_size=4))).run(1)
     prediction = run.predict("c0", np.ones((3, 3)))
     np.testing.assert_allclose(prediction.association_uncertainty, 0, atol=1e-12)
     np.testing.assert_allclose(prediction.entropy, prediction.data_uncertainty)
@@ -123,6 +125,6 @@ def test_regressions_have_no_class_probabilities(regression):
     from bcfl import ClientData
 
     data = ClientData.from_arrays("a", (np.ones((4, 3)), np.ones((4, 1))))
-    run = Federation([data], regression, FedAvg(Objective(1, 4))).run(1)
+    run = Federation([data], regression, FedAvg(Objective(local_steps=1, batch_size=4))).run(1)
     with pytest.raises(ValueError, match="predict needs a classifier"):
         run.predict("a", np.ones((1, 3)))

@@ -8,7 +8,9 @@ def test_edges_run_from_supporters_with_their_p_values(linear, newborn):
     association = Association(("a", "b", "c", "d"), np.array([0, 1, 1, -1]), 2)
     clusters = (newborn(linear, 0), newborn(linear, 1))
     state = {"supports": [[0, 1, 0.03]]}
-    graph = support_graph(Hypothesis(clusters, association, state=state), {"a": 1, "b": None})
+    graph = support_graph(
+        Hypothesis(clusters=clusters, association=association, state=state), {"a": 1, "b": None}
+    )
     supports = [e for e in graph.edges(data=True) if e[2]["kind"] == "support"]
     assert supports == [("cluster 1", "cluster 0", {"kind": "support", "p_value": 0.03})]
     members = [e[:2] for e in graph.edges(data=True) if e[2]["kind"] == "member"]
@@ -20,5 +22,5 @@ def test_edges_run_from_supporters_with_their_p_values(linear, newborn):
 
 def test_a_hypothesis_without_tests_has_no_support(linear, newborn):
     association = Association(("a",), np.array([0]), 1)
-    graph = support_graph(Hypothesis((newborn(linear),), association))
+    graph = support_graph(Hypothesis(clusters=(newborn(linear),), association=association))
     assert list(graph.edges(data="kind")) == [("a", "cluster 0", "member")]

@@ -13,7 +13,9 @@ GRID = TuningGrid((0.5, 10.0, 1e4), (0.4, 1.0, 2.5))
 
 @pytest.fixture
 def run(linear, clients):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), temperature=4.0)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
+    )
     return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
 
 
@@ -35,10 +37,12 @@ def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parame
 ):
     clients = clients[:count]
     names = [data.client for data in clients]
-    rule = PredictionRule(name, num_draws=16)
+    rule = PredictionRule(predictive=name, num_draws=16)
     found = run.tuned(rule, clients=names, view="test", grid=GRID)
     every = [
-        PredictionRule(name, precision, temperature, num_draws=16)
+        PredictionRule(
+            predictive=name, prior_precision=precision, temperature=temperature, num_draws=16
+        )
         for precision in GRID.prior_precisions
         for temperature in GRID.temperatures
     ]
@@ -56,7 +60,9 @@ def test_nothing_of_its_precision_predicts_better_and_none_by_more_than_a_parame
 
 @pytest.mark.parametrize("name", ["bcfl-g", "wecfl"])
 def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name):
-    settings = dict(num_clusters=2, objective=Objective(3, 4), calibration=0.4)
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), calibration=0.4
+    )
     federation = Federation(clients, linear, built(name, **settings))
     assert [len(data.views["validation"]) for data in federation.clients] == [3, 3, 4, 4]
     run = federation.run(2)
@@ -67,7 +73,11 @@ def test_runs_that_set_samples_aside_predict_as_tuned(linear, clients, name):
 
 
 def test_temperature_is_tuned_from_over_confidence(linear, clients):
-    settings = dict(num_clusters=2, objective=Objective(60, 8, learning_rate=3.0), calibration=0.4)
+    settings = dict(
+        num_clusters=2,
+        objective=Objective(local_steps=60, batch_size=8, learning_rate=3.0),
+        calibration=0.4,
+    )
     run = Federation(clients, linear, build("wecfl", **settings)).run(2)
     assert run.rule.temperature > 1.5
 

@@ -13,7 +13,7 @@ def network():
 
 @pytest.fixture
 def model():
-    return Model("network", network, (3,), 2)
+    return Model(name="network", build=network, input_shape=(3,), num_outputs=2)
 
 
 def test_parameters_stay_where_they_were(model):

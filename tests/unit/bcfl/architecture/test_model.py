@@ -47,10 +47,10 @@ def test_splitting_a_network_and_joining_its_blocks_gives_it_back():
         BlockSpec("middle", "global", ("1.",)),
     )
     model = Model(
-        "net",
-        lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2)),
-        (3,),
-        2,
+        name="net",
+        build=lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2)),
+        input_shape=(3,),
+        num_outputs=2,
         blocks=blocks,
     )
     parameters, buffers = torch.arange(34.0), torch.arange(100.0, 108.0)
@@ -68,10 +68,10 @@ def test_splitting_a_network_and_joining_its_blocks_gives_it_back():
 )
 def test_a_parameter_in_no_block_or_in_two_is_refused(prefixes, owners):
     model = Model(
-        "net",
-        lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
-        (3,),
-        2,
+        name="net",
+        build=lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
+        input_shape=(3,),
+        num_outputs=2,
         blocks=(BlockSpec("a", "cluster", prefixes[0]), BlockSpec("b", "cluster", prefixes[1])),
     )
     with pytest.raises(
@@ -104,8 +104,14 @@ def test_unknown_scopes_likelihoods_and_repeated_blocks_are_refused():
     ):
         BlockSpec("head", "local")
     with pytest.raises(ValueError, match="'categorical' or 'gaussian', got 'softmax'"):
-        Model("net", nn.Identity, (3,), 2, likelihood="softmax")
+        Model(name="net", build=nn.Identity, input_shape=(3,), num_outputs=2, likelihood="softmax")
     with pytest.raises(ValueError, match=r"distinct names, at least one, got \['a', 'a'\]"):
-        Model("net", nn.Identity, (3,), 2, blocks=(BlockSpec("a"), BlockSpec("a")))
+        Model(
+            name="net",
+            build=nn.Identity,
+            input_shape=(3,),
+            num_outputs=2,
+            blocks=(BlockSpec("a"), BlockSpec("a")),
+        )
     with pytest.raises(ValueError, match=r"distinct names, at least one, got \[\]"):
-        Model("net", nn.Identity, (3,), 2, blocks=())
+        Model(name="net", build=nn.Identity, input_shape=(3,), num_outputs=2, blocks=())

@@ -62,7 +62,9 @@ def test_a_view_of_no_step_is_refused():
 
 
 def test_a_federation_trains_on_the_samples_of_the_round(linear):
-    one = Federation([stream("a"), stream("b")], linear, FedAvg(Objective(1)), device="cpu")
+    one = Federation(
+        [stream("a"), stream("b")], linear, FedAvg(Objective(local_steps=1)), device="cpu"
+    )
     run = one.run(3)
     tested = [record.evaluations["a"].num_samples for record in run.records]
     assert tested == [2, 3, 1]

@@ -8,7 +8,14 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective, methods
-from bcfl.executors import BatchedExecutor, ExecutorConfig, LoopExecutor, ProcessesExecutor
+from bcfl.executors import (
+    BatchedExecutor,
+    ExecutorConfig,
+    LoopExecutor,
+    ProcessesExecutor,
+    build_executor,
+    select_executor,
+)
 from bcfl.executors.arithmetic import Computing, computing
 from bcfl.executors.sequential import training
 from bcfl.hypotheses.posterior import from_initial
@@ -18,13 +25,18 @@ from bcfl.protocol.statistics.loss import Loss
 
 CPU = torch.device("cpu")
 DENSE = Model(
-    "dense", lambda: nn.Sequential(nn.Linear(16, 33), nn.Tanh(), nn.Linear(33, 3)), (16,), 3
+    name="dense",
+    build=lambda: nn.Sequential(nn.Linear(16, 33), nn.Tanh(), nn.Linear(33, 3)),
+    input_shape=(16,),
+    num_outputs=3,
 )
 IMAGES = Model(
-    "images",
-    lambda: nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3)),
-    (1, 4, 4),
-    3,
+    name="images",
+    build=lambda: nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3)
+    ),
+    input_shape=(1, 4, 4),
+    num_outputs=3,
 )
 
 
@@ -49,7 +61,7 @@ def born(model):
 
 def answers(choice, model, clients, asked):
     start = born(model)
-    executor = choice.build(clients, model, 0, CPU, torch.float32)
+    executor = build_executor(choice, clients, model, 0, CPU, torch.float32)
     return executor.answer(asked, {start.key: start}, 0)
 
 
@@ -58,7 +70,10 @@ def answers(choice, model, clients, asked):
 def test_mixed_precision_moves_models_by_about_a_percent(name, model):
     """Seven bits are 0.4 %; casts of parameters that were kept would go stale in a training."""
     clients, key = clients_of(model), born(model).key
-    asked = [Train(data.client, key, Objective(10, 8, 0.05)) for data in clients]
+    asked = [
+        Train(data.client, key, Objective(local_steps=10, batch_size=8, learning_rate=0.05))
+        for data in clients
+    ]
     full = answers(ExecutorConfig(name), model, clients, asked)
     mixed = answers(ExecutorConfig(name, arithmetic="bfloat16"), model, clients, asked)
     for request in asked:
@@ -71,9 +86,12 @@ def test_mixed_precision_moves_models_by_about_a_percent(name, model):
 @pytest.mark.parametrize("name", ["loop", "batched"])
 def test_mixed_precision_leaves_curvature_and_evidence_alone(name):
     clients, start = clients_of(DENSE), born(DENSE)
-    still = Objective(1, 8, learning_rate=0.0, curvature="ggn")
-    asked = [Train("c2", start.key, still), Score("c2", (start.key,), Evidence())]
-    asked += [Score("c2", (start.key,), Loss())]
+    still = Objective(local_steps=1, batch_size=8, learning_rate=0.0, curvature="ggn")
+    asked = [
+        Train("c2", start.key, still),
+        Score(client="c2", models=(start.key,), statistic=Evidence()),
+    ]
+    asked += [Score(client="c2", models=(start.key,), statistic=Loss())]
     full = answers(ExecutorConfig(name), DENSE, clients, asked)
     mixed = answers(ExecutorConfig(name, arithmetic="bfloat16"), DENSE, clients, asked)
     assert torch.equal(full[asked[0]].curvature, mixed[asked[0]].curvature)
@@ -95,7 +113,13 @@ def test_mixed_precision_leaves_local_posteriors_alone(monkeypatch):
 
     monkeypatch.setattr(training, "local_posterior_fit", lambda name, likelihood: Fit())
     clients, start = clients_of(DENSE), born(DENSE)
-    asked = [Train("c2", start.key, Objective(1, 8, curvature="ggn", posterior="variational"))]
+    asked = [
+        Train(
+            "c2",
+            start.key,
+            Objective(local_steps=1, batch_size=8, curvature="ggn", posterior="variational"),
+        )
+    ]
     answers(ExecutorConfig("loop", arithmetic="bfloat16"), DENSE, clients, asked)
     assert mixed == [False]
 
@@ -135,7 +159,9 @@ def test_torch_is_left_as_it_was():
 
 def test_tf32_changes_nothing_on_a_cpu():
     clients, start = clients_of(DENSE), born(DENSE)
-    asked = [Train(data.client, start.key, Objective(3, 8)) for data in clients]
+    asked = [
+        Train(data.client, start.key, Objective(local_steps=3, batch_size=8)) for data in clients
+    ]
     one, other = (
         answers(ExecutorConfig("loop", arithmetic=kind), DENSE, clients, asked)
         for kind in ("full", "tf32")
@@ -147,9 +173,8 @@ def test_what_is_built():
     clients = clients_of(DENSE)
 
     def built(name, arithmetic, device=CPU):
-        return ExecutorConfig(name, arithmetic=arithmetic).build(
-            clients, DENSE, 0, device, torch.float32
-        )
+        config = ExecutorConfig(name, arithmetic=arithmetic)
+        return build_executor(config, clients, DENSE, 0, device, torch.float32)
 
     assert isinstance(built("loop", "full"), LoopExecutor)
     mixed = built("auto", "bfloat16")
@@ -159,9 +184,9 @@ def test_what_is_built():
     with pytest.raises(ValueError, match=r"arithmetic must be one of full, tf32, .*'fp8'"):
         ExecutorConfig("loop", arithmetic="fp8")
     cuda = torch.device("cuda")
-    assert ExecutorConfig(arithmetic="bfloat16").resolved(DENSE, cuda)[0] == "batched"
+    assert select_executor(ExecutorConfig(arithmetic="bfloat16"), DENSE, cuda)[0] == "batched"
     with pytest.raises(ValueError, match="full or tf32 for executor 'graph', got 'bfloat16'"):
-        ExecutorConfig("graph", arithmetic="bfloat16").resolved(DENSE, cuda)
+        select_executor(ExecutorConfig("graph", arithmetic="bfloat16"), DENSE, cuda)
 
 
 def test_a_run_in_mixed_precision_finds_the_same_clusters():
@@ -187,7 +212,9 @@ def test_a_run_in_mixed_precision_finds_the_same_clusters():
 
 def test_workers_compute_as_they_are_told():
     clients, start = clients_of(DENSE), born(DENSE)
-    asked = [Train(data.client, start.key, Objective(3, 8)) for data in clients]
+    asked = [
+        Train(data.client, start.key, Objective(local_steps=3, batch_size=8)) for data in clients
+    ]
     loop = answers(ExecutorConfig("loop", arithmetic="bfloat16"), DENSE, clients, asked)
     others = ExecutorConfig("processes", workers=1, arithmetic="bfloat16")
     found = answers(others, DENSE, clients, asked)

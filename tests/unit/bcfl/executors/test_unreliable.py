@@ -29,7 +29,7 @@ def test_clients_drop_out_with_the_given_probability():
 
 
 def test_about_half_of_those_that_drop_out_still_score():
-    scores = [Score(c, ("k",)) for c in NAMES]
+    scores = [Score(client=c, models=("k",)) for c in NAMES]
     trainings = [Train(c, "k", Objective()) for c in NAMES]
     answers = Unreliable(Echo(), 0.5, 0).answer([*scores, *trainings], {}, 0)
     lost = {r.client for r in scores if isinstance(answers[r], Failure)}
@@ -52,7 +52,10 @@ def test_the_draw_depends_on_seed_round_and_client_alone():
 
 def test_descriptions_and_tests_always_come():
     echo = Echo()
-    asked = [Describe("c0"), Score("c0", ("k",), Predictions((1.0,)), "test")]
+    asked = [
+        Describe("c0"),
+        Score(client="c0", models=("k",), statistic=Predictions((1.0,)), view="test"),
+    ]
     assert set(Unreliable(echo, 1.0, 0).answer(asked, {}, 0).values()) == {"c0"}
 
 

@@ -16,7 +16,9 @@ def hypothesis(linear, newborn):
     def of(labels, weight=1.0, seeds=(0, 1), probabilities=None):
         clusters = tuple(newborn(linear, seed) for seed in seeds)
         association = Association(NAMES, np.array(labels), len(seeds), probabilities)
-        return Hypothesis(clusters, association, float(np.log(weight)))
+        return Hypothesis(
+            clusters=clusters, association=association, log_weight=float(np.log(weight))
+        )
 
     return of
 

@@ -36,7 +36,16 @@ def test_vectors_are_in_the_models_order_not_in_that_of_the_blocks(shared_body, 
         gaussian = DiagonalGaussian(
             torch.full((size,), float(number)), torch.full((size,), number + 1.0)
         )
-        numbered.append(Block(str(number), block.name, gaussian, gaussian, gaussian, block.buffers))
+        numbered.append(
+            Block(
+                key=str(number),
+                name=block.name,
+                gaussian=gaussian,
+                base=gaussian,
+                prior=gaussian,
+                buffers=block.buffers,
+            )
+        )
     posterior = Posterior(tuple(numbered))
     assert posterior.mean(shared_body).tolist() == [1.0] * 16 + [0.0] * 10
     assert posterior.precision(shared_body).tolist() == [2.0] * 16 + [1.0] * 10

@@ -20,12 +20,14 @@ def association(*labels, clusters=2):
 def snapshot(round, *rows, proposals=()):
     """A snapshot of (weight, labels, parents) rows and of (labels, parent) proposals."""
     return Snapshot(
-        round,
-        np.log([weight for weight, _, _ in rows]),
-        tuple(association(*labels) for _, labels, _ in rows),
-        tuple(parents for _, _, parents in rows),
-        0.0,
-        tuple(Proposed(association(*labels), parent, "split") for labels, parent in proposals),
+        round=round,
+        log_weights=np.log([weight for weight, _, _ in rows]),
+        associations=tuple(association(*labels) for _, labels, _ in rows),
+        parents=tuple(parents for _, _, parents in rows),
+        log_captured_mass=0.0,
+        proposals=tuple(
+            Proposed(association(*labels), parent, "split") for labels, parent in proposals
+        ),
     )
 
 
@@ -104,10 +106,10 @@ def test_hypotheses_of_different_numbers_of_clusters_are_summed(linear, newborn,
     hypotheses = HypothesisSet.weighted(
         [
             Hypothesis(
-                tuple(newborn(linear, 10 * k + i) for i in range(k)),
-                one,
-                np.log(0.75 if k == leader else 0.25),
-                (0,),
+                clusters=tuple(newborn(linear, 10 * k + i) for i in range(k)),
+                association=one,
+                log_weight=np.log(0.75 if k == leader else 0.25),
+                parents=(0,),
             )
             for k, one in both.items()
         ],
@@ -130,7 +132,9 @@ def test_a_merged_hypothesis_remembers_how_much_came_from_whom(linear, newborn):
     clusters = (newborn(linear, 0), newborn(linear, 1))
     association = Association.unseen(("a", "b"), 2)
     parts = [
-        Hypothesis(clusters, association, np.log(weight), (parent,))
+        Hypothesis(
+            clusters=clusters, association=association, log_weight=np.log(weight), parents=(parent,)
+        )
         for weight, parent in ((0.6, 1), (0.3, 0), (0.1, 1))
     ]
     merged = merge_hypotheses(Aggregation(), linear, parts)

@@ -29,7 +29,7 @@ def federation(clients, shared_body):
     model = type(shared_body)("two-layers", shared_body.build, (3,), 2)
 
     def of(name):
-        method = built(name, num_clusters=2, objective=Objective(3, 4))
+        method = built(name, num_clusters=2, objective=Objective(local_steps=3, batch_size=4))
         return Federation(clients, model, method, device="cpu")
 
     return of
@@ -72,7 +72,7 @@ def _keys(hypothesis):
 
 
 def test_small_batches_and_dropout_are_the_regime_of_stable_sgd(federation):
-    method = build("ssgd", objective=Objective(3, 32))
+    method = build("ssgd", objective=Objective(local_steps=3, batch_size=32))
     assert method.policy.objective.batch_size == 10
     dropped = federation("ssgd").model
     assert any(isinstance(part, torch.nn.Dropout) for part in dropped.module().modules())

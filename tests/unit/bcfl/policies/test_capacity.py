@@ -128,7 +128,10 @@ def test_bounds_must_fit_the_clients(sizes, fits):
 def federation(make_client, linear):
     def of(name, sizes, clusters=3, count=9, seed=0, **options):
         chosen = dict(
-            num_clusters=clusters, objective=Objective(2, 4), cluster_size=sizes, first_clusters=1
+            num_clusters=clusters,
+            objective=Objective(local_steps=2, batch_size=4),
+            cluster_size=sizes,
+            first_clusters=1,
         )
         method = built(name, **chosen)
         if isinstance(method.tracker, AdaptiveMultiHypothesis):
@@ -176,7 +179,10 @@ def test_merged_associations_are_within_bounds(make_client, linear, name, bounds
     """Expected sizes and labels; the clients are alike, so most probable clusters often are not."""
     clients = [make_client(f"c{i}", 6, tested=0) for i in range(9)]
     settings = dict(
-        num_clusters=3, objective=Objective(2, 4), cluster_size=bounds, temperature="mean"
+        num_clusters=3,
+        objective=Objective(local_steps=2, batch_size=4),
+        cluster_size=bounds,
+        temperature="mean",
     )
     (low, high), moved = bounds, 0
     for seed in range(6):
@@ -221,7 +227,9 @@ def test_solvers_that_do_not_fit_the_bounds_are_refused_at_once(solver, sizes, m
 def test_solvers_that_fit_the_bounds_run(make_client, linear, solver, sizes):
     clients = [make_client(f"c{i}", 6, tested=0) for i in range(3)]
     settings = dict(
-        num_clusters=1 if sizes[0] == 2 else 3, objective=Objective(2, 4), cluster_size=sizes
+        num_clusters=1 if sizes[0] == 2 else 3,
+        objective=Objective(local_steps=2, batch_size=4),
+        cluster_size=sizes,
     )
     run = Federation(clients, linear, build("bcfl-mh-3", **{**settings, "solver": solver})).run(2)
     assert run.hypotheses.best.association.sizes.max() <= (sizes[1] or 3)

@@ -10,7 +10,7 @@ from bcfl.protocol.requests import Train
 def parent(linear, newborn):
     clusters = (newborn(linear, 0), newborn(linear, 1))
     association = Association(("a", "b", "c"), np.array([0, -1, 1]), 2)
-    return Hypothesis(clusters, association, state={"kept": 1})
+    return Hypothesis(clusters=clusters, association=association, state={"kept": 1})
 
 
 def test_a_candidate_trains_each_client_for_its_cluster(parent):
@@ -36,7 +36,9 @@ def test_a_candidate_refuses_clients_that_are_not_there(parent):
 
 
 def test_a_single_cluster_takes_every_participant(linear, newborn, context):
-    parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b", "c"), 1))
+    parent = Hypothesis(
+        clusters=(newborn(linear),), association=Association.unseen(("a", "b", "c"), 1)
+    )
     (chosen,) = drive(FedAvg(Objective()).associate(parent, context(("a", "c"))))
     assert chosen.association.labels.tolist() == [0, -1, 0]
 

@@ -75,7 +75,7 @@ def test_what_each_is_about(shared_body):
 
 
 def test_a_training_names_the_models_of_its_terms(clusters):
-    parent = Hypothesis(clusters, Association.unseen(("a", "b"), 3))
+    parent = Hypothesis(clusters=clusters, association=Association.unseen(("a", "b"), 3))
     objective = Objective(regularizers=(Proximal(), Contrast(), Sharing(part=Part())))
     work = trainings(parent, {"a": clusters[0].key, "b": clusters[2].key}, objective)
     keys = [posterior.key for posterior in clusters]

@@ -76,8 +76,19 @@ def test_only_vector_curvatures_are_reported_as_vectors():
 def test_requests_are_equal_by_value():
     objective = Objective()
     assert Train("a", "k", objective) == Train("a", "k", replace(objective))
-    assert len({Score("a", ("k",)), Score("a", ("k",)), Score("a", ("k",), samples=3)}) == 2
-    assert Score("a", ("k",), BestModels()).parts() == (Score("a", ("k",), BestModels()),)
+    assert (
+        len(
+            {
+                Score(client="a", models=("k",)),
+                Score(client="a", models=("k",)),
+                Score(client="a", models=("k",), samples=3),
+            }
+        )
+        == 2
+    )
+    assert Score(client="a", models=("k",), statistic=BestModels()).parts() == (
+        Score(client="a", models=("k",), statistic=BestModels()),
+    )
 
 
 def test_losses_become_a_matrix_with_a_column_for_each_key():
@@ -92,7 +103,7 @@ def test_losses_become_a_matrix_with_a_column_for_each_key():
 
 
 def test_parts_of_a_score_keep_all_that_is_not_its_models():
-    asked = Score("c", ("a", "b"), Evidence(), "v", 3)
+    asked = Score(client="c", models=("a", "b"), statistic=Evidence(), view="v", samples=3)
     unchanged = [one.name for one in fields(Score) if getattr(asked, one.name) == one.default]
     assert not unchanged
     assert asked.parts() == tuple(replace(asked, models=(key,)) for key in ("a", "b"))

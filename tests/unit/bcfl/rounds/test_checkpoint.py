@@ -16,7 +16,9 @@ from tests.recipes import built
 @pytest.fixture
 def federation(clients, batch_norm, shared_body):
     def of(name="bcfl-mh-3", model=batch_norm, **arguments):
-        settings = dict(num_clusters=2, objective=Objective(2, 4), temperature=4.0)
+        settings = dict(
+            num_clusters=2, objective=Objective(local_steps=2, batch_size=4), temperature=4.0
+        )
         return Federation(clients, model, built(name, **settings), **arguments)
 
     return of
@@ -88,7 +90,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(federation, tmp_path, na
 
 def test_what_clients_keep_is_not_sent_again_after_a_checkpoint(linear, clients, tmp_path):
     def again(rounds, state=None):
-        method = build("ewc", objective=Objective(3, 4))
+        method = build("ewc", objective=Objective(local_steps=3, batch_size=4))
         streams = [
             ClientData(c.client, {**c.views, "train:1": c.views["train"]}, c.group) for c in clients
         ]

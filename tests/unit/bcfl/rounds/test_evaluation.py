@@ -13,9 +13,15 @@ def hypotheses(linear, newborn):
     models = [newborn(linear, seed) for seed in range(3)]
     soft = np.array([[0.5, 0.5], [0.0, 0.0]])
     parts = [
-        Hypothesis((models[0], models[1]), Association(NAMES, np.array([1, -1]), 2), np.log(0.6)),
         Hypothesis(
-            (models[1], models[2]), Association(NAMES, np.array([0, -1]), 2, soft), np.log(0.4)
+            clusters=(models[0], models[1]),
+            association=Association(NAMES, np.array([1, -1]), 2),
+            log_weight=np.log(0.6),
+        ),
+        Hypothesis(
+            clusters=(models[1], models[2]),
+            association=Association(NAMES, np.array([0, -1]), 2, soft),
+            log_weight=np.log(0.4),
         ),
     ]
     return models, HypothesisSet.weighted(parts, 1, 0.0)

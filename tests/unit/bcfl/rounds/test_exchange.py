@@ -29,7 +29,9 @@ class Recording:
         if request.client in self.failing:
             return Failure("crashed", "out of memory")
         if isinstance(request, Train):
-            return Trained(torch.ones(8), torch.empty(0), torch.ones(()), 3)
+            return Trained(
+                mean=torch.ones(8), buffers=torch.empty(0), curvature=torch.ones(()), num_samples=3
+            )
         return {key: LossSum(float(len(key)), 0.0, 3) for key in request.models}
 
 
@@ -65,9 +67,14 @@ def test_equal_trainings_are_sent_once(talk):
 
 def test_pairs_of_client_and_model_are_shared_between_hypotheses(talk):
     executor = Recording()
-    first, second = Score("a", ("k", "longer")), Score("a", ("longer", "other"))
-    replies, ledger = talk(executor, [first, second, Score("b", ("k",))])
-    assert executor.batches == [(Score("a", ("k", "longer", "other")), Score("b", ("k",)))]
+    first, second = (
+        Score(client="a", models=("k", "longer")),
+        Score(client="a", models=("longer", "other")),
+    )
+    replies, ledger = talk(executor, [first, second, Score(client="b", models=("k",))])
+    assert executor.batches == [
+        (Score(client="a", models=("k", "longer", "other")), Score(client="b", models=("k",)))
+    ]
     assert {k: s.total for k, s in replies[0][first].items()} == {"k": 1.0, "longer": 6.0}
     assert {k: s.total for k, s in replies[0][second].items()} == {"longer": 6.0, "other": 5.0}
     assert (ledger.scores_requested, ledger.scores_run) == (5, 4)
@@ -75,7 +82,11 @@ def test_pairs_of_client_and_model_are_shared_between_hypotheses(talk):
 
 def test_scores_of_different_kinds_are_kept_apart(talk):
     executor = Recording()
-    asked = [Score("a", ("k",)), Score("a", ("k",), samples=3), Score("a", ("k",), view="test")]
+    asked = [
+        Score(client="a", models=("k",)),
+        Score(client="a", models=("k",), samples=3),
+        Score(client="a", models=("k",), view="test"),
+    ]
     replies, _ = talk(executor, asked)
     assert set(executor.batches[0]) == set(asked)
     assert set(replies[0]) == set(asked)
@@ -84,18 +95,24 @@ def test_scores_of_different_kinds_are_kept_apart(talk):
 def test_what_was_answered_before_is_not_asked_again(talk):
     executor = Recording()
     replies, ledger = talk(
-        executor, [Score("a", ("k",))], [Score("a", ("k", "m"))], [Score("a", ("m",))]
+        executor,
+        [Score(client="a", models=("k",))],
+        [Score(client="a", models=("k", "m"))],
+        [Score(client="a", models=("m",))],
     )
-    assert executor.batches == [(Score("a", ("k",)),), (Score("a", ("m",)),)]
-    assert set(replies[1][Score("a", ("k", "m"))]) == {"k", "m"}
-    assert replies[2][Score("a", ("m",))]["m"].total == 1.0
+    assert executor.batches == [
+        (Score(client="a", models=("k",)),),
+        (Score(client="a", models=("m",)),),
+    ]
+    assert set(replies[1][Score(client="a", models=("k", "m"))]) == {"k", "m"}
+    assert replies[2][Score(client="a", models=("m",))]["m"].total == 1.0
     assert ledger.exchanges == 2
 
 
 def test_a_failure_is_reported_once_and_not_asked_again(talk):
     executor = Recording(failing=("a",))
-    scores = [Score("a", ("k", "m")), Score("b", ("k",))]
-    replies, ledger = talk(executor, scores, scores, [Score("a", ("m",))])
+    scores = [Score(client="a", models=("k", "m")), Score(client="b", models=("k",))]
+    replies, ledger = talk(executor, scores, scores, [Score(client="a", models=("m",))])
     assert executor.batches == [tuple(scores)]
     assert [set(r) for r in replies] == [{scores[1]}, {scores[1]}, set()]
     assert ledger.failures == ["a: out of memory (crashed)"]

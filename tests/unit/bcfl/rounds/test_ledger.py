@@ -28,7 +28,9 @@ def sent(batch_norm, newborn):
 
 def test_a_model_goes_down_once_per_client(sent):
     ledger = sent(
-        Score("a", ("k", "m")), Train("a", "k", Objective()), Train("b", "k", Objective())
+        Score(client="a", models=("k", "m")),
+        Train("a", "k", Objective()),
+        Train("b", "k", Objective()),
     )
     assert ledger.bytes_down == 3 * 168
     assert (ledger.scores_requested, ledger.trainings_requested) == (2, 2)
@@ -49,12 +51,15 @@ def test_the_prior_of_a_penalised_training_goes_down_too(sent):
 
 
 def test_scores_come_up_as_numbers_and_evidence_as_vectors(sent):
-    assert sent(Score("a", ("k", "m"))).bytes_up == 2 * 8
-    assert sent(Score("a", ("k",), Evidence())).bytes_up == 8 + 2 * 4 * 34
+    assert sent(Score(client="a", models=("k", "m"))).bytes_up == 2 * 8
+    assert sent(Score(client="a", models=("k",), statistic=Evidence())).bytes_up == 8 + 2 * 4 * 34
 
 
 def test_a_support_test_sends_two_models_down_and_two_numbers_up(sent):
-    ledger = sent(Score("a", ("k", "m"), PairedSupport()), Score("a", ("m", "k"), PairedSupport()))
+    ledger = sent(
+        Score(client="a", models=("k", "m"), statistic=PairedSupport()),
+        Score(client="a", models=("m", "k"), statistic=PairedSupport()),
+    )
     assert (ledger.bytes_down, ledger.bytes_up) == (2 * 168, 2 * 2 * 8)
 
 

@@ -31,7 +31,11 @@ def test_the_draw_does_not_depend_on_the_order_of_names():
 
 
 def test_a_round_counts_what_it_cost(linear, clients):
-    method = Method(LikelihoodAssociation(2, Objective(2, 4)))
+    method = Method(
+        policy=LikelihoodAssociation(
+            num_clusters=2, objective=Objective(local_steps=2, batch_size=4)
+        )
+    )
     (record,) = Federation(clients, linear, method).run(1).records
     ledger = record.ledger
     assert (ledger.scores_requested, ledger.scores_run) == (8, 8)
@@ -44,26 +48,33 @@ def test_a_round_counts_what_it_cost(linear, clients):
 
 
 def test_clients_describe_themselves_once(linear, clients):
-    run = Federation(clients, linear, FedAvg(Objective(1, 4))).run(2)
+    run = Federation(clients, linear, FedAvg(Objective(local_steps=1, batch_size=4))).run(2)
     assert [record.ledger.exchanges for record in run.records] == [2, 1]
     assert run.state.client_info["c1"].num_samples == {"train": 9, "test": 4}
 
 
 def test_metrics_cover_clients_that_did_not_take_part(linear, clients):
-    federation = Federation(clients, linear, FedAvg(Objective(1, 4)), client_fraction=0.25)
+    federation = Federation(
+        clients, linear, FedAvg(Objective(local_steps=1, batch_size=4)), client_fraction=0.25
+    )
     (record,) = federation.run(1).records
     assert len(record.participants) == 1
     assert set(record.evaluations) == {"c0", "c1", "c2", "c3"}
 
 
 def test_no_test_is_made_where_none_is_wanted(linear, clients):
-    policy = FedAvg(Objective(1, 4))
+    policy = FedAvg(Objective(local_steps=1, batch_size=4))
     assert not Federation(clients, linear, policy, evaluate=False).run(1).records[0].evaluations
 
 
 def test_a_global_block_is_one_for_all_clusters_and_fed_by_everybody(shared_body, clients):
     """From the first model on: with a head each, all clusters compute the same features."""
-    method = Method(LikelihoodAssociation(2, Objective(3, 4)), aggregation=Aggregation())
+    method = Method(
+        policy=LikelihoodAssociation(
+            num_clusters=2, objective=Objective(local_steps=3, batch_size=4)
+        ),
+        aggregation=Aggregation(),
+    )
     federation = Federation(clients, shared_body, method)
     state = federation.initial_state()
     for _ in range(3):
@@ -77,9 +88,9 @@ def test_a_global_block_is_one_for_all_clusters_and_fed_by_everybody(shared_body
 
 def test_the_global_block_is_the_mean_over_all_clients(shared_body, clients):
     """With one cluster a global block and a cluster's block are the same mean."""
-    federation = Federation(clients, shared_body, FedAvg(Objective(3, 4)))
+    federation = Federation(clients, shared_body, FedAvg(Objective(local_steps=3, batch_size=4)))
     (one,) = federation.run(1).hypotheses.best.clusters
-    plain = Federation(clients, _whole(shared_body), FedAvg(Objective(3, 4)))
+    plain = Federation(clients, _whole(shared_body), FedAvg(Objective(local_steps=3, batch_size=4)))
     (other,) = plain.run(1).hypotheses.best.clusters
     torch.testing.assert_close(one.mean(shared_body), other.mean(_whole(shared_body)))
 
@@ -101,7 +112,9 @@ def test_batch_norm_statistics_are_aggregated(batch_norm, make_client):
         ClientData.from_arrays(n, (random.normal(loc, 1, (64, 3)), random.integers(0, 2, 64)))
         for n, loc in (("a", -5.0), ("b", 5.0))
     ]
-    federation = Federation(far, batch_norm, FedAvg(Objective(60, 32, 0.0)))
+    federation = Federation(
+        far, batch_norm, FedAvg(Objective(local_steps=60, batch_size=32, learning_rate=0.0))
+    )
     (model,) = federation.run(1).hypotheses.best.clusters
     buffers = model.buffers(batch_norm)
     weights = model.mean(batch_norm)[:12].view(4, 3)

@@ -21,27 +21,32 @@ TRAIN = Train("a", "k", Objective())
 
 def trained(mean=0.0, buffers=None, curvature=1.0, samples=3):
     statistics = torch.tensor([0.0] * 4 + [1.0] * 4) if buffers is None else torch.tensor(buffers)
-    return Trained(torch.full((34,), mean), statistics, torch.tensor(curvature), samples)
+    return Trained(
+        mean=torch.full((34,), mean),
+        buffers=statistics,
+        curvature=torch.tensor(curvature),
+        num_samples=samples,
+    )
 
 
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [
         (Describe("a"), ClientInfo({"train": 1, "test": 0}, (3,))),
-        (Score("a", ("k",)), {"k": LossSum(-3.0, 0.1, 2)}),
+        (Score(client="a", models=("k",)), {"k": LossSum(-3.0, 0.1, 2)}),
         (
-            Score("a", ("k",), Evidence()),
+            Score(client="a", models=("k",), statistic=Evidence()),
             {"k": EvidenceSum(-1.0, torch.ones(34), torch.zeros(34), 2)},
         ),
         (
-            Score("a", ("k",), Predictions((1.0,)), "test"),
+            Score(client="a", models=("k",), statistic=Predictions((1.0,)), view="test"),
             PredictionSums.of(np.array([[0.2, 0.8]]), np.array([1])),
         ),
         (
-            Score("a", ("k", "m"), BestModels()),
+            Score(client="a", models=("k", "m"), statistic=BestModels()),
             BestCounts(np.array([0, 3]), 4),
         ),
-        (Score("a", ("k", "m"), PairedSupport()), SupportTest(0.25, 3, 4)),
+        (Score(client="a", models=("k", "m"), statistic=PairedSupport()), SupportTest(0.25, 3, 4)),
         (TRAIN, trained()),
         (TRAIN, trained(curvature=[0.0] * 34)),
         (TRAIN, Failure("crashed", "out of memory")),
@@ -83,7 +88,9 @@ def test_unusable_trainings_become_failures_that_say_why(batch_norm, answer, tex
     ],
 )
 def test_unusable_counts_become_failures(batch_norm, answer, text):
-    failure = checked(Score("a", ("k", "m"), BestModels()), answer, batch_norm)
+    failure = checked(
+        Score(client="a", models=("k", "m"), statistic=BestModels()), answer, batch_norm
+    )
     assert isinstance(failure, Failure)
     assert text in failure.text
 
@@ -99,6 +106,8 @@ def test_unusable_counts_become_failures(batch_norm, answer, text):
     ],
 )
 def test_unusable_support_tests_become_failures(batch_norm, answer, text):
-    failure = checked(Score("a", ("k", "m"), PairedSupport()), answer, batch_norm)
+    failure = checked(
+        Score(client="a", models=("k", "m"), statistic=PairedSupport()), answer, batch_norm
+    )
     assert isinstance(failure, Failure)
     assert text in failure.text

@@ -38,7 +38,9 @@ def hypothesis_at(cluster_at):
         clients = tuple("abcdefgh"[: len(labels)])
         clusters = tuple(cluster_at(f"{name}{i}", centre) for i, centre in enumerate(centres))
         association = Association(clients, np.array(labels), len(centres))
-        return Hypothesis(clusters, association, math.log(weight), **fields)
+        return Hypothesis(
+            clusters=clusters, association=association, log_weight=math.log(weight), **fields
+        )
 
     return of
 
@@ -70,7 +72,9 @@ def trained_at(linear):
                 mean[: len(place)] = torch.as_tensor(place)
                 count = 1 if samples is None else samples[training.client]
                 bend = torch.full_like(mean, curvature)
-                answers[training] = Trained(mean, torch.empty(0), bend, count)
+                answers[training] = Trained(
+                    mean=mean, buffers=torch.empty(0), curvature=bend, num_samples=count
+                )
         return answers
 
     return of

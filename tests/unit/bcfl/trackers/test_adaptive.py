@@ -30,9 +30,9 @@ def federation(clients, linear):
         chosen |= {name: options.pop(name) for name in chosen if name in options}
         objective = Objective(local_steps=3, batch_size=4, curvature="ggn")
         method = Method(
-            wrap(LikelihoodAssociation(objective=objective, **chosen)),
-            tracker,
-            Aggregation(memory=memory),
+            policy=wrap(LikelihoodAssociation(objective=objective, **chosen)),
+            tracker=tracker,
+            aggregation=Aggregation(memory=memory),
             starts=starts,
             validation=0.25 if chosen["judge"] == "held_out" else 0.0,
         )
@@ -58,13 +58,13 @@ def numbers(state):
 
 
 def test_without_its_pieces_it_is_the_literal_tracker(federation):
-    bare = AdaptiveMultiHypothesis(3, adapt=False, near_copies=None, proposals=())
+    bare = AdaptiveMultiHypothesis(max_hypotheses=3, adapt=False, near_copies=None, proposals=())
     ours, literal = (federation(t).run(4).state for t in (bare, MultiHypothesis(3)))
     assert numbers(ours) == numbers(literal)
 
 
 def test_one_hypothesis_without_proposals_is_the_greedy_tracker(federation):
-    alone = AdaptiveMultiHypothesis(1, proposals=())
+    alone = AdaptiveMultiHypothesis(max_hypotheses=1, proposals=())
     ours, greedy = (federation(t).run(4).state for t in (alone, Greedy()))
     assert numbers(ours) == numbers(greedy)
 
@@ -74,7 +74,7 @@ def test_as_many_are_kept_as_the_weights_say_there_are(federation):
     every = federation(MultiHypothesis(8)).run(1).hypotheses.weights
     expected = math.ceil(1 / (every**2).sum())
     assert 1 < expected < 8
-    adaptive = AdaptiveMultiHypothesis(8, near_copies=None, proposals=())
+    adaptive = AdaptiveMultiHypothesis(max_hypotheses=8, near_copies=None, proposals=())
     kept = federation(adaptive).run(1).hypotheses
     assert len(kept) == expected
     assert kept.weights.tolist() == pytest.approx(
@@ -85,7 +85,7 @@ def test_as_many_are_kept_as_the_weights_say_there_are(federation):
 @pytest.mark.parametrize("memory", ["replace", "forget", "accumulate"])
 def test_proposals_hold_no_weight_and_serve_no_client(federation, memory):
     without, with_ = (
-        federation(AdaptiveMultiHypothesis(3, proposals=p), memory=memory).run(2)
+        federation(AdaptiveMultiHypothesis(max_hypotheses=3, proposals=p), memory=memory).run(2)
         for p in ((), (SPLIT,))
     )
     assert with_.hypotheses.proposals
@@ -107,7 +107,7 @@ def test_proposals_hold_no_weight_and_serve_no_client(federation, memory):
 
 @pytest.mark.parametrize("memory", ["replace", "forget", "accumulate"])
 def test_a_proposal_has_the_weight_of_what_it_was_made_from(federation, memory):
-    tracker = AdaptiveMultiHypothesis(3, near_copies=None, proposals=(SPLIT,))
+    tracker = AdaptiveMultiHypothesis(max_hypotheses=3, near_copies=None, proposals=(SPLIT,))
     hypotheses = federation(tracker, memory=memory).run(2).hypotheses
     assert hypotheses.proposals
     for proposed in hypotheses.proposals:
@@ -127,7 +127,7 @@ class Keeping(PolicyWrapper):
 
 
 def test_proposals_keep_the_models_that_a_policy_carries(federation):
-    tracker = AdaptiveMultiHypothesis(3, proposals=(SPLIT,))
+    tracker = AdaptiveMultiHypothesis(max_hypotheses=3, proposals=(SPLIT,))
     competing = federation(tracker, wrap=Keeping).run(2).hypotheses.competing
     assert any(one.kind == "split" for one in competing)
     assert len({one.carried_models["first"].key for one in competing}) == 1
@@ -135,7 +135,7 @@ def test_proposals_keep_the_models_that_a_policy_carries(federation):
 
 def test_proposals_compete_in_the_next_round(federation):
     """A split of two hidden groups that share a cluster wins; it hangs from the proposal."""
-    tracker = AdaptiveMultiHypothesis(4, proposals=(SPLIT,))
+    tracker = AdaptiveMultiHypothesis(max_hypotheses=4, proposals=(SPLIT,))
     found = False
     for seed in range(12):
         run = federation(tracker, seed=seed).run(6)
@@ -148,7 +148,7 @@ def test_proposals_compete_in_the_next_round(federation):
 
 
 def test_proposals_are_in_the_snapshot_and_in_the_tree(federation):
-    run = federation(AdaptiveMultiHypothesis(4, proposals=(SPLIT,)), seed=1).run(4)
+    run = federation(AdaptiveMultiHypothesis(max_hypotheses=4, proposals=(SPLIT,)), seed=1).run(4)
     tree = hypothesis_tree(run.state.history)
     for before, snapshot in zip((None, *run.state.history), run.state.history, strict=False):
         for rank, proposed in enumerate(snapshot.proposals):
@@ -178,7 +178,7 @@ def test_proposals_are_in_the_snapshot_and_in_the_tree(federation):
 @pytest.mark.parametrize("judge", ["training", "held_out"])
 def test_going_on_from_a_checkpoint_with_proposals_pending(federation, tmp_path, judge, memory):
     def of():
-        tracker = AdaptiveMultiHypothesis(4, **EVERYTHING)
+        tracker = AdaptiveMultiHypothesis(max_hypotheses=4, **EVERYTHING)
         return federation(tracker, judge=judge, memory=memory, starts=2, client_fraction=0.75)
 
     whole = of().run(7).state
@@ -191,7 +191,7 @@ def test_going_on_from_a_checkpoint_with_proposals_pending(federation, tmp_path,
 
 def test_every_piece_together_is_lawful(federation):
     for seed in range(4):
-        tracker = AdaptiveMultiHypothesis(4, **EVERYTHING)
+        tracker = AdaptiveMultiHypothesis(max_hypotheses=4, **EVERYTHING)
         run = federation(
             tracker, judge="held_out", starts=3, seed=seed, client_fraction=0.75, drop_out=0.2
         ).run(8)
@@ -213,7 +213,7 @@ def test_every_piece_together_is_lawful(federation):
 def test_n_scan_leaves_one_ancestor(federation):
     depth = 2
     tracker = AdaptiveMultiHypothesis(
-        6, adapt=False, near_copies=None, n_scan=NScan(depth), proposals=(SPLIT,)
+        max_hypotheses=6, adapt=False, near_copies=None, n_scan=NScan(depth), proposals=(SPLIT,)
     )
     plain = replace(tracker, n_scan=None)
     pruned, free = (federation(t, starts=3).run(4).state for t in (tracker, plain))
@@ -227,7 +227,7 @@ def test_n_scan_leaves_one_ancestor(federation):
 
 def test_less_than_one_hypothesis_is_refused():
     with pytest.raises(ValueError, match="max_hypotheses must be at least 1, got 0"):
-        AdaptiveMultiHypothesis(0)
+        AdaptiveMultiHypothesis(max_hypotheses=0)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -245,7 +245,7 @@ def test_successors_that_cannot_count_are_not_looked_at(federation, monkeypatch,
     for nats in (adaptive.NEGLIGIBLE, float("inf")):
         monkeypatch.setattr(adaptive, "NEGLIGIBLE", nats)
         seen.clear()
-        sharp = federation(AdaptiveMultiHypothesis(8), seed=seed, temperature=0.01)
+        sharp = federation(AdaptiveMultiHypothesis(max_hypotheses=8), seed=seed, temperature=0.01)
         states.append(sharp.run(5).state)
         counts.append(len(seen))
     for few, every in zip(*(state.history for state in states), strict=True):

@@ -79,8 +79,10 @@ def started(linear, clients):
 
     def of(tracker, starts, **options):
         objective = Objective(local_steps=3, batch_size=4, curvature="ggn")
-        policy = LikelihoodAssociation(2, objective, 1.0)
-        return Federation(clients, linear, Method(policy, tracker, starts=starts, **options))
+        policy = LikelihoodAssociation(num_clusters=2, objective=objective, temperature=1.0)
+        return Federation(
+            clients, linear, Method(policy=policy, tracker=tracker, starts=starts, **options)
+        )
 
     return of
 
@@ -90,19 +92,19 @@ def first_networks(state):
 
 
 def test_starts_have_networks_of_their_own_and_equal_weights(started):
-    state = started(AdaptiveMultiHypothesis(4), 3).initial_state()
+    state = started(AdaptiveMultiHypothesis(max_hypotheses=4), 3).initial_state()
     means = first_networks(state)
     assert len(means) == 6
     assert all(not torch.equal(a, b) for i, a in enumerate(means) for b in means[:i])
     assert len({p.key for h in state.hypotheses for p in h.clusters}) == 6
     assert state.hypotheses.weights.tolist() == pytest.approx([1 / 3] * 3)
     assert all(h.lineage == () for h in state.hypotheses)
-    one = started(AdaptiveMultiHypothesis(4), 1).initial_state()
+    one = started(AdaptiveMultiHypothesis(max_hypotheses=4), 1).initial_state()
     assert all(torch.equal(a, b) for a, b in zip(first_networks(one), means, strict=False))
 
 
 def test_common_starts_differ_between_hypotheses_alone(started):
-    state = started(AdaptiveMultiHypothesis(4), 2, common_start=True).initial_state()
+    state = started(AdaptiveMultiHypothesis(max_hypotheses=4), 2, common_start=True).initial_state()
     first, same, second, equal = first_networks(state)
     assert torch.equal(first, same)
     assert torch.equal(second, equal)
@@ -111,12 +113,12 @@ def test_common_starts_differ_between_hypotheses_alone(started):
 
 def test_less_than_one_start_is_refused():
     with pytest.raises(ValueError, match="starts must be at least 1, got 0"):
-        Method(FedAvg(Objective()), starts=0)
+        Method(policy=FedAvg(Objective()), starts=0)
 
 
 def test_lines_of_descent_say_who_competed_where(started):
     """Following `parents` through the history gives `lineage`."""
-    tracker = AdaptiveMultiHypothesis(4, adapt=False, near_copies=None, proposals=())
+    tracker = AdaptiveMultiHypothesis(max_hypotheses=4, adapt=False, near_copies=None, proposals=())
     state = started(tracker, 3).run(4).state
     for index, one in enumerate(state.hypotheses):
         line = []
@@ -129,7 +131,9 @@ def test_lines_of_descent_say_who_competed_where(started):
 
 def test_a_quota_keeps_all_starts_alive_through_merges(started):
     copies = NearCopies(1e-3)
-    with_quota = AdaptiveMultiHypothesis(2, quota=AncestorQuota(3), near_copies=copies)
+    with_quota = AdaptiveMultiHypothesis(
+        max_hypotheses=2, quota=AncestorQuota(3), near_copies=copies
+    )
     run = started(with_quota, 4)
     starts = []
     run.run(

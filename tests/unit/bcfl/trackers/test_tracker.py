@@ -50,7 +50,11 @@ def parents(linear, newborn):
     clusters = (newborn(linear, 0), newborn(linear, 1))
     return HypothesisSet.weighted(
         [
-            Hypothesis(clusters, Association(NAMES, np.array(labels), 2), np.log(weight))
+            Hypothesis(
+                clusters=clusters,
+                association=Association(NAMES, np.array(labels), 2),
+                log_weight=np.log(weight),
+            )
             for labels, weight in (([0, 0], 0.8), ([1, 0], 0.2))
         ],
         3,
@@ -66,7 +70,12 @@ def end_of(steps, answer=None):
 
 def trained(request: Train):
     value = float(NAMES.index(request.client) + 1)
-    return Trained(torch.full((8,), value), torch.empty(0), torch.ones(()), 1)
+    return Trained(
+        mean=torch.full((8,), value),
+        buffers=torch.empty(0),
+        curvature=torch.ones(()),
+        num_samples=1,
+    )
 
 
 def wanted(memory, decay=0.5):

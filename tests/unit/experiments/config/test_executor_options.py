@@ -54,7 +54,12 @@ def test_names_and_options_of_executors_need_no_torch():
 
 
 def test_a_setup_hands_on_engine_and_threads():
-    setup = Experiment(load("demo"), "cpu", ExecutorConfig("loop", arithmetic="tf32"), threads=2)
+    setup = Experiment(
+        scenario=load("demo"),
+        device="cpu",
+        executor=ExecutorConfig("loop", arithmetic="tf32"),
+        threads=2,
+    )
     federation = setup.federation(setup.scenario.pairs[0])
     assert (federation.executor, federation.threads) == (
         ExecutorConfig("loop", arithmetic="tf32"),

@@ -44,12 +44,22 @@ def test_parts_must_agree_in_shape():
 
 
 def test_a_class_may_have_no_sample_where_the_number_of_classes_is_given():
-    sparse = Dataset("sparse", INPUTS.astype(np.float32), LABELS.astype(np.int64), num_classes=5)
+    sparse = Dataset(
+        name="sparse",
+        inputs=INPUTS.astype(np.float32),
+        targets=LABELS.astype(np.int64),
+        num_classes=5,
+    )
     assert sparse.num_classes == 5
     with pytest.raises(DataError, match="targets must be 0 to 1"):
-        Dataset("few", INPUTS.astype(np.float32), LABELS.astype(np.int64), num_classes=2)
+        Dataset(
+            name="few",
+            inputs=INPUTS.astype(np.float32),
+            targets=LABELS.astype(np.int64),
+            num_classes=2,
+        )
     with pytest.raises(DataError, match="float32"):
-        Dataset("wide", INPUTS, LABELS, num_classes=3)
+        Dataset(name="wide", inputs=INPUTS, targets=LABELS, num_classes=3)
 
 
 @pytest.mark.parametrize(

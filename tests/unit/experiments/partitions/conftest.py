@@ -19,7 +19,12 @@ def labelled():
     def build(targets, classes=None):
         targets = np.asarray(targets, dtype=np.int64)
         rows = np.arange(len(targets), dtype=np.float32)[:, None]
-        return Dataset("labelled", rows, targets, classes or int(targets.max()) + 1)
+        return Dataset(
+            name="labelled",
+            inputs=rows,
+            targets=targets,
+            num_classes=classes or int(targets.max()) + 1,
+        )
 
     return build
 

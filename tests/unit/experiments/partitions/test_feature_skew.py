@@ -28,7 +28,7 @@ def test_each_group_has_its_own_rotation(digits, groups):
 
 def test_rotations_by_180_degrees_of_oblong_images():
     inputs = np.random.default_rng(0).random((40, 1, 4, 6)).astype(np.float32)
-    oblong = Dataset("oblong", inputs, np.arange(40) % 2, 2)
+    oblong = Dataset(name="oblong", inputs=inputs, targets=np.arange(40) % 2, num_classes=2)
     partition = partitions.rotated(oblong, groups=2, clients=2)
     rows = partition.indices["client-01"]["train"]
     np.testing.assert_array_equal(

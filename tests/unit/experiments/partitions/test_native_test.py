@@ -14,7 +14,13 @@ def with_tests(train_per_class, test_per_class, classes=10):
     labels = np.arange(classes)
     targets = np.concatenate([labels.repeat(train_per_class), labels.repeat(test_per_class)])
     rows = np.arange(len(targets), dtype=np.float32)[:, None]
-    return Dataset("two-parts", rows, targets, classes, classes * test_per_class)
+    return Dataset(
+        name="two-parts",
+        inputs=rows,
+        targets=targets,
+        num_classes=classes,
+        num_native_test=classes * test_per_class,
+    )
 
 
 @pytest.fixture(scope="module")

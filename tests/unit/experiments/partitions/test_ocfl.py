@@ -18,7 +18,9 @@ MNIST = np.array([5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949])
 def like_mnist():
     targets = np.concatenate([np.repeat(np.arange(10), MNIST), np.arange(10).repeat(1000)])
     rows = np.arange(len(targets), dtype=np.float32)[:, None]
-    return Dataset("mnist", rows, targets, 10, 10_000)
+    return Dataset(
+        name="mnist", inputs=rows, targets=targets, num_classes=10, num_native_test=10_000
+    )
 
 
 @pytest.mark.parametrize("overlapping", [False, True])
@@ -102,6 +104,11 @@ def test_refused(like_mnist, options, message):
 
 
 def test_other_numbers_of_classes_are_refused():
-    few = Dataset("few", np.zeros((90, 1), dtype=np.float32), np.arange(90) % 9, 9)
+    few = Dataset(
+        name="few",
+        inputs=np.zeros((90, 1), dtype=np.float32),
+        targets=np.arange(90) % 9,
+        num_classes=9,
+    )
     with pytest.raises(ValueError, match="must have 10 classes, 'few' has 9"):
         partitions.ocfl(few, clients=3)

@@ -13,7 +13,7 @@ from experiments.partitions.stream import concepts_over_time
 def images():
     targets = np.arange(2000) % 10
     inputs = np.arange(2000, dtype=np.float32)[:, None] / 2000
-    return Dataset("images", inputs, targets, 10)
+    return Dataset(name="images", inputs=inputs, targets=targets, num_classes=10)
 
 
 def test_each_step_has_its_own_samples_under_its_concept(images):

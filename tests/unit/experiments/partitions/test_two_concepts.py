@@ -13,7 +13,7 @@ from experiments.partitions.concepts import Noise
 def images():
     targets = np.arange(2000) % 10
     inputs = np.random.default_rng(0).random((2000, 1, 4, 4)).astype(np.float32)
-    return Dataset("images", inputs, targets, 10)
+    return Dataset(name="images", inputs=inputs, targets=targets, num_classes=10)
 
 
 def compared(partition, images):
@@ -83,9 +83,9 @@ def test_expected_pixels_under_noise(
     variance, amount, low, pixel, mean_before, mean, at_low, at_one
 ):
     flat, random = np.full(400_000, pixel, dtype=np.float32), np.random.default_rng(0)
-    gaussian = Noise(variance, 0.0, 0, low=low).added(flat, random)
+    gaussian = Noise(variance=variance, amount=0.0, seed=0, low=low).added(flat, random)
     assert gaussian.mean() == pytest.approx(mean_before, abs=0.006)
-    noisy = Noise(variance, amount, 0, low=low).added(flat, random)
+    noisy = Noise(variance=variance, amount=amount, seed=0, low=low).added(flat, random)
     assert noisy.mean() == pytest.approx(mean, abs=0.008)
     if at_low is not None:
         assert (noisy == low).mean() == pytest.approx(at_low, abs=0.004)
@@ -102,7 +102,12 @@ def test_every_other_client_has_noise_of_its_own(images):
 
 
 def test_noise_is_that_of_the_data_set_or_as_given(images):
-    blank = Dataset("fashion-mnist", np.zeros((400, 1, 8, 8), np.float32), np.arange(400) % 10, 10)
+    blank = Dataset(
+        name="fashion-mnist",
+        inputs=np.zeros((400, 1, 8, 8), np.float32),
+        targets=np.arange(400) % 10,
+        num_classes=10,
+    )
     noisy = partitions.noisy(blank, clients=2)[1].views["train"].inputs.numpy()
     # A share of 0.35 is white by salt, of 0.3 what Gaussian noise of variance 0.9 leaves above 1.
     assert (noisy == 1).mean() == pytest.approx(0.35 + 0.3 * 0.145906, abs=0.02)
@@ -113,11 +118,14 @@ def test_noise_is_that_of_the_data_set_or_as_given(images):
 def test_noise_by_index_repeats_and_fresh_noise_does_not():
     inputs, targets = np.zeros((5, 8, 8), dtype=np.float32), np.zeros(5, dtype=np.int64)
     places = [Place("a", 1, "train"), Place("b", 1, "test")]
-    repeated = [Noise(0.4, 0.7, 0, by_index=True)((inputs, targets), p)[0] for p in places]
+    repeated = [
+        Noise(variance=0.4, amount=0.7, seed=0, by_index=True)((inputs, targets), p)[0]
+        for p in places
+    ]
     assert (repeated[0] == repeated[1]).all()
-    fresh = [Noise(0.4, 0.7, 0)((inputs, targets), p)[0] for p in places]
+    fresh = [Noise(variance=0.4, amount=0.7, seed=0)((inputs, targets), p)[0] for p in places]
     assert (fresh[0] != fresh[1]).any()
-    again = Noise(0.4, 0.7, 0)((inputs, targets), places[0])[0]
+    again = Noise(variance=0.4, amount=0.7, seed=0)((inputs, targets), places[0])[0]
     assert (again == fresh[0]).all()
 
 
@@ -140,7 +148,13 @@ def test_refused(images, name, options, message):
 
 def test_each_writer_is_a_client(images):
     writers = np.repeat(np.arange(100), 20)
-    known = Dataset("written", images.inputs, images.targets, 10, writers=writers)
+    known = Dataset(
+        name="written",
+        inputs=images.inputs,
+        targets=images.targets,
+        num_classes=10,
+        writers=writers,
+    )
     partition = partitions.writers(known, clients=12)
     assert len(partition) == 12
     found = [

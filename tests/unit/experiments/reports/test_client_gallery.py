@@ -53,7 +53,7 @@ def test_the_report_shows_the_partition_and_the_moves(folder):
 
 
 def test_local_models_are_those_of_the_run(folder):
-    setup = Experiment(from_table(TABLE), "cpu")
+    setup = Experiment(scenario=from_table(TABLE), device="cpu")
     found = local_models.record(setup, Pair("wecfl", 0), rounds=2)
     assert found.rounds.tolist() == [1, 2]
     history = newest_state(folder, Pair("wecfl", 0)).history
@@ -67,7 +67,7 @@ def test_local_models_are_those_of_the_run(folder):
 def test_recorded_models_are_the_replies_to_one_training(folder):
     from bcfl.protocol.requests import Train
 
-    setup = Experiment(from_table(TABLE), "cpu")
+    setup = Experiment(scenario=from_table(TABLE), device="cpu")
     federation = setup.federation(Pair("fedavg", 0))
     state = federation.initial_state()
     start = state.hypotheses.best.clusters[0]
@@ -86,7 +86,7 @@ def test_recorded_models_are_the_replies_to_one_training(folder):
 
 
 def test_a_method_with_hypotheses_counts_its_leading_one(folder):
-    setup = Experiment(from_table(TABLE), "cpu")
+    setup = Experiment(scenario=from_table(TABLE), device="cpu")
     found = local_models.record(setup, Pair("bcfl-mht-4", 0))
     assert len(found.rounds) == 3
     assert (found.clusters >= 0).all()

@@ -33,8 +33,10 @@ TABLE = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "run"
-    plan = Plan(from_table(TABLE), "cpu", 1, 1, "bcfl run tiny")
-    start(plan, path, Experiment(plan.scenario, "cpu"), Watch())
+    plan = Plan(
+        scenario=from_table(TABLE), device="cpu", threads=1, jobs=1, command="bcfl run tiny"
+    )
+    start(plan, path, Experiment(scenario=plan.scenario, device="cpu"), Watch())
     return path
 
 

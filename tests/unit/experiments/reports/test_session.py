@@ -20,7 +20,7 @@ ROUNDS = 3
 def runs():
     clients = partitions.rotated(datasets.load("optdigits"), groups=2, clients=8, seed=0)
     model = models.mlp((1, 8, 8), 8, 10)
-    settings = dict(num_clusters=2, objective=Objective(2, 16))
+    settings = dict(num_clusters=2, objective=Objective(local_steps=2, batch_size=16))
     return {
         name: Federation(clients, model, built(name, **settings)).run(ROUNDS)
         for name in ("ifca", "bcfl-mh-3")

@@ -18,18 +18,22 @@ from experiments.scores.uncertainty_evaluation import ClientPredictions, Uncerta
 
 NOTHING = UncertaintyScores(np.zeros(0), np.zeros(0), np.zeros(0))
 NO_PREDICTIONS = ClientPredictions(
-    np.zeros((0, 2)), np.zeros(0, dtype=np.int64), NOTHING, NOTHING, NOTHING
+    probabilities=np.zeros((0, 2)),
+    targets=np.zeros(0, dtype=np.int64),
+    own=NOTHING,
+    ood=NOTHING,
+    noise=NOTHING,
 )
 
 
 def result(seed, value, part="all", rule=None):
     scores = {**dict.fromkeys(CALIBRATION, value), **dict.fromkeys(DETECTION, math.nan)}
     return Result(
-        Pair("ifca", seed),
-        rule or PredictionRule(),
-        rule is not None,
-        {part: scores},
-        NO_PREDICTIONS,
+        pair=Pair("ifca", seed),
+        rule=rule or PredictionRule(),
+        tuned=rule is not None,
+        parts={part: scores},
+        predictions=NO_PREDICTIONS,
     )
 
 
@@ -59,7 +63,10 @@ def test_lines_have_text_to_the_left_and_numbers_to_the_right():
 
 
 def test_tuned_values_of_all_seeds_are_in_one_line():
-    rules = [PredictionRule("linearised", 100.0, 1.25), PredictionRule("linearised", 1e4, 1.0)]
+    rules = [
+        PredictionRule(predictive="linearised", prior_precision=100.0, temperature=1.25),
+        PredictionRule(predictive="linearised", prior_precision=1e4, temperature=1.0),
+    ]
     found = [result(seed, 0.5, rule=rule) for seed, rule in enumerate(rules)]
     assert chosen_values(found) == ["ifca linearised: prior 100 T 1.25 · prior 1e+04 T 1"]
     assert chosen_values([result(0, 0.5)]) == []

@@ -24,7 +24,15 @@ def test_operations_of_a_perceptron():
 
 def test_a_profile_in_words():
     seconds = {"train": 2.0, "score": 1.0, "server": 0.5, "evaluate": 0.5}
-    profile = Profile(3, seconds, (40, 10), (0, 0), (1.0, 1.0), 4e9, 2e10)
+    profile = Profile(
+        rounds=3,
+        seconds=seconds,
+        trainings=(40, 10),
+        scores=(0, 0),
+        megabytes=(1.0, 1.0),
+        training_flops=4e9,
+        peak=2e10,
+    )
     assert profile.achieved == 2e9
     assert profile.in_words == (
         "50% of the time is local training. Training reaches 2.00 GFLOP/s, 10.0% of a large matrix "
@@ -33,7 +41,7 @@ def test_a_profile_in_words():
 
 
 def test_a_measured_profile(clients):
-    method = methods.build("ifca", num_clusters=2, objective=Objective(2, 4))
+    method = methods.build("ifca", num_clusters=2, objective=Objective(local_steps=2, batch_size=4))
     federation = Federation(clients, mlp(4, 3, 2), method, device="cpu")
     found = profiled(federation, 2, matrix_peak("cpu", 1, size=16))
     assert found.trainings == (2 * len(clients),) * 2

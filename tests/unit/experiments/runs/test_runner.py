@@ -31,12 +31,15 @@ def scenario(**changes):
 
 
 def setup(**changes):
-    return Experiment(scenario(**changes), "cpu")
+    return Experiment(scenario=scenario(**changes), device="cpu")
 
 
 def prepared(folder):
     pair_files = files.RunFiles(folder).of(PAIR)
-    files.write_aside(pair_files.config, plan.Plan(scenario(), "cpu", 1, 1, "").config(PAIR))
+    files.write_aside(
+        pair_files.config,
+        plan.Plan(scenario=scenario(), device="cpu", threads=1, jobs=1, command="").config(PAIR),
+    )
     return pair_files
 
 
@@ -159,7 +162,7 @@ def test_what_is_refused_before_any_work(changes, message):
 
 def test_an_unknown_device_is_refused():
     with pytest.raises(ValueError, match="device must be"):
-        Experiment(scenario(), "abacus").check()
+        Experiment(scenario=scenario(), device="abacus").check()
 
 
 def test_a_folder_is_held_by_one_process(tmp_path):

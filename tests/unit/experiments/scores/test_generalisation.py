@@ -22,7 +22,9 @@ def source():
     random = np.random.default_rng(0)
     targets = np.concatenate([np.arange(600) % 10, np.arange(100) % 10])
     inputs = (np.eye(12)[targets] + 0.4 * random.normal(size=(700, 12))).astype(np.float32)
-    return Dataset("corners", inputs, targets, 10, num_native_test=100)
+    return Dataset(
+        name="corners", inputs=inputs, targets=targets, num_classes=10, num_native_test=100
+    )
 
 
 def run_of(source, part, name, **options):

@@ -32,7 +32,9 @@ def hypothesis(labels, *means):
         for index, mean in enumerate(means)
     ]
     names = tuple("ab"[: len(labels)])
-    return Hypothesis(tuple(models), Association(names, np.array(labels), len(models)))
+    return Hypothesis(
+        clusters=tuple(models), association=Association(names, np.array(labels), len(models))
+    )
 
 
 def test_one_model_knows_the_concept_that_it_was_trained_on_last():

@@ -23,7 +23,9 @@ KINDS = {
 def evaluation():
     digits = datasets.load("optdigits")
     clients = partitions.rotated(digits, groups=2, clients=6, samples_per_client=50, seed=1)
-    settings = dict(num_clusters=2, objective=Objective(20, 16, learning_rate=0.1))
+    settings = dict(
+        num_clusters=2, objective=Objective(local_steps=20, batch_size=16, learning_rate=0.1)
+    )
     method = build("bcfl-mh-3", **settings)
     federation = Federation(clients, models.mlp((1, 8, 8), 8, 10), method, evaluate=False)
     return UncertaintyEvaluation(federation.run(4), federation.clients, 1)
@@ -101,7 +103,7 @@ def test_parts_hold_each_client_once(evaluation):
 
 def test_scores_are_those_of_all_samples_of_a_part(evaluation):
     predictions = evaluation.predictions(
-        PredictionRule("monte-carlo", prior_precision=100.0, num_draws=8)
+        PredictionRule(predictive="monte-carlo", prior_precision=100.0, num_draws=8)
     )
     found = scores(predictions, evaluation.parts("cluster"))
     for part, clients in evaluation.parts("cluster").items():
@@ -128,7 +130,7 @@ def test_tuning_lowers_the_loss_of_the_tuning_samples(evaluation, name):
             total -= np.log(p[np.arange(len(view)), view.targets.numpy()]).sum()
         return total
 
-    rule = PredictionRule(name, temperature=4.0, num_draws=16)
+    rule = PredictionRule(predictive=name, temperature=4.0, num_draws=16)
     best = evaluation.tuned(rule)
     assert loss(best) < loss(rule) - 0.5
     assert best.temperature < 4.0

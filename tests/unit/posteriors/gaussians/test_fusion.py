@@ -23,8 +23,8 @@ def shared_prior_pair():
     """Prior (precision 2, mean 0); local posteriors (5, .4) and (9, .8) trained under it."""
     prior = gaussian(0.0, 2.0)
     return prior, [
-        LocalPosterior(vector(0.4), vector(3.0), prior, 3),
-        LocalPosterior(vector(0.8), vector(7.0), prior, 7),
+        LocalPosterior(mean=vector(0.4), curvature=vector(3.0), used=prior, num_samples=3),
+        LocalPosterior(mean=vector(0.8), curvature=vector(7.0), used=prior, num_samples=7),
     ]
 
 
@@ -73,7 +73,12 @@ def test_conjugate_shards_give_the_pooled_posterior():
     for shard in ([1.0, 2.0, 0.0], [-1.0, 0.5, 3.0, 2.0]):
         size = float(len(shard))
         local.append(
-            LocalPosterior(vector(sum(shard) / (2 + size)), vector(size), prior, len(shard))
+            LocalPosterior(
+                mean=vector(sum(shard) / (2 + size)),
+                curvature=vector(size),
+                used=prior,
+                num_samples=len(shard),
+            )
         )
     fused = fuse("exact", prior, local).posterior
     assert float(fused.precision) == pytest.approx(9.0, abs=1e-12)
@@ -82,9 +87,19 @@ def test_conjugate_shards_give_the_pooled_posterior():
 
 def test_used_defaults_to_the_argument_then_to_the_prior():
     prior, local = shared_prior_pair()
-    anonymous = [LocalPosterior(one.mean, one.curvature, None, one.num_samples) for one in local]
+    anonymous = [
+        LocalPosterior(
+            mean=one.mean, curvature=one.curvature, used=None, num_samples=one.num_samples
+        )
+        for one in local
+    ]
     other = gaussian(1.0, 0.5)
-    named = [LocalPosterior(one.mean, one.curvature, other, one.num_samples) for one in local]
+    named = [
+        LocalPosterior(
+            mean=one.mean, curvature=one.curvature, used=other, num_samples=one.num_samples
+        )
+        for one in local
+    ]
     implicit = fuse("exact", prior, anonymous).posterior
     torch.testing.assert_close(implicit.mean, fuse("exact", prior, local).posterior.mean)
     explicit = fuse("exact", prior, anonymous, other).posterior
@@ -98,7 +113,9 @@ def test_fedavg_is_precision_weighting_by_sample_counts():
     means = [torch.randn(50, generator=generator) for _ in counts]
     prior = DiagonalGaussian.isotropic(torch.zeros(50), 0.0)
     local = [
-        LocalPosterior(mean, torch.tensor(float(count)), None, count)
+        LocalPosterior(
+            mean=mean, curvature=torch.tensor(float(count)), used=None, num_samples=count
+        )
         for mean, count in zip(means, counts, strict=True)
     ]
     fused = fuse("precision_weighted", prior, local)
@@ -112,20 +129,28 @@ def test_fedavg_is_precision_weighting_by_sample_counts():
 def test_precision_weighting_floors_and_counts():
     prior = DiagonalGaussian.isotropic(torch.zeros(2, dtype=torch.float64), 1.0)
     local = [
-        LocalPosterior(vector(1.0, 1.0), vector(4.0, 0.0), None, 100),
-        LocalPosterior(vector(5.0, 4.0), vector(0.0, 0.0), None, 200),
+        LocalPosterior(
+            mean=vector(1.0, 1.0), curvature=vector(4.0, 0.0), used=None, num_samples=100
+        ),
+        LocalPosterior(
+            mean=vector(5.0, 4.0), curvature=vector(0.0, 0.0), used=None, num_samples=200
+        ),
     ]
     fused = fuse("precision_weighted", prior, local)
     assert fused.num_floored == 3
     torch.testing.assert_close(fused.posterior.mean, vector((4 + 1.0) / 4.2, 3.0))
     torch.testing.assert_close(fused.posterior.precision, vector(5.2, 1.3))
-    isotropic = [LocalPosterior(vector(1.0, 2.0), torch.zeros(()), None, 10)]
+    isotropic = [
+        LocalPosterior(mean=vector(1.0, 2.0), curvature=torch.zeros(()), used=None, num_samples=10)
+    ]
     assert fuse("precision_weighted", prior, isotropic).num_floored == 2
 
 
 def test_floor_is_an_argument():
     prior = DiagonalGaussian.isotropic(torch.zeros(1), 0.0)
-    local = [LocalPosterior(torch.ones(1), torch.zeros(1), None, 10)]
+    local = [
+        LocalPosterior(mean=torch.ones(1), curvature=torch.zeros(1), used=None, num_samples=10)
+    ]
     fused = fuse("precision_weighted", prior, local, floor=0.5)
     assert float(fused.posterior.precision) == 5.0
 
@@ -133,8 +158,15 @@ def test_floor_is_an_argument():
 def test_cap_is_an_argument_and_counts():
     prior = DiagonalGaussian.isotropic(torch.zeros(2, dtype=torch.float64), 1.0)
     local = [
-        LocalPosterior(vector(1.0, 1.0), vector(40.0, 3.0), None, 10),
-        LocalPosterior(vector(4.0, 4.0), torch.tensor(100.0, dtype=torch.float64), None, 20),
+        LocalPosterior(
+            mean=vector(1.0, 1.0), curvature=vector(40.0, 3.0), used=None, num_samples=10
+        ),
+        LocalPosterior(
+            mean=vector(4.0, 4.0),
+            curvature=torch.tensor(100.0, dtype=torch.float64),
+            used=None,
+            num_samples=20,
+        ),
     ]
     fused = fuse("precision_weighted", prior, local, cap=2.0)
     assert (fused.num_floored, fused.num_capped) == (0, 3)
@@ -146,7 +178,9 @@ def test_cap_is_an_argument_and_counts():
 @pytest.mark.parametrize("rule", RULES)
 def test_weight_two_is_the_same_as_twice(rule):
     prior, (first, second) = shared_prior_pair()
-    doubled = LocalPosterior(first.mean, first.curvature, prior, 3, weight=2.0)
+    doubled = LocalPosterior(
+        mean=first.mean, curvature=first.curvature, used=prior, num_samples=3, weight=2.0
+    )
     once = fuse(rule, prior, [doubled, second]).posterior
     twice = fuse(rule, prior, [first, second, first]).posterior
     torch.testing.assert_close(once.mean, twice.mean)
@@ -156,7 +190,9 @@ def test_weight_two_is_the_same_as_twice(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_nothing_to_fuse_gives_the_prior_itself(rule):
     prior, (first, _) = shared_prior_pair()
-    ignored = LocalPosterior(first.mean, first.curvature, prior, 3, weight=0.0)
+    ignored = LocalPosterior(
+        mean=first.mean, curvature=first.curvature, used=prior, num_samples=3, weight=0.0
+    )
     for local in ([], [ignored]):
         fused = fuse(rule, prior, local)
         assert fused.posterior is prior
@@ -166,7 +202,9 @@ def test_nothing_to_fuse_gives_the_prior_itself(rule):
 @pytest.mark.parametrize("rule", ["exact", "literal", "normalised"])
 def test_where_nothing_is_known_the_prior_mean_stays(rule):
     prior = DiagonalGaussian(vector(7.0, 7.0), vector(0.0, 0.0))
-    local = [LocalPosterior(vector(1.0, 2.0), vector(0.0, 3.0), prior, 5)]
+    local = [
+        LocalPosterior(mean=vector(1.0, 2.0), curvature=vector(0.0, 3.0), used=prior, num_samples=5)
+    ]
     fused = fuse(rule, prior, local).posterior
     torch.testing.assert_close(fused.mean, vector(7.0, 2.0))
     torch.testing.assert_close(fused.precision, vector(0.0, 3.0))
@@ -175,7 +213,10 @@ def test_where_nothing_is_known_the_prior_mean_stays(rule):
 def test_exact_sums_unconverged_steps_and_the_hull_shows_it():
     prior = DiagonalGaussian.isotropic(torch.zeros(4), 100.0)
     curvature = torch.tensor([0.1, 0.1, 0.1, 1e12])
-    local = [LocalPosterior(torch.full((4,), 0.1), curvature, prior, 10) for _ in range(5)]
+    local = [
+        LocalPosterior(mean=torch.full((4,), 0.1), curvature=curvature, used=prior, num_samples=10)
+        for _ in range(5)
+    ]
     exact = fuse("exact", prior, local)
     assert exact.outside_hull == 0.75
     assert float(exact.posterior.mean[0]) > 0.45
@@ -187,7 +228,7 @@ def test_exact_sums_unconverged_steps_and_the_hull_shows_it():
 def test_the_hull_of_exact_includes_the_prior_mean():
     prior = DiagonalGaussian.isotropic(vector(0.0), 8.0)
     flat = DiagonalGaussian.isotropic(vector(0.0), 0.0)
-    local = [LocalPosterior(vector(1.0), vector(2.0), flat, 2)]
+    local = [LocalPosterior(mean=vector(1.0), curvature=vector(2.0), used=flat, num_samples=2)]
     fused = fuse("exact", prior, local)
     assert float(fused.posterior.mean) == pytest.approx(0.2)
     assert fused.outside_hull == 0.0
@@ -195,7 +236,10 @@ def test_the_hull_of_exact_includes_the_prior_mean():
 
 def test_result_keeps_the_dtype_and_batch_axes():
     prior = DiagonalGaussian.isotropic(torch.zeros(2, 3), 1.0)
-    local = [LocalPosterior(torch.ones(2, 3), torch.ones(3), None, 4) for _ in range(2)]
+    local = [
+        LocalPosterior(mean=torch.ones(2, 3), curvature=torch.ones(3), used=None, num_samples=4)
+        for _ in range(2)
+    ]
     fused = fuse("exact", prior, iter(local))
     assert isinstance(fused, Fused)
     assert fused.posterior.mean.dtype == torch.float32
@@ -233,7 +277,7 @@ def test_bad_fusions_are_named():
     for cap in (1e-3, -1.0, math.nan):
         with pytest.raises(ValueError, match=r"cap must be larger than the floor 0\.001"):
             fuse("precision_weighted", prior, local, cap=cap)
-    wide = LocalPosterior(vector(1.0, 2.0), vector(1.0), None, 1)
+    wide = LocalPosterior(mean=vector(1.0, 2.0), curvature=vector(1.0), used=None, num_samples=1)
     with pytest.raises(ValueError, match=r"prior's shape \(1,\), got \(2,\)"):
         fuse("exact", prior, [*local, wide])
 

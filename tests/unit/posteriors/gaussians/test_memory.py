@@ -20,7 +20,9 @@ def precision_after_20_rounds(memory, base, decay=0.9):
     carried = posterior
     for _ in range(20):
         carried = carry(memory, posterior, base, decay)
-        local = LocalPosterior(vector(0.5), vector(10.0), carried, 10)
+        local = LocalPosterior(
+            mean=vector(0.5), curvature=vector(10.0), used=carried, num_samples=10
+        )
         posterior = fuse("exact", carried, [local]).posterior
     return float(posterior.precision)
 
@@ -79,9 +81,15 @@ def test_sites_add_up_where_subtracting_priors_would_go_negative():
     used = gaussian(0.0, 2.0)
     curvatures = (0.9, 0.8, 0.7)
     assert sum(curvatures) - 2 * 2.0 == pytest.approx(-1.6)
-    sites = [site_of(LocalPosterior(vector(0.1), vector(c), used, 1)) for c in curvatures]
+    sites = [
+        site_of(LocalPosterior(mean=vector(0.1), curvature=vector(c), used=used, num_samples=1))
+        for c in curvatures
+    ]
     assert float(product(used, sites).precision) == pytest.approx(4.4)
-    local = [LocalPosterior(vector(0.1), vector(c), used, 1) for c in curvatures]
+    local = [
+        LocalPosterior(mean=vector(0.1), curvature=vector(c), used=used, num_samples=1)
+        for c in curvatures
+    ]
     assert float(fuse("exact", used, local).posterior.precision) == pytest.approx(4.4)
 
 
@@ -94,7 +102,9 @@ def test_replaced_sites_count_each_data_set_once_in_all_rounds():
             used = cavity(posterior, sites[j])
             precision = used.precision + curvature
             mean = (used.shift + curvature * target) / precision
-            sites[j] = site_of(LocalPosterior(mean, vector(curvature), used, 5))
+            sites[j] = site_of(
+                LocalPosterior(mean=mean, curvature=vector(curvature), used=used, num_samples=5)
+            )
         if round_number in (0, 1, 19):
             assert float(product(base, sites).precision) == pytest.approx(15.0, abs=1e-12)
     assert float(product(base, sites).mean) == pytest.approx((20.0 - 4.0) / 15, abs=1e-12)
@@ -118,11 +128,15 @@ def test_cavity_refuses_a_factor_that_is_not_in_the_posterior():
 
 def test_site_holds_the_weighted_likelihood_factor():
     used = gaussian(0.5, 2.0)
-    site = site_of(LocalPosterior(vector(0.8), vector(3.0), used, 4, weight=0.5))
+    site = site_of(
+        LocalPosterior(
+            mean=vector(0.8), curvature=vector(3.0), used=used, num_samples=4, weight=0.5
+        )
+    )
     assert float(site.precision) == pytest.approx(1.5)
     assert float(site.shift) == pytest.approx(0.5 * (5 * 0.8 - 2 * 0.5))
     with pytest.raises(ValueError, match=r"local\.used must be the prior"):
-        site_of(LocalPosterior(vector(0.8), vector(3.0), None, 4))
+        site_of(LocalPosterior(mean=vector(0.8), curvature=vector(3.0), used=None, num_samples=4))
 
 
 def test_product_with_a_flat_base_keeps_its_mean_where_nothing_is_known():
@@ -150,7 +164,11 @@ def test_parallel_damped_updates_reach_the_same_fixed_point():
             used = cavity(posterior, site)
             precision = used.precision + curvature
             mean = (used.shift + curvature * target) / precision
-            refreshed.append(site_of(LocalPosterior(mean, vector(curvature), used, 5)))
+            refreshed.append(
+                site_of(
+                    LocalPosterior(mean=mean, curvature=vector(curvature), used=used, num_samples=5)
+                )
+            )
         sites = [damp(old, new, 0.4) for old, new in zip(sites, refreshed, strict=True)]
     assert float(product(base, sites).precision) == pytest.approx(15.0, abs=1e-9)
     assert float(product(base, sites).mean) == pytest.approx(16.0 / 15, abs=1e-9)

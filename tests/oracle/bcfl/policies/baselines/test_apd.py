@@ -88,13 +88,15 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
     """Masks, adaptive weights and offsets stay with their clients; the rest is averaged."""
     pull, sparse, rate = 0.3, 0.01, 0.1
     regularizers = (Proximal(pull, Part(SHARED)), Sparsity(sparse))
-    objective = Objective(4, 10, rate, 0.0, regularizers=regularizers)
+    objective = Objective(
+        local_steps=4, batch_size=10, learning_rate=rate, momentum=0.0, regularizers=regularizers
+    )
     clients = turned_clients(SIZES)
     one = bcfl.Federation(
         clients,
         linear(4, 3),
         bcfl.Method(
-            APD(objective),
+            policy=APD(objective),
             common_start=True,
             architecture=decomposed,
         ),

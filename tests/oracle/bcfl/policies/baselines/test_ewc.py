@@ -32,7 +32,7 @@ def test_the_information_that_a_client_reports_is_exact():
         "a", (np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), [0, 1, 0])
     )
     executor = LoopExecutor.on([client], model, 0, torch.device("cpu"), torch.float64)
-    score = Score("a", (start.key,), Evidence())
+    score = Score(client="a", models=(start.key,), statistic=Evidence())
     evidence = executor.answer([score], {start.key: start}, 0)[score][start.key]
     assert evidence.num_samples == 3
     np.testing.assert_allclose(evidence.curvature / 3, FISHER, atol=1e-6)
@@ -69,12 +69,19 @@ def stream(turned_clients, softmax):
 
 def test_rounds_against_numpy(turned_clients, states_of, softmax):
     """Six rounds in three time steps; some clients miss the start of a step."""
-    objective = Objective(4, 10, 0.1, 0.0, curvature_samples=None, regularizers=(Proximal(PULL),))
+    objective = Objective(
+        local_steps=4,
+        batch_size=10,
+        learning_rate=0.1,
+        momentum=0.0,
+        curvature_samples=None,
+        regularizers=(Proximal(PULL),),
+    )
     clients, data = stream(turned_clients, softmax)
     one = bcfl.Federation(
         clients,
         linear(4, 3),
-        bcfl.Method(EWC(objective, WEIGHT, DECAY)),
+        bcfl.Method(policy=EWC(objective, WEIGHT, DECAY)),
         seed=5,
         device="cpu",
         dtype=torch.float64,

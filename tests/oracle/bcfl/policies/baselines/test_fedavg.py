@@ -39,12 +39,17 @@ class Scripted:
         mean, count, curvature = self.trained[request.client]
         if isinstance(request, Describe):
             return ClientInfo({"train": count}, (2,))
-        return Trained(torch.tensor(mean, dtype=torch.float64), torch.empty(0), curvature, count)
+        return Trained(
+            mean=torch.tensor(mean, dtype=torch.float64),
+            buffers=torch.empty(0),
+            curvature=curvature,
+            num_samples=count,
+        )
 
 
 def aggregated(trained, fusion="precision_weighted", objective=OBJECTIVE):
     model = linear(2, 1, likelihood="gaussian", bias=False)
-    method = bcfl.Method(FedAvg(objective), aggregation=Aggregation(fusion))
+    method = bcfl.Method(policy=FedAvg(objective), aggregation=Aggregation(fusion))
     state = initial_state(method, model, sorted(trained), 0, torch.device("cpu"), torch.float64)
     after, _ = server_round(method, model, Scripted(trained), state, RoundConfig(0, evaluate=False))
     return after.hypotheses.best.clusters[0].mean(model).numpy()
@@ -87,7 +92,12 @@ def test_fusion_with_precision_n_is_numpys_average(seed):
     means, counts = random.normal(size=(5, 7)), random.integers(1, 400, size=5)
     prior = DiagonalGaussian.isotropic(torch.zeros(7, dtype=torch.float64), 3.0)
     local = [
-        LocalPosterior(torch.from_numpy(m), torch.tensor(float(n)), None, int(n))
+        LocalPosterior(
+            mean=torch.from_numpy(m),
+            curvature=torch.tensor(float(n)),
+            used=None,
+            num_samples=int(n),
+        )
         for m, n in zip(means, counts, strict=True)
     ]
     found = fuse("precision_weighted", prior, local).posterior.mean
@@ -158,7 +168,7 @@ def test_running_statistics_of_all_samples_together(turned_clients):
     """
     sizes = (20, 33, 12)
     clients = turned_clients(sizes)
-    model = bcfl.Model("normalised", normalised_network, (4,), 3)
+    model = bcfl.Model(name="normalised", build=normalised_network, input_shape=(4,), num_outputs=3)
     objective = Objective(local_steps=1, batch_size=100, learning_rate=0.1)
     method = methods.build("fedavg", objective=objective)
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
@@ -178,7 +188,7 @@ def test_running_statistics_of_all_samples_together(turned_clients):
 
 def test_a_client_of_one_sample_keeps_the_running_statistics(turned_clients):
     clients = turned_clients((1,))
-    model = bcfl.Model("normalised", normalised_network, (4,), 3)
+    model = bcfl.Model(name="normalised", build=normalised_network, input_shape=(4,), num_outputs=3)
     method = methods.build("fedavg", objective=OBJECTIVE)
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
     start = one.initial_state().hypotheses.best.clusters[0]
@@ -192,10 +202,10 @@ def test_blocks_of_global_scope_are_averaged_over_all_clusters(turned_clients, s
     clients = turned_clients((20, 33, 12, 41))
     blocks = (bcfl.BlockSpec("body", "global", ("0.",)), bcfl.BlockSpec("head", "cluster", ("2.",)))
     model = bcfl.Model(
-        "two blocks",
-        lambda: nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3)),
-        (4,),
-        3,
+        name="two blocks",
+        build=lambda: nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3)),
+        input_shape=(4,),
+        num_outputs=3,
         blocks=blocks,
     )
     method = methods.build("ifca", num_clusters=2, objective=OBJECTIVE)

@@ -80,7 +80,7 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
     one = bcfl.Federation(
         clients,
         linear(4, 3),
-        bcfl.Method(FedDrift(objective, delta, every=3)),
+        bcfl.Method(policy=FedDrift(objective=objective, delta=delta, every=3)),
         seed=5,
         device="cpu",
         dtype=torch.float64,

@@ -36,7 +36,9 @@ def trained(start, target, objective):
 )
 def test_three_steps_by_hand(rho, expected):
     regularizers = (Proximal(rho),) if rho else ()
-    objective = Objective(3, 10, 0.1, 0.9, regularizers=regularizers)
+    objective = Objective(
+        local_steps=3, batch_size=10, learning_rate=0.1, momentum=0.9, regularizers=regularizers
+    )
     assert trained([1.0, 2.0], [3.0, -1.0], objective) == pytest.approx(expected, abs=1e-12)
 
 

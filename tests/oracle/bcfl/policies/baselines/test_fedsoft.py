@@ -74,7 +74,11 @@ def fedsoft_round(softmax, centres, own, last, data, batches, estimate):
 @pytest.mark.parametrize(("client_fraction", "every"), [(1.0, 1), (0.6, 1), (0.6, 2)])
 def test_rounds_against_numpy(turned_clients, states_of, softmax, client_fraction, every):
     clients = turned_clients(SIZES)
-    method = bcfl.Method(FedSoft(3, OBJECTIVE, PULL, SMOOTHING, every))
+    method = bcfl.Method(
+        policy=FedSoft(
+            num_clusters=3, objective=OBJECTIVE, attraction=PULL, smoothing=SMOOTHING, every=every
+        )
+    )
     one = bcfl.Federation(
         clients,
         linear(4, 3),

@@ -89,7 +89,18 @@ def test_the_shared_weights_are_the_mean_over_those_that_send_them(model, before
         mean = flat(model, shared, masks)
         sent = upload.sent(model, mean)
         buffers = torch.zeros(model.layout.num_buffers, dtype=torch.float64)
-        replies.append((Trained(mean, buffers, torch.tensor(1.0), 9, sent), 1.0))
+        replies.append(
+            (
+                Trained(
+                    mean=mean,
+                    buffers=buffers,
+                    curvature=torch.tensor(1.0),
+                    num_samples=9,
+                    sent=sent,
+                ),
+                1.0,
+            )
+        )
     origin = np.zeros((2, 4))
     origin[:, 1] = before
     start = from_initial(model, "start", flat(model, origin, MASKS[0]), replies[0][0].buffers, 1.0)
@@ -128,7 +139,13 @@ def test_the_ledger_counts_what_is_sent(model):
         mean = flat(model, shared, masks)
         ledger = Ledger.of(model)
         buffers = torch.zeros(model.layout.num_buffers)
-        reply = Trained(mean, buffers, torch.tensor(1.0), 9, upload.sent(model, mean))
+        reply = Trained(
+            mean=mean,
+            buffers=buffers,
+            curvature=torch.tensor(1.0),
+            num_samples=9,
+            sent=upload.sent(model, mean),
+        )
         ledger.receive(Train("a", "k", objective), model, reply)
         up += ledger.bytes_up
     assert up == 4 * 8 + 2 * (1 + 8 + 2 * 4 * 3)
@@ -208,10 +225,10 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
     rate, sparse, retention = 0.1, 0.01, 0.7
     upload = MaskedUpload(0.3)
     objective = Objective(
-        4,
-        10,
-        rate,
-        0.0,
+        local_steps=4,
+        batch_size=10,
+        learning_rate=rate,
+        momentum=0.0,
         curvature="uniform",
         regularizers=(Sparsity(sparse),),
         phases=((SHARED, ADAPTIVE, OWN),),
@@ -226,7 +243,7 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax):
         clients,
         linear(4, 3),
         bcfl.Method(
-            FedWeIT(APD(objective, retention)),
+            policy=FedWeIT(APD(objective, retention)),
             common_start=True,
             architecture=lambda model: transferring(model, 4),
         ),

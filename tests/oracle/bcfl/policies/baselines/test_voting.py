@@ -24,7 +24,9 @@ def predicted(pooling, target):
         for i, row in enumerate(LOGITS)
     ]
     keys = tuple(posterior.key for posterior in models)
-    score = Score("c", keys, Predictions((1 / 3,) * 3, pooling), "test")
+    score = Score(
+        client="c", models=keys, statistic=Predictions((1 / 3,) * 3, pooling), view="test"
+    )
     executor = LoopExecutor.on([data], model, 0, torch.device("cpu"), torch.float32)
     return executor.answer([score], {p.key: p for p in models}, 0)[score]
 

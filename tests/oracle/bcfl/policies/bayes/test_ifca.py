@@ -82,8 +82,12 @@ def test_ifca_against_numpy(turned_clients, states_of, softmax, num_clusters, cl
 def test_ifca_is_greedy_with_flat_posteriors(turned_clients, states_of, temperature, memory):
     """The models have the same bits; keys and precisions may differ with the memory."""
     clients = turned_clients(SIZES)
-    policy = LikelihoodAssociation(3, replace(OBJECTIVE, curvature="samples"), temperature)
-    flat = bcfl.Method(policy, Greedy(), bcfl.Aggregation("precision_weighted", memory))
+    policy = LikelihoodAssociation(
+        num_clusters=3, objective=replace(OBJECTIVE, curvature="samples"), temperature=temperature
+    )
+    flat = bcfl.Method(
+        policy=policy, tracker=Greedy(), aggregation=bcfl.Aggregation("precision_weighted", memory)
+    )
     for options in ({}, {"client_fraction": 0.6, "drop_out": 0.3}):
         pairs = zip(
             states_of(federation(clients, ifca(3), **options), ROUNDS),
@@ -164,7 +168,7 @@ def scored_by_hand(labels):
 )
 def test_losses_by_hand(labels, expected):
     posteriors, by_key, executor = scored_by_hand(labels)
-    score = Score("c", tuple(by_key))
+    score = Score(client="c", models=tuple(by_key))
     sums = executor.answer([score], by_key, 0)[score]
     means = [sums[p.key].total / sums[p.key].num_samples for p in posteriors.values()]
     np.testing.assert_allclose(means, expected, atol=5e-7)

@@ -35,14 +35,14 @@ def asked(labels, request_of):
     ],
 )
 def test_losses_by_hand(labels, losses, cluster):
-    answer = asked(labels, lambda keys: Score("c", tuple(keys)))
+    answer = asked(labels, lambda keys: Score(client="c", models=tuple(keys)))
     means = [loss.total / loss.num_samples for loss in answer.values()]
     assert means == pytest.approx(losses, abs=6e-7)
     assert int(np.argmin(means)) == cluster
 
 
 def test_one_step_by_hand():
-    objective = Objective(1, 10, 0.1, 0.0)
+    objective = Objective(local_steps=1, batch_size=10, learning_rate=0.1, momentum=0.0)
     answer = asked((0, 1, 0, 1), lambda keys: Train("c", keys[0], objective))
     expected = (1.016666, -0.991073, -1.016666, 0.991073)
     assert answer.mean.tolist() == pytest.approx(expected, abs=6e-7)

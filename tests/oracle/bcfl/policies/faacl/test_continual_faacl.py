@@ -26,7 +26,13 @@ from bcfl.protocol.statistics.support import SampleFit, SupportTest
 from tests.recipes import built
 
 DEVICES = tuple("abcdef")
-MODEL = Model("tiny", lambda: nn.Linear(1, 1, bias=False), (1,), 1, likelihood="gaussian")
+MODEL = Model(
+    name="tiny",
+    build=lambda: nn.Linear(1, 1, bias=False),
+    input_shape=(1,),
+    num_outputs=1,
+    likelihood="gaussian",
+)
 ALPHA = 0.1
 ROUNDS_PER_STEP = 3
 
@@ -145,7 +151,7 @@ class Driver:
     def __init__(self, world, policy):
         self.world, self.policy, self.numbers, self.unable = world, policy, {"start": 0.0}, set()
         start = from_initial(MODEL, "start", torch.zeros(1), torch.zeros(0), 1.0)
-        self.hypothesis = Hypothesis((start,), Association.unseen(DEVICES, 1))
+        self.hypothesis = Hypothesis(clusters=(start,), association=Association.unseen(DEVICES, 1))
         self.restated = None
 
     def number(self, name):
@@ -166,7 +172,16 @@ class Driver:
         counts, step = dict.fromkeys(present, 20), round // ROUNDS_PER_STEP
         held_out = {**counts, **dict.fromkeys(self.unable, 0)}
         context = RoundContext(
-            round, present, counts, 3, MODEL, 1, held_out, 15, step, ROUNDS_PER_STEP
+            round=round,
+            participants=present,
+            num_samples=counts,
+            seed=3,
+            model=MODEL,
+            candidates_per_parent=1,
+            num_validation=held_out,
+            num_rounds=15,
+            step=step,
+            rounds_in_step=ROUNDS_PER_STEP,
         )
         self.models, self.witnesses, self.trained = {}, {}, set()
 
@@ -181,7 +196,9 @@ class Driver:
         if isinstance(request, Train):
             self.trained.add((request.client, request.objective.local_steps))
             mean = torch.tensor([self.number(f"own {request.client} {step}")])
-            return Trained(mean, torch.zeros(0), torch.tensor(20.0), 20)
+            return Trained(
+                mean=mean, buffers=torch.zeros(0), curvature=torch.tensor(20.0), num_samples=20
+            )
         own, offered = (self.named(self.models[key]) for key in request.models)
         if request.view != "validation":
             device = offered.split()[1]
@@ -205,8 +222,8 @@ class Driver:
             for name, e in zip(names, [torch.zeros(0)] * len(names), strict=True)
         )
         self.hypothesis = Hypothesis(
-            made,
-            candidate.association,
+            clusters=made,
+            association=candidate.association,
             state=candidate.state,
             carried_models=candidate.carried_models,
         )
@@ -216,8 +233,8 @@ class Driver:
 def test_searches_new_concepts_and_merges(seed):
     """Five time steps of three rounds; in each round a device or two are absent."""
     world = World(seed)
-    first = FAACL(Objective(local_steps=4), cold_start=1, hierarchical=True)
-    driver = Driver(world, ContinualFAACL(first, own_rounds=6, merging_rounds=2))
+    first = FAACL(objective=Objective(local_steps=4), cold_start=1, hierarchical=True)
+    driver = Driver(world, ContinualFAACL(policy=first, own_rounds=6, merging_rounds=2))
     random = np.random.default_rng(seed + 100)
     for round in range(5 * ROUNDS_PER_STEP):
         step = round // ROUNDS_PER_STEP
@@ -298,7 +315,10 @@ def test_one_direction_alone_is_no_match():
 
 
 NETWORK = Model(
-    "mlp", lambda: nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3)), (4,), 3
+    name="mlp",
+    build=lambda: nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3)),
+    input_shape=(4,),
+    num_outputs=3,
 )
 
 
@@ -354,8 +374,8 @@ def test_a_newcomer_that_cannot_be_tested_starts_alone_at_the_initial_model():
     """It comes with the second time step: in no test, with no supporter, fed by itself alone."""
     world = World(0)
     world.plan = dict.fromkeys(DEVICES, [0] * 5)
-    first = FAACL(Objective(local_steps=4), cold_start=1, hierarchical=True)
-    driver = Driver(world, ContinualFAACL(first, merging_rounds=2))
+    first = FAACL(objective=Objective(local_steps=4), cold_start=1, hierarchical=True)
+    driver = Driver(world, ContinualFAACL(policy=first, merging_rounds=2))
     driver.concept = lambda name, step: 0  # all clusters support each other
     for round in range(ROUNDS_PER_STEP):
         candidate = driver.associate(round, DEVICES[:5])
@@ -383,7 +403,7 @@ def test_one_time_step_is_hierarchical_faacl():
 
 
 def test_settings_of_the_search_are_checked():
-    policy = FAACL(Objective())
+    policy = FAACL(objective=Objective())
     for changes, message in (
         ({"memory_samples": 0}, "memory_samples must be at least 1, got 0"),
         ({"own_rounds": 0}, "own_rounds must be at least 1, got 0"),
@@ -391,4 +411,4 @@ def test_settings_of_the_search_are_checked():
         ({"own_start": "zero"}, "own_start must be 'initial' or 'cluster', got 'zero'"),
     ):
         with pytest.raises(ValueError, match=message):
-            replace(ContinualFAACL(policy), **changes)
+            replace(ContinualFAACL(policy=policy), **changes)

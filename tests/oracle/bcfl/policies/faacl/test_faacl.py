@@ -30,7 +30,13 @@ from bcfl.protocol.statistics.support import SupportTest
 from tests.recipes import built
 
 DEVICES = tuple("abcdefgh")
-MODEL = Model("tiny", lambda: nn.Linear(1, 1, bias=False), (1,), 1, likelihood="gaussian")
+MODEL = Model(
+    name="tiny",
+    build=lambda: nn.Linear(1, 1, bias=False),
+    input_shape=(1,),
+    num_outputs=1,
+    likelihood="gaussian",
+)
 
 
 class Restated:
@@ -104,7 +110,7 @@ class Driver:
     def __init__(self, policy, p_value, rounds):
         self.policy, self.p_value, self.rounds = policy, p_value, rounds
         start = from_initial(MODEL, "start", torch.zeros(1), torch.zeros(0), 1.0)
-        self.hypothesis = Hypothesis((start,), Association.unseen(DEVICES, 1))
+        self.hypothesis = Hypothesis(clusters=(start,), association=Association.unseen(DEVICES, 1))
 
     def sets(self, hypothesis):
         rows = [[] for _ in hypothesis.clusters]
@@ -115,7 +121,16 @@ class Driver:
 
     def step(self, round):
         counts = dict.fromkeys(DEVICES, 20)
-        context = RoundContext(round, DEVICES, counts, 0, MODEL, 1, counts, self.rounds)
+        context = RoundContext(
+            round=round,
+            participants=DEVICES,
+            num_samples=counts,
+            seed=0,
+            model=MODEL,
+            candidates_per_parent=1,
+            num_validation=counts,
+            num_rounds=self.rounds,
+        )
         before, members = self.hypothesis, self.sets(self.hypothesis)
         at = {p.key: m for p, m in zip(before.clusters, members, strict=True)}
         (candidate,), exchanges = drive(
@@ -129,8 +144,8 @@ class Driver:
             for i in range(candidate.association.num_clusters)
         )
         self.hypothesis = Hypothesis(
-            made,
-            candidate.association,
+            clusters=made,
+            association=candidate.association,
             state=candidate.state,
             carried_models=candidate.carried_models,
         )
@@ -161,8 +176,8 @@ def compare(driver, restated, candidate, at):
 @pytest.mark.parametrize("seed", range(6))
 def test_flat(seed, forget, withdraws):
     policy = FAACL(
-        Objective(),
-        SupportTesting(withdraws=withdraws),
+        objective=Objective(),
+        testing=SupportTesting(withdraws=withdraws),
         cold_start=2,
         clustering=8,
         supporters_after_merge="empty" if forget else "intersection",
@@ -188,7 +203,7 @@ def test_flat(seed, forget, withdraws):
 @pytest.mark.parametrize("seed", range(4))
 def test_hierarchical(seed):
     """Eight devices have four levels, each with two passes here."""
-    policy = FAACL(Objective(), hierarchical=True, cold_start=1, clustering=40, repeats=2)
+    policy = FAACL(objective=Objective(), hierarchical=True, cold_start=1, clustering=40, repeats=2)
     p_value = p_values_of(seed)
     driver, restated = Driver(policy, p_value, 50), Restated(DEVICES)
     for round in range(12):
@@ -204,7 +219,13 @@ def test_hierarchical(seed):
 
 def test_supporters_train_by_their_samples():
     """Members with 40 and 60 samples, a supporter with 100: (1.1, 2.6); without it (2.2, 0.2)."""
-    model = Model("two", lambda: nn.Linear(2, 1, bias=False), (2,), 1, likelihood="gaussian")
+    model = Model(
+        name="two",
+        build=lambda: nn.Linear(2, 1, bias=False),
+        input_shape=(2,),
+        num_outputs=1,
+        likelihood="gaussian",
+    )
     start = [
         from_initial(model, f"m{i}", torch.full((2,), float(i)), torch.zeros(0), 1.0)
         for i in range(2)
@@ -213,18 +234,20 @@ def test_supporters_train_by_their_samples():
     found = {}
     for name, supports in (("with", [[0, 1, 0.01]]), ("without", [])):
         state = {"partitions": [0, 0], "supports": supports, "settled": True}
-        hypothesis = Hypothesis(tuple(start), association, state=state)
-        policy = FAACL(Objective())
+        hypothesis = Hypothesis(clusters=tuple(start), association=association, state=state)
+        policy = FAACL(objective=Objective())
         counts = {"a": 40, "b": 60, "c": 100}
-        context = RoundContext(90, ("a", "b", "c"), counts, 0, model)
+        context = RoundContext(
+            round=90, participants=("a", "b", "c"), num_samples=counts, seed=0, model=model
+        )
         (candidate,) = drive(policy.associate(hypothesis, context))
         means = {"a": (1.0, 2.0), "b": (3.0, -1.0), "c": (0.0, 5.0)}
         replies = {
             t: Trained(
-                torch.tensor(means[t.client]),
-                torch.zeros(0),
-                torch.tensor(float(counts[t.client])),
-                counts[t.client],
+                mean=torch.tensor(means[t.client]),
+                buffers=torch.zeros(0),
+                curvature=torch.tensor(float(counts[t.client])),
+                num_samples=counts[t.client],
             )
             for t in candidate.trainings
         }
@@ -250,7 +273,10 @@ def federation(name, shifts, count=60):
         for i, shift in enumerate(shifts)
     ]
     network = Model(
-        "mlp", lambda: nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3)), (4,), 3
+        name="mlp",
+        build=lambda: nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3)),
+        input_shape=(4,),
+        num_outputs=3,
     )
     training = Objective(local_steps=15, batch_size=10)
     return Federation(clients, network, built(name, objective=training))

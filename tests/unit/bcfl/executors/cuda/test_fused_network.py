@@ -23,7 +23,9 @@ PLACE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def of_layers(*layers, shape=(1, 6, 6)):
-    return Model("made-up", lambda: nn.Sequential(*layers), shape, 2)
+    return Model(
+        name="made-up", build=lambda: nn.Sequential(*layers), input_shape=shape, num_outputs=2
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bcfl import Objective
-from bcfl.executors import ExecutorConfig
+from bcfl.executors import ExecutorConfig, select_executor
 from bcfl.executors.cuda.graph import (
     MOST_RECORDINGS,
     GraphDescent,
@@ -20,7 +20,7 @@ from bcfl.executors.stacked.samples import Samples
 from experiments.models import fashion_cnn, mlp
 
 CPU = torch.device("cpu")
-OBJECTIVE = Objective(3, 4, 0.1, momentum=0.5)
+OBJECTIVE = Objective(local_steps=3, batch_size=4, learning_rate=0.1, momentum=0.5)
 
 
 def drawn(model, count, seed=0, pull=False):
@@ -121,11 +121,11 @@ def test_few_problems_are_added(count):
 def test_a_graph_needs_a_gpu(clients, linear):
     for build in (
         lambda: graph_executor(clients, linear, 0, CPU, torch.float32),
-        lambda: ExecutorConfig("graph").resolved(linear, CPU),
+        lambda: select_executor(ExecutorConfig("graph"), linear, CPU),
     ):
         with pytest.raises(ValueError, match="'graph' needs a CUDA device, got 'cpu'"):
             build()
 
 
 def test_a_gpu_is_given_recorded_steps(linear):
-    assert ExecutorConfig().resolved(linear, torch.device("cuda", 0))[0] == "graph"
+    assert select_executor(ExecutorConfig(), linear, torch.device("cuda", 0))[0] == "graph"

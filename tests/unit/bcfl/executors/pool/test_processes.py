@@ -16,7 +16,13 @@ from torch import nn
 
 from bcfl import Model, Objective
 from bcfl.architecture.layout import ALL, Part
-from bcfl.executors import ExecutorConfig, LoopExecutor, ProcessesExecutor
+from bcfl.executors import (
+    ExecutorConfig,
+    LoopExecutor,
+    ProcessesExecutor,
+    build_executor,
+    select_executor,
+)
 from bcfl.executors.pool.shared_data import SharedData
 from bcfl.executors.pool.workers import Workers, packed, unpacked
 from bcfl.executors.sequential.flat_module import ALIGNMENT, aligned
@@ -37,7 +43,9 @@ def workers():
 
 @pytest.fixture
 def linear():
-    return Model("linear", lambda: nn.Sequential(nn.Linear(3, 2)), (3,), 2)
+    return Model(
+        name="linear", build=lambda: nn.Sequential(nn.Linear(3, 2)), input_shape=(3,), num_outputs=2
+    )
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,12 @@ def test_an_error_is_that_of_the_loop(workers, linear, clients, newborn):
     start = newborn(linear)
     models = {start.key: start}
     asked = [
-        Train(data.client, start.key, Objective(2, 4, regularizers=(Faulty(),)), ((),))
+        Train(
+            data.client,
+            start.key,
+            Objective(local_steps=2, batch_size=4, regularizers=(Faulty(),)),
+            ((),),
+        )
         for data in clients
     ]
     loop = LoopExecutor.on(clients, linear, 0, CPU, torch.float32)
@@ -161,18 +174,20 @@ def test_a_view_travels_without_what_is_around_it():
 
 def test_the_choice_has_its_limits(linear, clients):
     choice = ExecutorConfig("processes", workers=1)
-    executor = choice.build(clients, linear, 0, CPU, torch.float32)
+    executor = build_executor(choice, clients, linear, 0, CPU, torch.float32)
     assert isinstance(executor, ProcessesExecutor)
     assert executor.workers.count == 1
     with pytest.raises(ValueError, match=r"'processes' needs the CPU, got 'cuda'"):
-        choice.resolved(linear, torch.device("cuda"))
+        select_executor(choice, linear, torch.device("cuda"))
     for bad in (0, -1, 1.5):
         with pytest.raises(ValueError, match="workers must be a whole number of at least 1"):
             ExecutorConfig("processes", workers=bad)
     with pytest.raises(ValueError, match=r"workers is for .*'processes' alone, .* 2 with .*'auto'"):
         ExecutorConfig(workers=2)
     for name in ("loop", "processes"):
-        with pytest.raises(ValueError, match=rf"memory is for .* side by side, .* 5 .*'{name}'"):
+        with pytest.raises(
+            ValueError, match=rf"memory is for executors that batch over models, .* 5 .*'{name}'"
+        ):
             ExecutorConfig(name, memory=5)
 
 

@@ -81,7 +81,7 @@ class Viewing(nn.Module):
 
 
 def test_a_network_of_ones_own_may_count_on_the_usual_layout():
-    model = Model("viewing", Viewing, (1, 8, 8), 3)
+    model = Model(name="viewing", build=Viewing, input_shape=(1, 8, 8), num_outputs=3)
     executor = LoopExecutor.on([data_of(1)], model, 0, CPU, torch.float32)
     born = from_initial(model, "k0", *model.initial(0), 1.0)
     request = Train("a", "k0", Objective(curvature="ggn", local_steps=2, batch_size=8))
@@ -115,7 +115,9 @@ def data_of(channels):
 
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_client_trains_to_the_same_model_with_either(channels):
-    model = Model("cnn", lambda: network(channels), (channels, 8, 8), 3)
+    model = Model(
+        name="cnn", build=lambda: network(channels), input_shape=(channels, 8, 8), num_outputs=3
+    )
     view = data_of(channels).views[TRAIN]
     born = from_initial(model, "k0", *model.initial(0), 1.0)
     request = Train("a", "k0", Objective(curvature="ggn", local_steps=4, batch_size=8))
@@ -137,9 +139,9 @@ def test_a_client_trains_to_the_same_model_with_either(channels):
 
 @pytest.mark.parametrize("posterior", ["laplace-last-layer", "laplace-full"])
 def test_local_posteriors_of_images_of_two_channels(posterior):
-    model = Model("cnn", lambda: nn.Sequential(
+    model = Model(name="cnn", build=lambda: nn.Sequential(
         nn.Conv2d(2, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
-    ), (2, 8, 8), 3)  # fmt: skip
+    ), input_shape=(2, 8, 8), num_outputs=3)  # fmt: skip
     executor = LoopExecutor.on([data_of(2)], model, 0, CPU, torch.float32)
     born = from_initial(model, "k0", *model.initial(0), 1.0)
     objective = Objective(curvature="ggn", local_steps=2, batch_size=8, posterior=posterior)

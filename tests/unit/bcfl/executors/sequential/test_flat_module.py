@@ -69,7 +69,12 @@ def test_a_module_can_work_in_float64(linear):
 
 def test_statistics_that_count_batches_start_anew_with_each_load():
     """BatchNorm with cumulative averages: what was trained before leaves no trace."""
-    model = Model("net", lambda: nn.Sequential(nn.BatchNorm1d(3, momentum=None)), (3,), 3)
+    model = Model(
+        name="net",
+        build=lambda: nn.Sequential(nn.BatchNorm1d(3, momentum=None)),
+        input_shape=(3,),
+        num_outputs=3,
+    )
     workspace, start = flat(model), model.initial(0)
     x = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
     read = []

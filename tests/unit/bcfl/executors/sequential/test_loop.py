@@ -17,7 +17,7 @@ def test_clients_describe_themselves(linear, clients):
 
 def test_a_client_that_is_not_here_is_missing(linear, clients, newborn):
     executor = LoopExecutor.on(clients, linear, 0, CPU, torch.float32)
-    asked = [Describe("x"), Score("x", ("k",)), Train("x", "k", Objective())]
+    asked = [Describe("x"), Score(client="x", models=("k",)), Train("x", "k", Objective())]
     answers = executor.answer(asked, {"k": newborn(linear)}, 0)
     assert {a.kind for a in answers.values()} == {"missing"}
     assert all(isinstance(a, Failure) for a in answers.values())
@@ -32,10 +32,13 @@ def test_data_take_the_type_of_the_parameters(linear, clients):
 def test_a_training_does_not_depend_on_what_else_is_asked(batch_norm, clients, newborn):
     """Nor on its place among the requests, nor on the other clients that there are."""
     models = {"k": newborn(batch_norm), "l": newborn(batch_norm, 1)}
-    objective = Objective(4, 4, curvature="ggn")
+    objective = Objective(local_steps=4, batch_size=4, curvature="ggn")
     wanted = Train("c2", "k", objective)
     others = [Train(c, key, objective) for c in ("c0", "c1", "c3") for key in models]
-    others += [Score("c2", ("k", "l")), Score("c0", ("l",), Evidence())]
+    others += [
+        Score(client="c2", models=("k", "l")),
+        Score(client="c0", models=("l",), statistic=Evidence()),
+    ]
 
     def answer(requests, given):
         executor = LoopExecutor.on(given, batch_norm, 0, CPU, torch.float32)
@@ -50,7 +53,7 @@ def test_a_training_does_not_depend_on_what_else_is_asked(batch_norm, clients, n
 
 
 def test_a_client_of_one_sample_trains(batch_norm, make_client, newborn):
-    request = Train("a", "k", Objective(3, 4, curvature="ggn"))
+    request = Train("a", "k", Objective(local_steps=3, batch_size=4, curvature="ggn"))
     executor = LoopExecutor.on([make_client("a", 1)], batch_norm, 0, CPU, torch.float32)
     trained = executor.answer([request], {"k": newborn(batch_norm)}, 0)[request]
     assert trained.num_samples == 1

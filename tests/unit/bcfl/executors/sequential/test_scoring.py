@@ -38,7 +38,7 @@ def logits(mean, inputs):
 
 
 def test_losses_are_summed_over_all_samples(linear, clients, ask, newborn):
-    request = Score("c2", ("m1", "m0"))
+    request = Score(client="c2", models=("m1", "m0"))
     answer = ask(linear, clients, [request])[request]
     view = clients[2].views["train"]
     for key, seed in (("m0", 0), ("m1", 1)):
@@ -50,8 +50,8 @@ def test_losses_are_summed_over_all_samples(linear, clients, ask, newborn):
 
 def test_a_subset_estimates_the_total_and_its_error(linear, make_client, ask):
     data = make_client("a", 40)
-    everything = Score("a", ("m0",))
-    few = Score("a", ("m0",), samples=8)
+    everything = Score(client="a", models=("m0",))
+    few = Score(client="a", models=("m0",), samples=8)
     truth = ask(linear, [data], [everything])[everything]["m0"].total
     drawn = [ask(linear, [data], [few], run=run)[few]["m0"] for run in range(600)]
     totals = np.array([one.total for one in drawn])
@@ -62,26 +62,26 @@ def test_a_subset_estimates_the_total_and_its_error(linear, make_client, ask):
 
 
 def test_all_models_see_the_same_subset(linear, make_client, ask):
-    both = Score("a", ("m0", "m1"), samples=8)
-    alone = Score("a", ("m1",), samples=8)
+    both = Score(client="a", models=("m0", "m1"), samples=8)
+    alone = Score(client="a", models=("m1",), samples=8)
     answers = ask(linear, [make_client("a", 40)], [both, alone])
     assert answers[both]["m1"] == answers[alone]["m1"]
 
 
 def test_the_subset_is_the_same_in_all_rounds(linear, make_client, ask):
-    few, data = Score("a", ("m0",), samples=8), make_client("a", 40)
+    few, data = Score(client="a", models=("m0",), samples=8), make_client("a", 40)
     first, later = (ask(linear, [data], [few], round)[few] for round in (0, 7))
     assert first == later
 
 
 def test_one_sample_has_no_measurable_spread(linear, make_client, ask):
-    request = Score("a", ("m0",), samples=1)
+    request = Score(client="a", models=("m0",), samples=1)
     answer = ask(linear, [make_client("a", 5)], [request])[request]["m0"]
     assert answer == LossSum(answer.total, 0.0, 5)
 
 
 def test_evidence_is_the_expansion_of_the_log_likelihood(linear, clients, ask, newborn):
-    request = Score("c0", ("m0",), Evidence())
+    request = Score(client="c0", models=("m0",), statistic=Evidence())
     answer = ask(linear, clients, [request])[request]["m0"]
     view = clients[0].views["train"]
     mean = newborn(linear).mean(linear).double().requires_grad_()
@@ -98,7 +98,9 @@ def test_evidence_is_the_expansion_of_the_log_likelihood(linear, clients, ask, n
 
 
 def test_a_prediction_is_that_of_the_mixture(linear, clients, ask, newborn):
-    request = Score("c1", ("m0", "m1"), Predictions((0.3, 0.7)), "test")
+    request = Score(
+        client="c1", models=("m0", "m1"), statistic=Predictions((0.3, 0.7)), view="test"
+    )
     sums = ask(linear, clients, [request])[request]
     view = clients[1].views["test"]
     mixture = sum(
@@ -114,7 +116,7 @@ def test_a_prediction_is_that_of_the_mixture(linear, clients, ask, newborn):
 def test_a_gaussian_loss_is_the_negative_log_density(regression, ask, newborn):
     random = np.random.default_rng(0)
     x, y = random.normal(size=(5, 3)).astype(np.float32), random.normal(size=5).astype(np.float32)
-    request = Score("a", ("m0",))
+    request = Score(client="a", models=("m0",))
     answer = ask(regression, [ClientData.from_arrays("a", (x, y))], [request])[request]["m0"]
     mean = newborn(regression).mean(regression).numpy()
     density = torch.distributions.Normal(torch.tensor(x @ mean[:3] + mean[3]), 1.0)
@@ -126,7 +128,7 @@ def test_running_statistics_are_frozen(batch_norm, make_client, ask):
     """The loss of a sample does not depend on the samples beside it."""
     data = make_client("a", 6)
     view = data.views["train"]
-    request = Score("a", ("m0",))
+    request = Score(client="a", models=("m0",))
     whole = ask(batch_norm, [data], [request])[request]["m0"].total
     parts = [
         ask(batch_norm, [ClientData("a", {"train": view.take(torch.tensor([i]))})], [request])
@@ -137,19 +139,19 @@ def test_running_statistics_are_frozen(batch_norm, make_client, ask):
 
 @pytest.mark.parametrize("view", ["test", "memory:1"])
 def test_a_view_that_is_not_there_is_refused(linear, make_client, ask, view):
-    request = Score("a", ("m0",), Loss(), view)
+    request = Score(client="a", models=("m0",), statistic=Loss(), view=view)
     answer = ask(linear, [make_client("a", 5, tested=0)], [request])[request]
     assert isinstance(answer, Failure)
     assert (answer.kind, "'a' cannot give loss on" in answer.text) == ("refused", True)
 
 
 def test_a_regression_has_no_class_predictions(regression, make_client, ask):
-    request = Score("a", ("m0",), Predictions((1.0,)), "train")
+    request = Score(client="a", models=("m0",), statistic=Predictions((1.0,)), view="train")
     assert isinstance(ask(regression, [make_client("a", 5)], [request])[request], Failure)
 
 
 def test_best_counts_say_on_how_many_samples_each_model_is_best(linear, clients, ask, newborn):
-    request = Score("c3", ("m1", "m0", "m2"), BestModels(), "train")
+    request = Score(client="c3", models=("m1", "m0", "m2"), statistic=BestModels(), view="train")
     answer = ask(linear, clients, [request], seeds=(0, 1, 2))[request]
     view = clients[3].views["train"]
     losses = [
@@ -166,7 +168,7 @@ def test_best_counts_say_on_how_many_samples_each_model_is_best(linear, clients,
 @pytest.mark.parametrize("loss", ["raw", "capped"])
 def test_support_compares_the_own_model_with_the_offered_one(linear, clients, ask, newborn, loss):
     asked = [
-        Score("c3", pair, PairedSupport(0.3, loss), "train")
+        Score(client="c3", models=pair, statistic=PairedSupport(0.3, loss), view="train")
         for pair in (("m0", "m1"), ("m1", "m0"))
     ]
     answers = ask(linear, clients, asked)
@@ -192,7 +194,9 @@ def test_support_takes_two_models_and_capped_losses_take_classes(
     linear, regression, make_client, ask
 ):
     data = make_client("a", 5)
-    three = Score("a", ("m0",), PairedSupport(), "train")
+    three = Score(client="a", models=("m0",), statistic=PairedSupport(), view="train")
     assert isinstance(ask(linear, [data], [three])[three], Failure)
-    capped = Score("a", ("m0", "m1"), PairedSupport(loss="capped"), "train")
+    capped = Score(
+        client="a", models=("m0", "m1"), statistic=PairedSupport(loss="capped"), view="train"
+    )
     assert isinstance(ask(regression, [data], [capped])[capped], Failure)

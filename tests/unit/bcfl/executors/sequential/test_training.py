@@ -68,7 +68,13 @@ def with_torch(model, start, data, objective, penalty=None):
 def test_steps_are_those_of_torch(
     linear, train, newborn, make_client, batch_size, momentum, weight_decay
 ):
-    objective = Objective(12, batch_size, 0.3, momentum, weight_decay)
+    objective = Objective(
+        local_steps=12,
+        batch_size=batch_size,
+        learning_rate=0.3,
+        momentum=momentum,
+        weight_decay=weight_decay,
+    )
     trained = train(linear, objective)
     wanted, _ = with_torch(linear, newborn(linear), make_client("c1", 11), objective)
     torch.testing.assert_close(trained.mean, wanted)
@@ -83,11 +89,27 @@ def test_the_prior_term_is_half_the_weighted_squared_distance(
     for index, block in enumerate(born.blocks):
         mean = block.gaussian.mean
         prior = DiagonalGaussian(mean, torch.linspace(0.5, 2 + index, len(mean)))
-        blocks.append(Block(f"k{index}", block.name, prior, prior, prior, block.buffers))
+        blocks.append(
+            Block(
+                key=f"k{index}",
+                name=block.name,
+                gaussian=prior,
+                base=prior,
+                prior=prior,
+                buffers=block.buffers,
+            )
+        )
     start = Posterior(tuple(blocks))
     precision = start.prior_precision(shared_body)
     anchor = start.mean(shared_body)
-    objective = Objective(8, 4, 0.1, 0.9, 0.01, prior_weight=0.7)
+    objective = Objective(
+        local_steps=8,
+        batch_size=4,
+        learning_rate=0.1,
+        momentum=0.9,
+        weight_decay=0.01,
+        prior_weight=0.7,
+    )
 
     def penalty(parameters):
         return 0.7 / (2 * 11) * (precision * (parameters - anchor).square()).sum()
@@ -97,7 +119,7 @@ def test_the_prior_term_is_half_the_weighted_squared_distance(
 
 
 def test_running_statistics_are_those_of_torch(batch_norm, train, newborn, make_client):
-    objective = Objective(6, 4, 0.1)
+    objective = Objective(local_steps=6, batch_size=4, learning_rate=0.1)
     trained = train(batch_norm, objective)
     wanted, module = with_torch(batch_norm, newborn(batch_norm), make_client("c1", 11), objective)
     torch.testing.assert_close(trained.mean, wanted)
@@ -109,7 +131,7 @@ def test_running_statistics_are_those_of_torch(batch_norm, train, newborn, make_
 def test_a_batch_of_one_keeps_the_running_statistics(
     batch_norm, train, newborn, samples, batch_size
 ):
-    trained = train(batch_norm, Objective(3, batch_size), samples=samples)
+    trained = train(batch_norm, Objective(local_steps=3, batch_size=batch_size), samples=samples)
     assert torch.equal(trained.buffers, newborn(batch_norm).buffers(batch_norm))
     assert not torch.equal(trained.mean, newborn(batch_norm).mean(batch_norm))
 
@@ -117,7 +139,7 @@ def test_a_batch_of_one_keeps_the_running_statistics(
 def test_the_starting_model_is_left_as_it_was(batch_norm, train, newborn):
     start = newborn(batch_norm)
     mean, buffers = start.mean(batch_norm).clone(), start.buffers(batch_norm).clone()
-    train(batch_norm, Objective(5, 4), start=start)
+    train(batch_norm, Objective(local_steps=5, batch_size=4), start=start)
     assert torch.equal(start.mean(batch_norm), mean)
     assert torch.equal(start.buffers(batch_norm), buffers)
 
@@ -144,7 +166,9 @@ def test_curvature_with_draws_is_unbiased(linear, newborn, make_client, drawing)
     """Over many rounds it averages to the curvature of all samples; a round draws once."""
     data, start = make_client("c1", 12), newborn(linear)
     workspace = FlatModule(linear, CPU, torch.float32)
-    still = Objective(1, 4, 0.0, curvature="ggn", curvature_samples=None)
+    still = Objective(
+        local_steps=1, batch_size=4, learning_rate=0.0, curvature="ggn", curvature_samples=None
+    )
 
     def curvature(objective, round):
         request = Train("c1", start.key, objective)
@@ -166,17 +190,26 @@ def test_regression_descends_half_the_squared_error(regression, train):
     from bcfl import ClientData
 
     data = ClientData.from_arrays("c1", (x, y))
-    trained = train(regression, Objective(4000, 100, 0.1, 0.0), client=data)
+    trained = train(
+        regression,
+        Objective(local_steps=4000, batch_size=100, learning_rate=0.1, momentum=0.0),
+        client=data,
+    )
     design = np.column_stack([x, np.ones(9)])
     wanted, *_ = np.linalg.lstsq(design, y, rcond=None)
     np.testing.assert_allclose(trained.mean, wanted, atol=1e-3)
 
 
 def test_dropout_depends_on_seed_round_and_client_alone(train):
-    model = Model("dropout", lambda: nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 2)), (3,), 2)
+    model = Model(
+        name="dropout",
+        build=lambda: nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 2)),
+        input_shape=(3,),
+        num_outputs=2,
+    )
     torch.manual_seed(1)
-    first = train(model, Objective(3, 4))
+    first = train(model, Objective(local_steps=3, batch_size=4))
     before = torch.get_rng_state()
-    again = train(model, Objective(3, 4))
+    again = train(model, Objective(local_steps=3, batch_size=4))
     assert torch.equal(first.mean, again.mean)
     assert torch.equal(before, torch.get_rng_state())

@@ -8,7 +8,13 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Model, Objective
-from bcfl.executors import BatchedExecutor, ExecutorConfig, LoopExecutor
+from bcfl.executors import (
+    BatchedExecutor,
+    ExecutorConfig,
+    LoopExecutor,
+    build_executor,
+    select_executor,
+)
 from bcfl.executors.stacked.batched import network_of
 from bcfl.executors.stacked.dense import DenseNetwork
 from bcfl.executors.stacked.descent import StackedSgd, StackedTraining, descend
@@ -25,7 +31,9 @@ CPU = torch.device("cpu")
 
 
 def of_layers(*layers, shape=(3,)):
-    return Model("made-up", lambda: nn.Sequential(*layers), shape, 2)
+    return Model(
+        name="made-up", build=lambda: nn.Sequential(*layers), input_shape=shape, num_outputs=2
+    )
 
 
 def frozen():
@@ -55,7 +63,7 @@ def frozen():
         (of_layers(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 2)), type(None)),
         (of_layers(nn.Linear(3, 2), shape=(3, 3)), type(None)),
         (of_layers(*[nn.Linear(3, 3)] * 2), type(None)),
-        (Model("frozen", frozen, (3,), 2), type(None)),
+        (Model(name="frozen", build=frozen, input_shape=(3,), num_outputs=2), type(None)),
     ],
 )
 def test_which_networks_are_known(model, kind):
@@ -74,23 +82,28 @@ def test_what_nobody_has_taught_it_is_left_to_the_loop(linear, clients, newborn)
     start = newborn(linear).key
     assert executor.supports(Train("c0", start, Wider(2, 4)))
     assert not executor.supports(Train("c0", start, Wider(2, 4, news=1)))
-    assert not executor.supports(Train("c0", start, Objective(2, 4, curvature="mc_ggn")))
-    fitted = Objective(2, 4, curvature="ggn", posterior="laplace-full")
+    assert not executor.supports(
+        Train("c0", start, Objective(local_steps=2, batch_size=4, curvature="mc_ggn"))
+    )
+    fitted = Objective(local_steps=2, batch_size=4, curvature="ggn", posterior="laplace-full")
     assert not executor.supports(Train("c0", start, fitted))
 
 
 def test_what_is_left_to_the_loop(linear, clients, newborn):
     executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
     start = newborn(linear)
-    plain, regularizers = Objective(2, 4), Objective(2, 4, regularizers=(Proximal(),))
-    phases = Objective(2, 4, phases=(("model",),))
+    plain, regularizers = (
+        Objective(local_steps=2, batch_size=4),
+        Objective(local_steps=2, batch_size=4, regularizers=(Proximal(),)),
+    )
+    phases = Objective(local_steps=2, batch_size=4, phases=(("model",),))
     left = [
         Describe("c0"),
         Train("x", start.key, plain),
         Train("c0", start.key, regularizers, ((),)),
         Train("c0", start.key, phases),
-        Score("c0", (start.key, start.key), PairedSupport()),
-        Score("c0", (start.key,), view="nowhere"),
+        Score(client="c0", models=(start.key, start.key), statistic=PairedSupport()),
+        Score(client="c0", models=(start.key,), view="nowhere"),
     ]
     assert not any(executor.supports(request) for request in left)
     assert executor.supports(Train("c0", start.key, plain))
@@ -108,7 +121,7 @@ def test_a_model_that_is_not_known_is_left_to_the_loop(clients, newborn):
     averaging = of_layers(nn.BatchNorm1d(3, momentum=None), nn.Linear(3, 2))
     executor = BatchedExecutor.on(clients, averaging, 0, CPU, torch.float32)
     start = newborn(averaging)
-    request = Train("c1", start.key, Objective(2, 4))
+    request = Train("c1", start.key, Objective(local_steps=2, batch_size=4))
     assert not executor.supports(request)
     found = executor.answer([request], {start.key: start}, 0)[request]
     wanted = executor.loop.answer([request], {start.key: start}, 0)[request]
@@ -138,9 +151,11 @@ def test_a_round_of_the_network_of_the_papers(norm, dtype, rate, within):
         for seed, (mean, buffers) in ((seed, model.initial(seed)) for seed in range(2))
     ]
     models = {start.key: start for start in starts}
-    objective = Objective(3, 32, rate, curvature="ggn", curvature_samples=4)
+    objective = Objective(
+        local_steps=3, batch_size=32, learning_rate=rate, curvature="ggn", curvature_samples=4
+    )
     trains = [Train(data.client, key, objective) for data in clients for key in models]
-    scores = [Score(data.client, tuple(models)) for data in clients]
+    scores = [Score(client=data.client, models=tuple(models)) for data in clients]
     assert all(executor.supports(request) for request in (*trains, *scores))
     found = executor.answer([*trains, *scores], models, 3)
     wanted = executor.loop.answer([*trains, *scores], models, 3)
@@ -178,7 +193,10 @@ def problems_of(model, counts, steps=3):
 
 
 def test_steps_work_in_place_and_can_be_gone_again(batch_norm):
-    problems, objective = problems_of(batch_norm, (5, 6, 5)), Objective(3, 5, 0.1, 0.9, 0.01)
+    problems, objective = (
+        problems_of(batch_norm, (5, 6, 5)),
+        Objective(local_steps=3, batch_size=5, learning_rate=0.1, momentum=0.9, weight_decay=0.01),
+    )
     sgd = StackedSgd.of(problems, objective)
     held = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
     places = [tensor.data_ptr() for tensor in held]
@@ -215,12 +233,13 @@ def test_data_are_kept_once(linear, clients):
     ],
 )
 def test_auto_depends_on_model_and_device(model, device, name):
-    assert ExecutorConfig().resolved(model, torch.device(device))[0] == name
+    assert select_executor(ExecutorConfig(), model, torch.device(device))[0] == name
 
 
 def test_an_executor_that_is_asked_for_is_taken(linear, clients):
     for name, kind in (("loop", LoopExecutor), ("batched", BatchedExecutor)):
-        assert isinstance(ExecutorConfig(name).build(clients, linear, 0, CPU, torch.float32), kind)
+        executor = build_executor(ExecutorConfig(name), clients, linear, 0, CPU, torch.float32)
+        assert isinstance(executor, kind)
 
 
 def test_bad_choices_say_what_is_allowed():

@@ -23,7 +23,7 @@ def model(linear):
 @pytest.fixture
 def parent(model, newborn):
     clusters = tuple(newborn(model, seed) for seed in range(3))
-    return Hypothesis(clusters, Association(NAMES, np.array([0, 1, -1]), 3))
+    return Hypothesis(clusters=clusters, association=Association(NAMES, np.array([0, 1, -1]), 3))
 
 
 @pytest.fixture

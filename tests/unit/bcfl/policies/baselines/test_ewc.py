@@ -16,7 +16,7 @@ TWO = EWC(Objective(curvature_samples=7))
 
 @pytest.fixture
 def parent(linear, newborn):
-    return Hypothesis((newborn(linear),), Association.unseen(NAMES, 1))
+    return Hypothesis(clusters=(newborn(linear),), association=Association.unseen(NAMES, 1))
 
 
 @pytest.fixture
@@ -47,7 +47,10 @@ def test_the_time_step_before_is_remembered_once(linear, parent, associated):
         assert not any(training.objective.regularizers for training in chosen.trainings)
     asked, chosen = associated(TWO, parent, 2, silent=("b",))
     key = parent.clusters[0].key
-    assert asked == [Score(client, (key,), Evidence(), "memory:0", 7) for client in NAMES]
+    assert asked == [
+        Score(client=client, models=(key,), statistic=Evidence(), view="memory:0", samples=7)
+        for client in NAMES
+    ]
     assert set(chosen.carried_models) == {"anchor of a", "Fisher information of a"}
     assert chosen.carried_models["anchor of a"] is parent.clusters[0]
     assert chosen.carried_models["Fisher information of a"].mean(linear).tolist() == [2.0] * 8

@@ -35,33 +35,35 @@ def parent(linear, newborn):
     """Clusters {a, b} and {c, d} after a first time step."""
     clusters = (newborn(linear, 0), newborn(linear, 1))
     association = Association(NAMES, np.array([0, 0, 1, 1]), 2)
-    return Hypothesis(clusters, association, state={"losses": dict.fromkeys(NAMES, 0.3)})
+    return Hypothesis(
+        clusters=clusters, association=association, state={"losses": dict.fromkeys(NAMES, 0.3)}
+    )
 
 
 APART = {"a": (0.3, 2.0), "b": (0.3, 2.0), "c": (2.0, 0.3), "d": (2.0, 0.3)}
 
 
 def test_each_client_of_the_first_round_opens_a_cluster(linear, newborn, associated):
-    first = Hypothesis((newborn(linear),), Association.unseen(NAMES, 1))
+    first = Hypothesis(clusters=(newborn(linear),), association=Association.unseen(NAMES, 1))
     losses = {client: (2.0,) for client in "acd"}
-    _, chosen = associated(FedDrift(Objective()), first, losses, "acd")
+    _, chosen = associated(FedDrift(objective=Objective()), first, losses, "acd")
     assert chosen.association.labels.tolist() == [0, -1, 1, 2]
     assert chosen.origins == (Continue(0),) * 3
     assert chosen.contribution_weights.tolist() == np.eye(3).tolist()
     assert chosen.state == {"losses": {"a": 2.0, "c": 2.0, "d": 2.0}, "step": 0}
-    _, one = associated(FedDrift(Objective(), start="one"), first, losses, "acd")
+    _, one = associated(FedDrift(objective=Objective(), start="one"), first, losses, "acd")
     assert one.association.labels.tolist() == [0, -1, 0, 0]
 
 
 def test_without_participants_no_cluster_is_opened(linear, newborn, associated):
-    first = Hypothesis((newborn(linear),), Association.unseen(NAMES, 1))
-    _, chosen = associated(FedDrift(Objective()), first, {})
+    first = Hypothesis(clusters=(newborn(linear),), association=Association.unseen(NAMES, 1))
+    _, chosen = associated(FedDrift(objective=Objective()), first, {})
     assert chosen.association.num_clusters == 1
     assert not chosen.trainings
 
 
 def test_unlike_clusters_stay_and_alike_ones_merge_by_samples(linear, parent, associated):
-    policy = FedDrift(Objective(), every=2)
+    policy = FedDrift(objective=Objective(), every=2)
     _, apart = associated(policy, parent, APART, round=2)
     assert apart.origins == (Continue(0), Continue(1))
     alike = {"a": (0.3, 0.4), "b": (0.3, 0.4), "c": (0.45, 0.4), "d": (0.3, 0.4)}
@@ -79,20 +81,20 @@ def test_who_drifts_opens_a_cluster_from_its_best_model_that_does_not_merge_at_o
     parent, associated
 ):
     losses = {**APART, "b": (2.0, 0.9), "d": (0.9, 2.0)}
-    _, alone = associated(FedDrift(Objective(), every=2), parent, losses, round=2)
+    _, alone = associated(FedDrift(objective=Objective(), every=2), parent, losses, round=2)
     assert alone.association.labels.tolist() == [0, 2, 1, 3]
     assert alone.origins == (Continue(0), Continue(1), Continue(1), Continue(0))
     assert alone.state["losses"] == {"a": 0.3, "b": 0.9, "c": 0.3, "d": 0.9}
-    eager = FedDrift(Objective(), every=2, drifted="together")
+    eager = FedDrift(objective=Objective(), every=2, drifted="together")
     _, together = associated(eager, parent, losses, round=2)
     assert together.association.labels.tolist() == [0, 2, 1, 2]
-    bound = FedDrift(Objective(), every=2, max_clusters=3)
+    bound = FedDrift(objective=Objective(), every=2, max_clusters=3)
     _, few = associated(bound, parent, losses, round=2)
     assert few.association.labels.tolist() == [0, 2, 1, 0]
 
 
 def test_clusters_without_clients_end(parent, associated):
-    policy = FedDrift(Objective(), every=2, drifted="together")
+    policy = FedDrift(objective=Objective(), every=2, drifted="together")
     losses = {client: (0.5, 0.4) for client in NAMES}
     _, chosen = associated(policy, parent, losses, round=2)
     assert chosen.origins == (Continue(1),)
@@ -103,8 +105,10 @@ def test_between_time_steps_clusters_only_train_and_newcomers_join_the_best(
     linear, newborn, associated
 ):
     clusters = (newborn(linear, 0), newborn(linear, 1))
-    parent = Hypothesis(clusters, Association(NAMES, np.array([0, 1, 1, -1]), 2))
-    asked, chosen = associated(FedDrift(Objective(), every=2), parent, APART, round=1)
+    parent = Hypothesis(
+        clusters=clusters, association=Association(NAMES, np.array([0, 1, 1, -1]), 2)
+    )
+    asked, chosen = associated(FedDrift(objective=Objective(), every=2), parent, APART, round=1)
     assert [request.client for request in asked] == ["d"]
     assert chosen.association.labels.tolist() == [0, 1, 1, 1]
     assert chosen.origins == (Continue(0), Continue(1))
@@ -112,7 +116,7 @@ def test_between_time_steps_clusters_only_train_and_newcomers_join_the_best(
 
 
 def test_clusters_of_absent_clients_neither_merge_nor_end(parent, associated):
-    policy = FedDrift(Objective(), every=2)
+    policy = FedDrift(objective=Objective(), every=2)
     losses = {"a": (0.3, 0.4), "b": (0.3, 0.4)}
     _, chosen = associated(policy, parent, losses, "ab", round=2)
     assert chosen.association.labels.tolist() == [0, 0, 1, 1]
@@ -141,4 +145,4 @@ def test_unknown_losses_are_infinitely_far():
 )
 def test_bad_numbers(wrong, message):
     with pytest.raises(ValueError, match=message):
-        FedDrift(Objective(), **wrong)
+        FedDrift(objective=Objective(), **wrong)

@@ -16,14 +16,19 @@ COUNTS = {"a": (3, 1), "b": (0, 4), "c": (2, 2)}
 @pytest.fixture
 def parent(linear, newborn):
     clusters = (newborn(linear, 0), newborn(linear, 1))
-    return Hypothesis(clusters, Association.unseen(NAMES, 2))
+    return Hypothesis(clusters=clusters, association=Association.unseen(NAMES, 2))
 
 
 def reply(request):
     if isinstance(request, Score):
         return BestCounts(np.array(COUNTS[request.client]), 4)
     value = float("abc".index(request.client))
-    return Trained(torch.full((8,), value), torch.empty(0), torch.ones(()), 2)
+    return Trained(
+        mean=torch.full((8,), value),
+        buffers=torch.empty(0),
+        curvature=torch.ones(()),
+        num_samples=2,
+    )
 
 
 @pytest.fixture
@@ -43,15 +48,15 @@ def associated(context):
 
 def after(hypothesis, chosen):
     return Hypothesis(
-        hypothesis.clusters,
-        chosen.association,
+        clusters=hypothesis.clusters,
+        association=chosen.association,
         state=chosen.state,
         carried_models=chosen.carried_models,
     )
 
 
 def test_newcomers_start_from_their_most_important_cluster(parent, associated):
-    (_, training), chosen = associated(FedSoft(2, Objective()), parent)
+    (_, training), chosen = associated(FedSoft(num_clusters=2, objective=Objective()), parent)
     zero, one = (cluster.key for cluster in parent.clusters)
     assert [request.start for request in training.requests] == [zero, one, zero]
     assert chosen.contribution_weights.tolist() == [[0.75, 0.25], [1e-4, 1.0], [0.5, 0.5]]
@@ -60,7 +65,9 @@ def test_newcomers_start_from_their_most_important_cluster(parent, associated):
 
 
 def test_every_client_is_pulled_by_its_own_importances(parent, associated):
-    (_, training), _ = associated(FedSoft(2, Objective(), 0.3), parent)
+    (_, training), _ = associated(
+        FedSoft(num_clusters=2, objective=Objective(), attraction=0.3), parent
+    )
     regularizers = [request.objective.regularizers for request in training.requests]
     assert regularizers[0] == (Attraction(0.3, (0.75, 0.25)),)
     assert regularizers[1] == (Attraction(0.3, (1e-4, 1.0)),)
@@ -69,7 +76,7 @@ def test_every_client_is_pulled_by_its_own_importances(parent, associated):
 
 
 def test_clients_go_on_from_their_own_models(linear, parent, associated):
-    policy = FedSoft(2, Objective())
+    policy = FedSoft(num_clusters=2, objective=Objective())
     _, first = associated(policy, parent)
     (_, training), second = associated(policy, after(parent, first), present=("b",), round=1)
     (request,) = training.requests
@@ -80,7 +87,7 @@ def test_clients_go_on_from_their_own_models(linear, parent, associated):
 
 
 def test_importances_hold_until_they_are_due(parent, associated):
-    policy = FedSoft(2, Objective(), every=2)
+    policy = FedSoft(num_clusters=2, objective=Objective(), every=2)
     _, first = associated(policy, parent, present=("a", "b"))
     (counting, _), _ = associated(policy, after(parent, first), round=1)
     assert [request.client for request in counting.requests] == ["c"]
@@ -89,10 +96,12 @@ def test_importances_hold_until_they_are_due(parent, associated):
 
 
 def test_who_says_nothing_feeds_nothing(parent, associated):
-    _, chosen = associated(FedSoft(2, Objective()), parent, silent=("b",))
+    _, chosen = associated(FedSoft(num_clusters=2, objective=Objective()), parent, silent=("b",))
     assert [training.client for training in chosen.trainings] == ["a", "c"]
     assert chosen.association.labels.tolist() == [0, -1, 0]
-    exchanges, unanswered = associated(FedSoft(2, Objective()), parent, silent=NAMES)
+    exchanges, unanswered = associated(
+        FedSoft(num_clusters=2, objective=Objective()), parent, silent=NAMES
+    )
     assert len(exchanges) == 1
     assert unanswered.contribution_weights.shape == (0, 2)
 

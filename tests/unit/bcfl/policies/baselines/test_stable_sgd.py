@@ -34,7 +34,7 @@ def test_rates_fall_from_step_to_step(decay, rates):
 
 def test_clients_train_at_the_rate_of_the_time_step(linear, newborn, context):
     policy = StableSGD(Objective(learning_rate=0.1))
-    parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b"), 1))
+    parent = Hypothesis(clusters=(newborn(linear),), association=Association.unseen(("a", "b"), 1))
     for step, rate in ((0, 0.08), (1, 0.064)):
         here = replace(context(("a", "b"), 3), step=step)
         (chosen,) = drive(policy.associate(parent, here))

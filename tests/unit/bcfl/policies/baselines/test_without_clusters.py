@@ -34,7 +34,12 @@ def parent(linear, newborn):
     def of(num_clusters):
         clusters = tuple(newborn(linear, seed) for seed in range(num_clusters))
         unseen = Association.unseen(CLIENTS, num_clusters)
-        return Hypothesis(clusters, unseen, state={"kept": 1}, carried_models={"old": clusters[0]})
+        return Hypothesis(
+            clusters=clusters,
+            association=unseen,
+            state={"kept": 1},
+            carried_models={"old": clusters[0]},
+        )
 
     return of
 
@@ -85,7 +90,7 @@ def test_an_ensemble_trains_and_serves_with_every_model(found, parent):
 def test_an_ensemble_keeps_serving_whoever_it_has_seen(found, parent):
     start = parent(2)
     first = found(Ensemble(2, Objective()), start, ("a",))
-    later = Hypothesis(start.clusters, first.association)
+    later = Hypothesis(clusters=start.clusters, association=first.association)
     second = found(Ensemble(2, Objective()), later, ("b",))
     assert second.association.serving.tolist() == [[0.5, 0.5], [0.5, 0.5], [0, 0]]
     assert [t.client for t in second.trainings] == ["b", "b"]

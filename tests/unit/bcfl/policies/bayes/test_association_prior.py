@@ -77,8 +77,12 @@ def test_a_ranking_weighs_likelihood_and_prior(linear, newborn, context, staying
     losses = {"a": (1.0, 2.5), "b": (4.0, 3.0), "c": (0.5, 0.7)}
     labels = {"a": 1, "b": 1, "c": -1}
     clusters = (newborn(linear, 0), newborn(linear, 1))
-    parent = Hypothesis(clusters, Association(NAMES, np.array(list(labels.values())), 2))
-    policy = LikelihoodAssociation(2, Objective(), 1.0, prior=AssociationPrior(staying))
+    parent = Hypothesis(
+        clusters=clusters, association=Association(NAMES, np.array(list(labels.values())), 2)
+    )
+    policy = LikelihoodAssociation(
+        num_clusters=2, objective=Objective(), temperature=1.0, prior=AssociationPrior(staying)
+    )
     ranking, exchanges = drive(
         policy.associate(parent, context(NAMES, candidates_per_parent=None)),
         lambda r: {p.key: LossSum(losses[r.client][i], 0.0, 2) for i, p in enumerate(clusters)},

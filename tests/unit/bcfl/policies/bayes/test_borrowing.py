@@ -23,7 +23,9 @@ LAPLACE = Objective(curvature="ggn")
 
 @pytest.fixture
 def parent(linear, newborn):
-    return Hypothesis((newborn(linear, 0), newborn(linear, 1)), Association.unseen(NAMES, 2))
+    return Hypothesis(
+        clusters=(newborn(linear, 0), newborn(linear, 1)), association=Association.unseen(NAMES, 2)
+    )
 
 
 def expansions(parent, signs):
@@ -123,7 +125,12 @@ def test_what_is_borrowed_enters_as_a_power_of_the_local_posterior(parent, linea
     assert wide.state["borrowed"] == [["b", 0, 0.5]]
     means = {"a": 2.0, "b": 5.0, "c": 0.0}
     replies = {
-        t: Trained(torch.full((8,), means[t.client]), torch.zeros(0), torch.full((8,), 4.0), 2)
+        t: Trained(
+            mean=torch.full((8,), means[t.client]),
+            buffers=torch.zeros(0),
+            curvature=torch.full((8,), 4.0),
+            num_samples=2,
+        )
         for t in wide.trainings
     }
     clusters, _ = Aggregation().combine(linear, parent, wide, replies, {}, 0)
@@ -162,4 +169,4 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
 )
 def test_impossible_numbers_are_refused(changes, text):
     with pytest.raises(ValueError, match=text):
-        AsymmetricBCFL(LikelihoodAssociation(2, LAPLACE), **changes)
+        AsymmetricBCFL(LikelihoodAssociation(num_clusters=2, objective=LAPLACE), **changes)

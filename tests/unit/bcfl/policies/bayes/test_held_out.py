@@ -23,7 +23,7 @@ TESTED = {"a": (3.0, 2.0), "b": (5.0, 4.5), "c": (7.0, 1.0)}
 @pytest.fixture
 def parent(linear, newborn):
     clusters = (newborn(linear, 0), newborn(linear, 1))
-    return Hypothesis(clusters, Association(NAMES, np.array([0, 0, -1]), 2))
+    return Hypothesis(clusters=clusters, association=Association(NAMES, np.array([0, 0, -1]), 2))
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ def test_the_weight_of_the_best_is_the_likelihood_of_its_validation_samples(
 ):
     """Training samples and prior associate, b by a margin of 1 nat; validation samples judge."""
     prior = AssociationPrior(staying)
-    policy = LikelihoodAssociation(2, Objective(), 1.0, judge="held_out", prior=prior)
+    policy = LikelihoodAssociation(
+        num_clusters=2, objective=Objective(), temperature=1.0, judge="held_out", prior=prior
+    )
     _, ranking = judged(policy)
     every = {tuple(c.association.labels): c.log_weight for c in ranking}
     assert next(iter(every)) == best
@@ -69,7 +71,11 @@ def test_the_weight_of_the_best_is_the_likelihood_of_its_validation_samples(
 @pytest.mark.parametrize("temperature", [1.0, 4.0, "mean"])
 def test_differences_between_associations_are_those_of_training(judged, temperature):
     by = {
-        judge: judged(LikelihoodAssociation(2, Objective(), temperature, judge=judge))[1]
+        judge: judged(
+            LikelihoodAssociation(
+                num_clusters=2, objective=Objective(), temperature=temperature, judge=judge
+            )
+        )[1]
         for judge in ("training", "held_out")
     }
     ours, theirs = ([(c.association.labels.tolist(), c.log_weight) for c in r] for r in by.values())
@@ -82,10 +88,14 @@ def test_differences_between_associations_are_those_of_training(judged, temperat
 def test_costs_hold_the_held_out_losses_in_all_clusters(judged, parent):
     """The other columns are for those that remember a client that is absent later."""
     prior = AssociationPrior(0.6)
-    policy = LikelihoodAssociation(2, Objective(), 1.0, judge="held_out", prior=prior)
+    policy = LikelihoodAssociation(
+        num_clusters=2, objective=Objective(), temperature=1.0, judge="held_out", prior=prior
+    )
     exchanges, ranking = judged(policy, {c: TESTED[c] for c in "ac"})
     keys = tuple(posterior.key for posterior in parent.clusters)
-    assert exchanges[1].requests == tuple(Score(c, keys, view=VALIDATION) for c in NAMES)
+    assert exchanges[1].requests == tuple(
+        Score(client=c, models=keys, view=VALIDATION) for c in NAMES
+    )
     costs = next(iter(ranking)).costs
     stayed, left = -np.log([0.6, 0.4])
     expected = [[3 + stayed, 2 + left], [stayed, left], [7 + np.log(2), 1 + np.log(2)]]
@@ -98,7 +108,9 @@ def test_costs_hold_the_held_out_losses_in_all_clusters(judged, parent):
 
 
 def test_clients_that_do_not_answer_contribute_nothing(judged):
-    policy = LikelihoodAssociation(2, Objective(), 1.0, judge="held_out")
+    policy = LikelihoodAssociation(
+        num_clusters=2, objective=Objective(), temperature=1.0, judge="held_out"
+    )
     _, ranking = judged(policy, {"b": TESTED["b"]})
     assert next(iter(ranking)).log_weight == pytest.approx(-4.5 + 3 * np.log(0.5))
     _, ranking = judged(policy, {})
@@ -132,8 +144,15 @@ def test_a_run_is_judged_by_validation_samples(linear, make_client):
         data = make_client(f"c{index}", 12, index % 2)
         views = {TRAIN: data.views[TRAIN], VALIDATION: make_client(f"v{index}", 6).views[TRAIN]}
         clients.append(ClientData(data.client, views))
-    policy = LikelihoodAssociation(2, Objective(3, 4), 1.0, judge="held_out")
-    federation = Federation(clients, linear, Method(policy, MultiHypothesis(16)), device="cpu")
+    policy = LikelihoodAssociation(
+        num_clusters=2,
+        objective=Objective(local_steps=3, batch_size=4),
+        temperature=1.0,
+        judge="held_out",
+    )
+    federation = Federation(
+        clients, linear, Method(policy=policy, tracker=MultiHypothesis(16)), device="cpu"
+    )
     start, after = federation.initial_state(), federation.run(1).hypotheses
     assert after.log_captured_mass == pytest.approx(0, abs=1e-9)
     modules = []
@@ -160,7 +179,14 @@ def test_a_run_is_judged_by_validation_samples(linear, make_client):
 
 def _ranked(policy, federation, state):
     names = tuple(d.client for d in federation.clients)
-    context = RoundContext(0, names, dict.fromkeys(names, 12), 0, federation.model, None)
+    context = RoundContext(
+        round=0,
+        participants=names,
+        num_samples=dict.fromkeys(names, 12),
+        seed=0,
+        model=federation.model,
+        candidates_per_parent=None,
+    )
     return run_exchanges(
         policy.associate(state.hypotheses.best, context),
         lambda exchange: federation.engine.answer(list(exchange.requests), exchange.models, 0),
@@ -169,4 +195,4 @@ def _ranked(policy, federation, state):
 
 def test_other_judges_are_refused():
     with pytest.raises(ValueError, match="judge must be 'training' or 'held_out', got 'test'"):
-        LikelihoodAssociation(2, Objective(), judge="test")
+        LikelihoodAssociation(num_clusters=2, objective=Objective(), judge="test")

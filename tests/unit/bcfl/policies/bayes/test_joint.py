@@ -24,7 +24,13 @@ def two_layers():
 def model(*names):
     """The network with its parameters in the given blocks, in that order; in one without."""
     blocks = tuple(BlockSpec(name, "cluster", LAYERS[name]) for name in names)
-    return Model("net", two_layers, (2,), 2, **({"blocks": blocks} if blocks else {}))
+    return Model(
+        name="net",
+        build=two_layers,
+        input_shape=(2,),
+        num_outputs=2,
+        **({"blocks": blocks} if blocks else {}),
+    )
 
 
 def posterior(of, key, mean, precision):
@@ -35,7 +41,16 @@ def posterior(of, key, mean, precision):
     for name in means:
         prior = DiagonalGaussian(means[name][0], precisions[name][0])
         sharp = DiagonalGaussian(prior.mean, 3 * prior.precision)
-        blocks.append(Block(f"{key} {name}", name, sharp, prior, prior, empty))
+        blocks.append(
+            Block(
+                key=f"{key} {name}",
+                name=name,
+                gaussian=sharp,
+                base=prior,
+                prior=prior,
+                buffers=empty,
+            )
+        )
     return Posterior(tuple(blocks))
 
 
@@ -67,7 +82,7 @@ def problem(of, numbers):
     """Parent hypothesis and scores under a choice of blocks."""
     means, precisions, expansions = numbers
     clusters = tuple(posterior(of, f"k{i}", means[i], precisions[i]) for i in range(2))
-    parent = Hypothesis(clusters, Association.unseen(NAMES, 2))
+    parent = Hypothesis(clusters=clusters, association=Association.unseen(NAMES, 2))
     scores = {
         name: {p.key: e for p, e in zip(clusters, rows, strict=True)}
         for name, rows in expansions.items()

@@ -12,7 +12,9 @@ LOSSES = {"a": (1.0, 4.0), "b": (6.0, 2.0), "c": (3.0, 3.5)}
 
 @pytest.fixture
 def parent(linear, newborn):
-    return Hypothesis((newborn(linear, 0), newborn(linear, 1)), Association.unseen(NAMES, 2))
+    return Hypothesis(
+        clusters=(newborn(linear, 0), newborn(linear, 1)), association=Association.unseen(NAMES, 2)
+    )
 
 
 @pytest.fixture
@@ -44,7 +46,9 @@ def relative(found):
 def test_associations_come_in_order_of_their_summed_loss(
     parent, ranked, solver, temperature, scale
 ):
-    policy = LikelihoodAssociation(2, Objective(), temperature, solver=solver)
+    policy = LikelihoodAssociation(
+        num_clusters=2, objective=Objective(), temperature=temperature, solver=solver
+    )
     _, found, (_, log_total) = ranked(policy, parent)
     wanted = sorted(
         (sum(LOSSES[n][i] for n, i in zip(NAMES, labels, strict=True)), list(labels))
@@ -59,24 +63,28 @@ def test_associations_come_in_order_of_their_summed_loss(
 
 
 def test_argmin_knows_the_best_alone(parent, ranked):
-    policy = LikelihoodAssociation(2, Objective(), solver="argmin")
+    policy = LikelihoodAssociation(num_clusters=2, objective=Objective(), solver="argmin")
     _, found, _ = ranked(policy, parent)
     assert [labels for labels, _ in found] == [[0, 1, 0]]
 
 
 def test_every_participant_is_asked_about_every_model(parent, ranked):
-    policy = LikelihoodAssociation(2, Objective(), score_samples=7)
+    policy = LikelihoodAssociation(num_clusters=2, objective=Objective(), score_samples=7)
     exchange, _, _ = ranked(policy, parent, participants=("a", "c"))
     keys = tuple(posterior.key for posterior in parent.clusters)
-    assert exchange.requests == tuple(Score(c, keys, Loss(), samples=7) for c in ("a", "c"))
+    assert exchange.requests == tuple(
+        Score(client=c, models=keys, statistic=Loss(), samples=7) for c in ("a", "c")
+    )
     assert set(exchange.models) == set(keys)
 
 
 def test_equal_models_are_asked_about_once(linear, newborn, ranked):
     same = newborn(linear, 0)
-    parent = Hypothesis((same, same), Association.unseen(NAMES, 2))
+    parent = Hypothesis(clusters=(same, same), association=Association.unseen(NAMES, 2))
     exchange, found, _ = ranked(
-        LikelihoodAssociation(2, Objective()), parent, {n: (1.0, 1.0) for n in NAMES}
+        LikelihoodAssociation(num_clusters=2, objective=Objective()),
+        parent,
+        {n: (1.0, 1.0) for n in NAMES},
     )
     assert all(request.models == (same.key,) for request in exchange.requests)
     assert len(found) == 8
@@ -84,20 +92,24 @@ def test_equal_models_are_asked_about_once(linear, newborn, ranked):
 
 
 def test_those_who_do_not_answer_keep_their_place(parent, ranked):
-    policy = LikelihoodAssociation(2, Objective())
+    policy = LikelihoodAssociation(num_clusters=2, objective=Objective())
     _, found, _ = ranked(policy, parent, {"b": LOSSES["b"]})
     assert [labels for labels, _ in found] == [[-1, 1, -1], [-1, 0, -1]]
 
 
 def test_without_any_answer_the_association_stays(parent, ranked):
-    _, found, (_, log_total) = ranked(LikelihoodAssociation(2, Objective()), parent, {})
+    _, found, (_, log_total) = ranked(
+        LikelihoodAssociation(num_clusters=2, objective=Objective()), parent, {}
+    )
     assert found == [([-1, -1, -1], 0.0)]
     assert log_total == 0.0
 
 
 def test_members_train_from_their_clusters_model(parent, ranked):
     objective = Objective(batch_size=3)
-    _, _, ((best, *_), _) = ranked(LikelihoodAssociation(2, objective), parent)
+    _, _, ((best, *_), _) = ranked(
+        LikelihoodAssociation(num_clusters=2, objective=objective), parent
+    )
     keys = [posterior.key for posterior in parent.clusters]
     assert best.trainings == tuple(
         Train(n, keys[i], objective) for n, i in zip(NAMES, (0, 1, 0), strict=True)

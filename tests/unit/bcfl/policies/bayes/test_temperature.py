@@ -75,8 +75,8 @@ def test_a_policy_fits_weighs_and_reports(linear, newborn, context):
     train = {"a": (40.0, 60.0), "b": (70.0, 30.0), "c": (50.0, 55.0)}
     tested = {"a": (4.0, 6.5), "b": (9.0, 2.0), "c": (6.0, 4.0)}
     clusters = (newborn(linear, 0), newborn(linear, 1))
-    parent = Hypothesis(clusters, Association.unseen(names, 2))
-    policy = LikelihoodAssociation(2, Objective(), "auto")
+    parent = Hypothesis(clusters=clusters, association=Association.unseen(names, 2))
+    policy = LikelihoodAssociation(num_clusters=2, objective=Objective(), temperature="auto")
 
     def answer(r):
         table = train if r.view == "train" else tested

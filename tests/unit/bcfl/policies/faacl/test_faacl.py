@@ -10,12 +10,12 @@ from bcfl.policies.faacl.faacl import FAACL, INITIAL
 from bcfl.protocol.statistics.support import SupportTest
 
 NAMES = ("a", "b", "c")
-POLICY = FAACL(Objective(), cold_start=1, clustering=4)
+POLICY = FAACL(objective=Objective(), cold_start=1, clustering=4)
 
 
 @pytest.fixture
 def beginning(linear, newborn):
-    return Hypothesis((newborn(linear),), Association.unseen(NAMES, 1))
+    return Hypothesis(clusters=(newborn(linear),), association=Association.unseen(NAMES, 1))
 
 
 @pytest.fixture
@@ -28,7 +28,9 @@ def going(linear, newborn):
         remembered = {"partitions": [0] * len(seen), "supports": [], **state}
         kept = {INITIAL: newborn(linear, 9)}
         association = Association(NAMES, labels, len(seen))
-        return Hypothesis(clusters, association, state=remembered, carried_models=kept)
+        return Hypothesis(
+            clusters=clusters, association=association, state=remembered, carried_models=kept
+        )
 
     return of
 

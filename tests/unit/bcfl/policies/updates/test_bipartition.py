@@ -10,14 +10,16 @@ from bcfl.protocol.answers import Trained
 
 OBJECTIVE = Objective(curvature="uniform")
 NAMES = tuple(f"client {number}" for number in range(1, 10))
-POLICY = RecursiveBipartition(OBJECTIVE, mean_norm=0.4, client_norm=1.6, first_round=0)
+POLICY = RecursiveBipartition(objective=OBJECTIVE, mean_norm=0.4, client_norm=1.6, first_round=0)
 
 
 @pytest.fixture
 def parent(linear, newborn):
     """Clients 1 to 4 in cluster 0, clients 5 to 9 in cluster 1."""
     clusters = (newborn(linear, 0), newborn(linear, 1))
-    return Hypothesis(clusters, Association(NAMES, np.array([0] * 4 + [1] * 5), 2))
+    return Hypothesis(
+        clusters=clusters, association=Association(NAMES, np.array([0] * 4 + [1] * 5), 2)
+    )
 
 
 @pytest.fixture
@@ -30,7 +32,9 @@ def after(linear, context):
         def answer(request):
             mean = starts[request.start].clone()
             mean[:2] += torch.tensor(updates[request.client])
-            return Trained(mean, torch.empty(0), torch.ones(()), 2)
+            return Trained(
+                mean=mean, buffers=torch.empty(0), curvature=torch.ones(()), num_samples=2
+            )
 
         steps = policy.associate(hypothesis, replace(context(participants, round), num_rounds=10))
         (chosen,), (_,) = drive(steps, answer, return_exchanges=True)
@@ -94,7 +98,10 @@ def test_a_cluster_splits_if_its_mean_stands_still_and_its_clients_do_not(
 
 
 def test_a_cluster_of_two_stays(linear, newborn, after):
-    pair = Hypothesis((newborn(linear, 0),), Association(NAMES, np.array([0, 0] + [-1] * 7), 1))
+    pair = Hypothesis(
+        clusters=(newborn(linear, 0),),
+        association=Association(NAMES, np.array([0, 0] + [-1] * 7), 1),
+    )
     updates = dict(zip(NAMES, [(2.0, 0.0), (-2.0, 0.0)], strict=False))
     chosen = after(POLICY, pair, updates, participants=NAMES[:2])
     assert chosen.association.num_clusters == 1

@@ -21,7 +21,7 @@ def at(model, key, *values):
 def ended(*values):
     mean = torch.zeros(8)
     mean[: len(values)] = torch.tensor(values, dtype=torch.float32)
-    return Trained(mean, torch.empty(0), torch.ones(()), 3)
+    return Trained(mean=mean, buffers=torch.empty(0), curvature=torch.ones(()), num_samples=3)
 
 
 def answer(steps, ends):
@@ -64,7 +64,9 @@ def test_divided_clusters_are_a_refinement(seed):
 
 def test_parts_continue_from_the_cluster_that_was_divided(linear):
     clusters = (at(linear, "x", 0), at(linear, "y", 1))
-    parent = Hypothesis(clusters, Association(NAMES, np.array([0, 1, 1, 1, 0]), 2))
+    parent = Hypothesis(
+        clusters=clusters, association=Association(NAMES, np.array([0, 1, 1, 1, 0]), 2)
+    )
     chosen = candidate(parent, {"a": 0, "b": 1, "c": 1, "d": 1}, OBJECTIVE)
     made = [Division(0, (0,)), Division(1, (1, 2, 3))]
     after = regrouped(chosen, {"a": 0, "b": 3, "c": 2, "d": 1}, made)
@@ -90,7 +92,9 @@ def tree(linear):
     clusters = tuple(at(linear, f"now {i}", i, 7, 7) for i in range(3))
     association = Association(NAMES, np.array([0, 1, 2, 0, -1]), 3)
     state = {"divisions": [[0, [0, 1]], [1, [1, 2]]], "waiting": {"d": 0}}
-    return Hypothesis(clusters, association, state=state, carried_models=models)
+    return Hypothesis(
+        clusters=clusters, association=association, state=state, carried_models=models
+    )
 
 
 def test_late_clients_descend_the_tree(tree, context):
@@ -107,8 +111,8 @@ def test_late_clients_descend_the_tree(tree, context):
 
 def test_who_missed_the_second_division_alone_starts_there(tree, context):
     waiting = Hypothesis(
-        tree.clusters,
-        Association(NAMES, np.array([0, 1, 2, 1, 0]), 3),
+        clusters=tree.clusters,
+        association=Association(NAMES, np.array([0, 1, 2, 1, 0]), 3),
         state={**tree.state, "waiting": {"d": 1, "e": 1}},
         carried_models=tree.carried_models,
     )
@@ -146,7 +150,9 @@ def test_divisions_are_carried_on_until_all_clients_are_assigned(tree, context):
 
 def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear):
     clusters = (at(linear, "x", 0), at(linear, "y", 1))
-    parent = Hypothesis(clusters, Association(NAMES, np.array([0, 0, 1, 1, -1]), 2))
+    parent = Hypothesis(
+        clusters=clusters, association=Association(NAMES, np.array([0, 0, 1, 1, -1]), 2)
+    )
     made = [Division(0, (0,)), Division(1, (1, 2))]
     after = Divisions().extended(parent, made, {"a": 0, "c": 1})
     assert after.divisions == (Division(1, (1, 2)),)
@@ -154,8 +160,8 @@ def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear)
     assert after.models == {"0 divided": clusters[1]}
     grown = (*clusters, at(linear, "z", 2))
     then = Hypothesis(
-        grown,
-        Association(NAMES, np.array([0, 0, 1, 1, -1]), 3),
+        clusters=grown,
+        association=Association(NAMES, np.array([0, 0, 1, 1, -1]), 3),
         state={"divisions": [[1, [1, 2]]], "waiting": {"d": 0}},
         carried_models=after.models,
     )
@@ -168,7 +174,7 @@ def test_a_division_makes_absent_members_wait_and_is_known_a_round_later(linear)
 
 
 def test_before_any_division_newcomers_join_the_largest_cluster(linear, context):
-    parent = Hypothesis((at(linear, "x", 0),), Association.unseen(NAMES, 1))
+    parent = Hypothesis(clusters=(at(linear, "x", 0),), association=Association.unseen(NAMES, 1))
     asked, (_, places) = answer(Divisions.of(parent).assign(parent, context(("b",)), OBJECTIVE), {})
     assert (asked, places) == ([], {"b": 0})
 

@@ -13,12 +13,12 @@ COLD = Objective(local_steps=50, batch_size=10, curvature="uniform")
 NAMES = tuple("abcdef")
 EAST, NORTH = (1.0, 0.1), (0.1, 1.0)
 UPDATES = {"a": EAST, "b": NORTH, "c": EAST, "d": NORTH, "e": (0.8, 0.3), "f": (0.2, 0.9)}
-POLICY = FedGroup(2, OBJECTIVE, COLD)
+POLICY = FedGroup(groups=2, objective=OBJECTIVE, cold_start=COLD)
 
 
 @pytest.fixture
 def parent(linear, newborn):
-    return Hypothesis((newborn(linear, 0),), Association.unseen(NAMES, 1))
+    return Hypothesis(clusters=(newborn(linear, 0),), association=Association.unseen(NAMES, 1))
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def after(linear, context):
             if request.client in updates:
                 mean = models[request.start].mean(linear).clone()
                 mean[:2] += torch.tensor(updates[request.client])
-                return Trained(mean, torch.empty(0), torch.ones(()), 2)
+                return Trained(
+                    mean=mean, buffers=torch.empty(0), curvature=torch.ones(()), num_samples=2
+                )
 
         steps = policy.associate(hypothesis, context(participants, round))
         (chosen,), exchanges = drive(steps, answer, return_exchanges=True)
@@ -52,8 +54,8 @@ def grouped(parent, chosen, linear):
         moved = replace(block, key=f"group {number}", gaussian=replace(block.gaussian, mean=mean))
         clusters.append(replace(start, blocks=(moved,)))
     return Hypothesis(
-        tuple(clusters),
-        chosen.association,
+        clusters=tuple(clusters),
+        association=chosen.association,
         state=chosen.state,
         carried_models=chosen.carried_models,
     )
@@ -97,8 +99,8 @@ def test_directions_stay_those_of_the_cold_start(parent, after, linear):
     then = grouped(parent, chosen, linear)
     later, _ = after(POLICY, then, UPDATES, 1, participants=tuple("abcd"))
     swapped = Hypothesis(
-        then.clusters[::-1],
-        later.association,
+        clusters=then.clusters[::-1],
+        association=later.association,
         state=later.state,
         carried_models=later.carried_models,
     )

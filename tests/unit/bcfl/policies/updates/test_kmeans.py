@@ -16,11 +16,16 @@ NAMES = ("a", "b", "c", "d")
 @pytest.fixture
 def parent(linear, newborn):
     clusters = (newborn(linear, 0), newborn(linear, 1))
-    return Hypothesis(clusters, Association(NAMES, np.array([0, 1, 1, -1]), 2))
+    return Hypothesis(clusters=clusters, association=Association(NAMES, np.array([0, 1, 1, -1]), 2))
 
 
 def trained(value, samples):
-    return Trained(torch.full((8,), float(value)), torch.empty(0), torch.ones(()), samples)
+    return Trained(
+        mean=torch.full((8,), float(value)),
+        buffers=torch.empty(0),
+        curvature=torch.ones(()),
+        num_samples=samples,
+    )
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def test_clients_train_from_the_model_that_serves_them_and_newcomers_from_the_la
     parent, associated
 ):
     values = {"a": (0, 1), "b": (9, 1), "c": (9.5, 1), "d": (0.5, 1)}
-    exchange, chosen = associated(KMeansAssociation(2, Objective()), values)
+    exchange, chosen = associated(KMeansAssociation(num_clusters=2, objective=Objective()), values)
     zero, one = (posterior.key for posterior in parent.clusters)
     assert exchange.requests == tuple(
         Train(c, k, Objective()) for c, k in zip(NAMES, (zero, one, one, one), strict=True)
@@ -54,20 +59,28 @@ def test_clients_train_from_the_model_that_serves_them_and_newcomers_from_the_la
 def test_weights_by_samples_pull_centres_and_equal_weights_do_not(associated):
     """Two far points against one heavy point: only by samples is the heavy one alone."""
     values = {"a": (0, 1), "b": (3, 1), "c": (6, 1), "d": (7, 1)}
-    _, equal = associated(KMeansAssociation(2, Objective(), "equal"), values)
+    _, equal = associated(
+        KMeansAssociation(num_clusters=2, objective=Objective(), weighting="equal"), values
+    )
     assert len(set(equal.association.labels[2:])) == 1
     heavy = {**values, "c": (6, 1000), "d": (7, 1000)}
-    _, weighted = associated(KMeansAssociation(2, Objective(), "samples"), heavy)
+    _, weighted = associated(
+        KMeansAssociation(num_clusters=2, objective=Objective(), weighting="samples"), heavy
+    )
     assert weighted.association.labels[2] != weighted.association.labels[3]
-    _, unweighted = associated(KMeansAssociation(2, Objective(), "equal"), heavy)
+    _, unweighted = associated(
+        KMeansAssociation(num_clusters=2, objective=Objective(), weighting="equal"), heavy
+    )
     assert (unweighted.association.labels == equal.association.labels).all()
 
 
 def test_those_who_do_not_train_keep_their_place(associated):
-    _, chosen = associated(KMeansAssociation(2, Objective()), {"a": (0, 1), "c": (9, 1)})
+    _, chosen = associated(
+        KMeansAssociation(num_clusters=2, objective=Objective()), {"a": (0, 1), "c": (9, 1)}
+    )
     assert chosen.association.labels.tolist() == [0, 1, 1, -1]
     assert [t.client for t in chosen.trainings] == ["a", "c"]
-    _, unanswered = associated(KMeansAssociation(2, Objective()), {})
+    _, unanswered = associated(KMeansAssociation(num_clusters=2, objective=Objective()), {})
     assert unanswered.association.labels.tolist() == [0, 1, 1, -1]
 
 
@@ -97,7 +110,9 @@ def test_a_policy_names_what_is_wrong(arguments, message):
 @pytest.mark.parametrize("weighting", ["samples", "equal"])
 def test_bounds_are_kept_at_the_least_summed_distance(associated, weighting):
     """Against all associations of four clients to two clusters of two each."""
-    policy = KMeansAssociation(2, Objective(), weighting, ClusterSize(2, 2))
+    policy = KMeansAssociation(
+        num_clusters=2, objective=Objective(), weighting=weighting, cluster_size=ClusterSize(2, 2)
+    )
     values = {"a": (0.0, 9), "b": (0.2, 1), "c": (0.3, 4), "d": (5.0, 2)}
     _, chosen = associated(policy, values)
     places = np.array([values[name][0] for name in NAMES])
@@ -115,4 +130,6 @@ def test_bounds_are_kept_at_the_least_summed_distance(associated, weighting):
 
 def test_bounds_that_do_not_fit_the_clients_are_refused():
     with pytest.raises(ValueError, match="does not fit 4 clients in 2 clusters"):
-        KMeansAssociation(2, Objective(), cluster_size=ClusterSize(3, 3)).check(2, 4, 4)
+        KMeansAssociation(
+            num_clusters=2, objective=Objective(), cluster_size=ClusterSize(3, 3)
+        ).check(2, 4, 4)

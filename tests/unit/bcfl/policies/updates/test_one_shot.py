@@ -23,7 +23,7 @@ TWO_WAYS = {"a": EAST, "b": NORTH, "c": EAST, "d": NORTH, "e": EAST, "f": NORTH}
 
 @pytest.fixture
 def parent(linear, newborn):
-    return Hypothesis((newborn(linear, 0),), Association.unseen(NAMES, 1))
+    return Hypothesis(clusters=(newborn(linear, 0),), association=Association.unseen(NAMES, 1))
 
 
 @pytest.fixture
@@ -38,7 +38,9 @@ def after(linear, context):
                 mean = models[request.start].mean(linear).clone()
                 update = torch.tensor(updates[request.client])
                 mean[: len(update)] += update
-                return Trained(mean, torch.empty(0), torch.ones(()), 2)
+                return Trained(
+                    mean=mean, buffers=torch.empty(0), curvature=torch.ones(()), num_samples=2
+                )
 
         ranking = drive(policy.associate(hypothesis, context(participants, round)), answer)
         (chosen,) = ranking
@@ -54,7 +56,10 @@ def followed():
     def of(hypothesis, chosen):
         clusters = tuple(origin.posterior(hypothesis) for origin in chosen.origins)
         return Hypothesis(
-            clusters, chosen.association, state=chosen.state, carried_models=chosen.carried_models
+            clusters=clusters,
+            association=chosen.association,
+            state=chosen.state,
+            carried_models=chosen.carried_models,
         )
 
     return of
@@ -120,7 +125,10 @@ def test_late_clients_join_the_part_that_their_update_resembles(parent, after, f
     start = then.clusters[0].mean(linear)
     east, north = (_moved(then.clusters[0], linear, start, to) for to in (EAST, NORTH))
     divided = Hypothesis(
-        (east, north), shot.association, state=shot.state, carried_models=shot.carried_models
+        clusters=(east, north),
+        association=shot.association,
+        state=shot.state,
+        carried_models=shot.carried_models,
     )
     swapped = {**TWO_WAYS, "e": NORTH, "f": (0.9, 0.2)}
     later, _ = after(policy, divided, swapped, 2)

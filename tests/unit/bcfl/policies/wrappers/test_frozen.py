@@ -8,13 +8,13 @@ from bcfl.policies import KMeansAssociation, LikelihoodAssociation
 from bcfl.policies.wrappers.frozen import Frozen
 from bcfl.protocol.requests import Score
 
-POLICY = Frozen(LikelihoodAssociation(2, Objective(), solver="argmin"), 3)
+POLICY = Frozen(LikelihoodAssociation(num_clusters=2, objective=Objective(), solver="argmin"), 3)
 
 
 @pytest.fixture
 def parent(linear, newborn):
     association = Association(("a", "b", "c"), np.array([1, 0, -1]), 2)
-    return Hypothesis((newborn(linear, 0), newborn(linear, 1)), association)
+    return Hypothesis(clusters=(newborn(linear, 0), newborn(linear, 1)), association=association)
 
 
 def test_the_first_rounds_are_the_policys(parent, context):
@@ -36,7 +36,7 @@ def test_newcomers_are_still_associated(parent, context):
 
 
 def test_it_is_as_its_policy():
-    policy = KMeansAssociation(3, Objective(local_steps=2))
+    policy = KMeansAssociation(num_clusters=3, objective=Objective(local_steps=2))
     assert (Frozen(policy).num_clusters, Frozen(policy).objective) == (3, policy.objective)
     assert Frozen(policy).rounds == 10
 
@@ -44,4 +44,4 @@ def test_it_is_as_its_policy():
 @pytest.mark.parametrize("rounds", [0, -2])
 def test_at_least_one_round_clusters(rounds):
     with pytest.raises(ValueError, match=f"rounds must be at least 1, got {rounds}"):
-        Frozen(KMeansAssociation(2, Objective()), rounds)
+        Frozen(KMeansAssociation(num_clusters=2, objective=Objective()), rounds)

@@ -8,7 +8,7 @@ from bcfl.policies.wrappers.partial import Partial
 
 
 def test_candidates_are_marked_and_nothing_else_changes(linear, newborn, context):
-    parent = Hypothesis((newborn(linear),), Association.unseen(("a", "b"), 1))
+    parent = Hypothesis(clusters=(newborn(linear),), association=Association.unseen(("a", "b"), 1))
     policy = FedAvg(Objective())
     (plain,) = drive(policy.associate(parent, context(["a", "b"])))
     (marked,) = drive(Partial(policy).associate(parent, context(["a", "b"])))
@@ -18,7 +18,9 @@ def test_candidates_are_marked_and_nothing_else_changes(linear, newborn, context
 
 
 def test_it_is_as_its_policy():
-    policy = KMeansAssociation(3, Objective(local_steps=2), cluster_size=ClusterSize(2))
+    policy = KMeansAssociation(
+        num_clusters=3, objective=Objective(local_steps=2), cluster_size=ClusterSize(2)
+    )
     assert (Partial(policy).num_clusters, Partial(policy).objective) == (3, policy.objective)
     with pytest.raises(ValueError, match="does not fit 5 clients in 3 clusters"):
         Partial(policy).check(3, 5, 5)

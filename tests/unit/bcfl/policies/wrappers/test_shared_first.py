@@ -19,7 +19,7 @@ def both(linear):
 @pytest.fixture
 def parent(both, newborn):
     clusters = (newborn(both, 0), newborn(both, 1))
-    return Hypothesis(clusters, Association.unseen(("a", "b", "c"), 2))
+    return Hypothesis(clusters=clusters, association=Association.unseen(("a", "b", "c"), 2))
 
 
 def test_all_clients_train_one_model_without_regularizers(parent, context):

@@ -12,9 +12,14 @@ from bcfl.protocol.requests import Score, Train
 
 def test_the_first_rounds_follow_the_first_policy(linear, newborn, context):
     policy = WarmUp(
-        KMeansAssociation(2, Objective()), LikelihoodAssociation(2, Objective()), rounds=3
+        KMeansAssociation(num_clusters=2, objective=Objective()),
+        LikelihoodAssociation(num_clusters=2, objective=Objective()),
+        rounds=3,
     )
-    parent = Hypothesis((newborn(linear), newborn(linear, 1)), Association.unseen(("a", "b"), 2))
+    parent = Hypothesis(
+        clusters=(newborn(linear), newborn(linear, 1)),
+        association=Association.unseen(("a", "b"), 2),
+    )
     asked = [
         type(next(policy.associate(parent, context(("a", "b"), r))).requests[0]) for r in range(5)
     ]
@@ -24,7 +29,7 @@ def test_the_first_rounds_follow_the_first_policy(linear, newborn, context):
 
 def test_both_policies_have_as_many_clusters():
     with pytest.raises(ValueError, match="same number of clusters, got 3 and 1"):
-        WarmUp(KMeansAssociation(3, Objective()), FedAvg(Objective()))
+        WarmUp(KMeansAssociation(num_clusters=3, objective=Objective()), FedAvg(Objective()))
 
 
 def test_a_negative_number_of_rounds_is_refused():

@@ -22,7 +22,7 @@ from posteriors.predictive import HeldOutSums, TuningGrid
 from posteriors.predictive.feature_density import FeatureSums
 
 GRID = TuningGrid((1.0, 10.0), (0.5, 1.0, 2.0))
-TUNING = HeldOutLosses((0.25, 0.75), PredictionRule("linearised", num_draws=8), GRID)
+TUNING = HeldOutLosses((0.25, 0.75), PredictionRule(predictive="linearised", num_draws=8), GRID)
 EVERY = [
     Loss(),
     Evidence(),

@@ -192,7 +192,7 @@ def test_methods_have_distinct_styles():
 
 def test_curves_have_a_line_and_a_label_with_the_last_value_per_method():
     series = {f"m-{i}": np.array([[0.1, 0.5, i / 10], [0.3, 0.7, i / 10]]) for i in range(9)}
-    panel = curves.Panel("score", "score, %", series)
+    panel = curves.Panel(name="score", title="score, %", series=series)
     root = parsed(lambda: curves.draw_curves([panel], list(series)))
     assert len(parts(root, "picture-score-line-")) == 9
     words = " ".join(element.text or "" for element in root.iter("text"))
@@ -241,8 +241,20 @@ def test_bytes_have_a_suitable_unit(largest, unit):
 
 
 def test_bars_are_as_long_as_the_costs():
-    one = cost.Cost(1e6, 1e6, 100.0, 50.0, {"train": 3.0, "score": 1.0})
-    two = cost.Cost(2e6, 1e6, 200.0, 100.0, {"train": 6.0, "server": 2.0})
+    one = cost.Cost(
+        bytes_down=1e6,
+        bytes_up=1e6,
+        trainings_requested=100.0,
+        trainings_run=50.0,
+        seconds={"train": 3.0, "score": 1.0},
+    )
+    two = cost.Cost(
+        bytes_down=2e6,
+        bytes_up=1e6,
+        trainings_requested=200.0,
+        trainings_run=100.0,
+        seconds={"train": 6.0, "server": 2.0},
+    )
     figure = cost.draw_cost({"one": one, "two": two})
     data, work, time = ([p.get_width() for p in axes.patches] for axes in figure.axes)
     assert data == pytest.approx([1, 2, 1, 1])

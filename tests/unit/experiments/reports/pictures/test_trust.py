@@ -9,10 +9,12 @@ P = np.array([[0.95, 0.05], [0.92, 0.08], [0.3, 0.7], [0.45, 0.55]])
 
 def predictions(targets, num_ood=3):
     own, other = np.array([0.1, 0.2, 0.6, 0.69]), np.full(num_ood, 0.65)
-    scores = [
+    own_scores, ood, noise = (
         UncertaintyScores(values, np.zeros_like(values), values) for values in (own, other, own + 1)
-    ]
-    return ClientPredictions(P, np.array(targets), *scores)
+    )
+    return ClientPredictions(
+        probabilities=P, targets=np.array(targets), own=own_scores, ood=ood, noise=noise
+    )
 
 
 def test_lines_hold_the_bins_and_the_risks():
