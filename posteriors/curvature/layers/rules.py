@@ -59,8 +59,8 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
     """Layers that own parameters, mapped to their names.
 
     Raises:
-        UnsupportedLayerError: If a layer has parameters but no rule, shares a parameter with
-            another, or normalises by the statistics of its batch; or if there are no parameters.
+        UnsupportedLayerError: If a layer has parameters but no rule, is reparameterised, shares a
+            parameter with another, or normalises by the statistics of its batch; or if there are no parameters.
     """
     layers: dict[nn.Module, str] = {}
     owned: list[int] = []
@@ -72,6 +72,7 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
                 f"layer {name!r} ({type(layer).__name__}) has parameters but no curvature rule; "
                 f"supported are {SUPPORTED}, and layers without parameters"
             )
+        _refuse_other_parameters(name, layer)
         if parameters:
             layers[layer] = name
             owned += [id(parameter) for parameter in parameters]
@@ -80,6 +81,16 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
     if not layers:
         raise UnsupportedLayerError(f"module has no parameters; supported layers are {SUPPORTED}")
     return layers
+
+
+def _refuse_other_parameters(name: str, layer: nn.Module) -> None:
+    """Refuse weights that are computed from other parameters, as by weight normalisation."""
+    others = {own for own, _ in layer.named_parameters(recurse=False)} - {"weight", "bias"}
+    if others:
+        raise UnsupportedLayerError(
+            f"layer {name!r} ({type(layer).__name__}) has parameters {', '.join(sorted(others))}: "
+            "curvature rules are those of layers with a weight and a bias, not reparameterised"
+        )
 
 
 def _refuse_batch_statistics(name: str, layer: nn.Module) -> None:

@@ -24,11 +24,6 @@ one_use_only = pytest.mark.xfail(
     raises=AssertionError,
     reason="only the calls of layers are seen, not other uses of their parameters",
 )
-hooked = pytest.mark.xfail(
-    strict=True,
-    raises=KeyError,
-    reason="parameters that a hook recomputes are looked up as if they were the layer's own",
-)
 
 
 class WeightAgain(nn.Module):
@@ -126,9 +121,9 @@ def made(build, count=7):
         pytest.param(TiedDecoder, marks=one_use_only),
         pytest.param(Cosine, marks=one_use_only),
         pytest.param(BiasAgain, marks=one_use_only),
-        pytest.param(normed(weight_norm), marks=hooked, id="weight-norm"),
-        pytest.param(normed(spectral_norm), marks=hooked, id="spectral-norm"),
-        pytest.param(pruned, marks=hooked),
+        pytest.param(normed(weight_norm), id="weight-norm"),
+        pytest.param(normed(spectral_norm), id="spectral-norm"),
+        pruned,
         pytest.param(normed(parametrizations.weight_norm), id="parametrised-weight-norm"),
         pytest.param(
             KeywordCall,

@@ -30,7 +30,7 @@ TARGETS = torch.cat([torch.ones(90), torch.zeros(10)]).long()
 
 def sums_of_a_sure_network(gap):
     """Held-out sums of logits (0, gap x) at 100 samples of x = 1 or -1, five of them wrong."""
-    model = Model("sure", lambda: nn.Linear(1, 2), (1,), num_outputs=2)
+    model = Model(name="sure", build=lambda: nn.Linear(1, 2), input_shape=(1,), num_outputs=2)
     mean = torch.tensor([0.0, gap, 0.0, 0.0])
     posterior = from_initial(model, "sure", mean, torch.zeros(0), 1.0)
     inputs = torch.cat([torch.ones(95, 1), -torch.ones(5, 1)])

@@ -1,9 +1,11 @@
 """The recipes of the continual baselines run, and go on from a checkpoint with the same bits."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from bcfl import Federation, Objective
+from bcfl import BlockSpec, Federation, Objective
 from bcfl.methods import build
 from bcfl.policies.baselines.apd import APD
 from bcfl.policies.baselines.ewc import EWC
@@ -26,7 +28,7 @@ POLICIES = {
 
 @pytest.fixture
 def federation(clients, shared_body):
-    model = type(shared_body)("two-layers", shared_body.build, (3,), 2)
+    model = replace(shared_body, name="two-layers", blocks=(BlockSpec(),))
 
     def of(name):
         method = built(name, num_clusters=2, objective=Objective(local_steps=3, batch_size=4))

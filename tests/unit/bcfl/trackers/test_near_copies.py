@@ -130,7 +130,7 @@ def test_relabelled_soft_associations_keep_who_is_served_by_what(hypothesis_at, 
     soft = Association(("a",), np.array([1]), 2, np.array([[0.3, 0.7]]))
     heavy = hypothesis_at("x", FAR, [0], 0.5)
     light = hypothesis_at("y", FAR[::-1], [0], 0.5)
-    light = type(light)(light.clusters, soft, light.log_weight)
+    light = replace(light, association=soft)
     (one,) = merged(heavy, light)
     assert one.association.serving.tolist() == [pytest.approx([0.5 + 0.35, 0.15])]
 

@@ -80,8 +80,8 @@ class Wider(Objective):
 def test_what_nobody_has_taught_it_is_left_to_the_loop(linear, clients, newborn):
     executor = BatchedExecutor.on(clients, linear, 0, CPU, torch.float32)
     start = newborn(linear).key
-    assert executor.supports(Train("c0", start, Wider(2, 4)))
-    assert not executor.supports(Train("c0", start, Wider(2, 4, news=1)))
+    assert executor.supports(Train("c0", start, Wider(local_steps=2, batch_size=4)))
+    assert not executor.supports(Train("c0", start, Wider(local_steps=2, batch_size=4, news=1)))
     assert not executor.supports(
         Train("c0", start, Objective(local_steps=2, batch_size=4, curvature="mc_ggn"))
     )
