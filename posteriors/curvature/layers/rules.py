@@ -60,7 +60,8 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
 
     Raises:
         UnsupportedLayerError: If a layer has parameters but no rule, is reparameterised, shares a
-            parameter with another, or normalises by the statistics of its batch; or if there are no parameters.
+            parameter with another, or normalises by the statistics of its batch; or if there are
+            no parameters.
     """
     layers: dict[nn.Module, str] = {}
     owned: list[int] = []
