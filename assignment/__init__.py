@@ -67,7 +67,14 @@ from assignment.solvers import (
     iter_assignments,
     m_best_assignments,
 )
-from assignment.weights import cap, effective_number, log_captured_mass, normalise, prune
+from assignment.weights import (
+    cap,
+    effective_number,
+    log_captured_mass,
+    normalise,
+    prune,
+    pseudo_bma_weights,
+)
 
 __all__ = [
     "SOLVERS",
@@ -94,5 +101,6 @@ __all__ = [
     "merge_rankings",
     "normalise",
     "prune",
+    "pseudo_bma_weights",
     "validate_costs",
 ]

@@ -103,6 +103,41 @@ def log_captured_mass(kept: npt.ArrayLike, log_total: float) -> float:
     return min(0.0, float(logsumexp(_validate(kept))) - log_total)
 
 
+def pseudo_bma_weights(
+    log_scores: npt.ArrayLike, random: np.random.Generator, *, draws: int = 500
+) -> FloatArray:
+    """Weights of models by out-of-sample log scores that allow for misspecification: pseudo-BMA+.
+
+    The exponentiated sum of log scores, averaged over Bayesian bootstrap draws of the units (Yao,
+    Vehtari, Simpson and Gelman, 2018, section 3.4): a model that is better by the luck of a few
+    units does not take all weight.
+
+    Args:
+        log_scores: out-of-sample log score of each unit under each model, nats, shape (models,
+            units).
+        random: source of the bootstrap draws.
+        draws: number of draws.
+
+    Returns:
+        Weights that sum to one, float64 of shape (models,).
+
+    Raises:
+        ValueError: no model, no unit, another shape, or a score that is not finite.
+    """
+    scores = np.asarray(log_scores, dtype=np.float64)
+    if scores.ndim != 2 or scores.size == 0 or not np.isfinite(scores).all():
+        raise ValueError(
+            f"log_scores must be finite and of shape (models, units), got shape {scores.shape}"
+        )
+    units = scores.shape[1]
+    shares = random.dirichlet(np.ones(units), size=draws) * units
+    totals = shares @ (scores - scores.max(axis=0)).T
+    weights = np.exp(totals - totals.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    mean: FloatArray = weights.mean(axis=0)
+    return mean
+
+
 def _validate(log_weights: npt.ArrayLike) -> FloatArray:
     values = np.asarray(log_weights, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:

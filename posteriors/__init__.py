@@ -29,7 +29,7 @@ from posteriors.evidence.sigma_points import (
 )
 from posteriors.evidence.temperature import TunedTemperature, choose_temperature, mixture_log_loss
 from posteriors.gaussians.divergence import kl
-from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse
+from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse, fuse_without
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.memory import Memory, Site, carry, cavity, damp, product, site_of
 from posteriors.gaussians.merge import MergeRule, merge, merge_by
@@ -86,6 +86,7 @@ __all__ = [
     "diagonal_curvature",
     "find_mode",
     "fuse",
+    "fuse_without",
     "gauss_newton_matrix",
     "importance_log_evidence",
     "kl",

@@ -135,8 +135,8 @@ class Aggregation:
             block: Block | None = None
             for index, origin in enumerate(origins):
                 if spec.scope != "global" or block is None:
-                    inputs = _contributions(spec, candidate, replies, index, sent)
-                    share = _share(inputs, candidate, replies) if spec.scope != "global" else 1.0
+                    inputs = contributions_of(spec, candidate, replies, index, sent)
+                    share = share_of(inputs, candidate, replies) if spec.scope != "global" else 1.0
                     block, fusion = self._block(
                         model, origin.blocks[position], inputs, cache, round, share
                     )
@@ -186,6 +186,24 @@ class Aggregation:
         weight, such as 1 for the unweighted mean.
         """
         base = carry(self.memory, origin.gaussian, origin.base, self.decay)
+        local, buffers = self.local_posteriors(model, origin, inputs)
+        fused = fuse(self.fusion, base, local)
+        pooled = pool_buffers(
+            model, origin.name, buffers, [c.weight * c.reply.num_samples for c in inputs]
+        )
+        block = self.updated(key, origin, fused.posterior, pooled)
+        return block, FusionReport(fused.num_floored, fused.outside_hull)
+
+    def local_posteriors(
+        self, model: Model, origin: Block, inputs: Sequence[Contribution]
+    ) -> tuple[list[LocalPosterior], list[Tensor]]:
+        """What is fused into a block, and the running statistics that are pooled.
+
+        Args:
+            model: the architecture.
+            origin: the block before the round.
+            inputs: contributions to it.
+        """
         local, buffers = [], []
         means = imputed_means(model, origin, [(c.reply, c.weight) for c in inputs])
         for c, mean in zip(inputs, means, strict=True):
@@ -204,12 +222,7 @@ class Aggregation:
                 )
             )
             buffers.append(statistics)
-        fused = fuse(self.fusion, base, local)
-        pooled = pool_buffers(
-            model, origin.name, buffers, [c.weight * c.reply.num_samples for c in inputs]
-        )
-        block = self.updated(key, origin, fused.posterior, pooled)
-        return block, FusionReport(fused.num_floored, fused.outside_hull)
+        return local, buffers
 
     def updated(
         self, key: str, origin: Block, gaussian: DiagonalGaussian, buffers: Tensor
@@ -242,24 +255,38 @@ class Aggregation:
         return self.updated(key, origin, origin.prior, origin.buffers)
 
 
-def _share(
+def share_of(
     inputs: Sequence[Contribution], candidate: Candidate, replies: Mapping[Train, Trained]
 ) -> float:
-    """Share of all answered samples that contributes to a block; 1 unless partial."""
+    """Share of all answered samples that contributes to a block; 1 unless partial.
+
+    Args:
+        inputs: contributions to the block.
+        candidate: association with its trainings.
+        replies: local models by answered training.
+    """
     if not candidate.partial:
         return 1.0
     total = sum(replies[t].num_samples for t in candidate.trainings if t in replies)
     return sum(c.reply.num_samples for c in inputs) / max(total, 1)
 
 
-def _contributions(
+def contributions_of(
     spec: BlockSpec,
     candidate: Candidate,
     replies: Mapping[Train, Trained],
     index: int,
     sent: Mapping[str, Posterior],
 ) -> list[Contribution]:
-    """Contributions to a block, in the order of the clients' names."""
+    """Contributions to a block, in the order of the clients' names.
+
+    Args:
+        spec: the block.
+        candidate: association with its trainings.
+        replies: local models by answered training.
+        index: index of the cluster.
+        sent: models that clients were sent, by key.
+    """
     contribution_weights = (
         candidate.contribution_weights.sum(axis=1)
         if spec.scope == "global"

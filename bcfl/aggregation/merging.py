@@ -57,9 +57,20 @@ def merge_hypotheses(
         for parent, share in zip(hypothesis.parents, hypothesis.parent_shares, strict=True):
             from_parent[parent] = from_parent.get(parent, 0.0) + float(weight) * share
     parents = tuple(sorted(from_parent))
+    places = dict.fromkeys(place for h in hypotheses for place in h.cavities)
+    cavities = {
+        place: _merge_clusters(
+            aggregation,
+            model,
+            [h.cavities.get(place, h.clusters[place[1]]) for h in hypotheses],
+            weights,
+        )
+        for place in places
+    }
     return replace(
         heaviest,
         clusters=clusters,
+        cavities=cavities,
         association=association,
         log_weight=0.0,
         parents=parents,

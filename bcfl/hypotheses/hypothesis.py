@@ -17,6 +17,9 @@ from bcfl.hypotheses.matching import best_matching
 from bcfl.hypotheses.posterior import Posterior
 from posteriors import DiagonalGaussian, mixture_to_pyro
 
+Cavities = Mapping[tuple[str, int], Posterior]
+"""By client and index of a cluster, the cluster's model without the client's contribution."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hypothesis:
@@ -34,6 +37,8 @@ class Hypothesis:
             initial hypothesis.
         state: opaque state that a policy or tracker carries from round to round.
         carried_models: models that a policy carries from round to round, by name.
+        cavities: models of clusters without one of their contributors each, for policies that score
+            clients by them; others leave it empty.
     """
 
     clusters: tuple[Posterior, ...]
@@ -45,6 +50,7 @@ class Hypothesis:
     state: Mapping[str, Any] = field(default_factory=dict)
     shares: tuple[float, ...] = ()
     carried_models: Mapping[str, Posterior] = field(default_factory=dict)
+    cavities: Cavities = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.association.sizes))
@@ -68,6 +74,7 @@ class Hypothesis:
         return replace(
             self,
             clusters=tuple(self.clusters[i] for i in old),
+            cavities={(c, int(permutation[i])): p for (c, i), p in self.cavities.items()},
             association=Association(
                 self.association.clients,
                 np.where(labels == UNSEEN, UNSEEN, permutation[labels]),

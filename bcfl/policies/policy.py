@@ -120,6 +120,7 @@ class Candidate:
         models: models that the trainings refer to and that are no clusters of the parent.
         carried_models: models that the policy carries on in the hypothesis, by name.
         partial: clusters move only by their share of all answered samples (CAM, equation 6).
+        needs_cavities: whether the policy scores the next round by cavities.
     """
 
     association: Association
@@ -134,6 +135,7 @@ class Candidate:
     models: tuple[Posterior, ...] = ()
     carried_models: Mapping[str, Posterior] = field(default_factory=dict)
     partial: bool = False
+    needs_cavities: bool = False
 
     @property
     def cluster_size(self) -> ClusterSize:

@@ -198,9 +198,18 @@ def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
 
 
 def loss_matrix(
-    clients: Sequence[str], keys: Sequence[str], scores: Mapping[str, Mapping[str, LossSum]]
+    clients: Sequence[str],
+    keys: Mapping[str, Sequence[str]],
+    scores: Mapping[str, Mapping[str, LossSum]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Summed losses (clients, models) and numbers of samples (clients,) from score replies."""
-    losses = [[scores[client][key].total for key in keys] for client in clients]
-    counts = [scores[client][keys[0]].num_samples for client in clients]
-    return np.array(losses).reshape(len(clients), len(keys)), np.array(counts, dtype=np.float64)
+    """Summed losses (clients, models) and numbers of samples (clients,) from score replies.
+
+    Args:
+        clients: names of the rows.
+        keys: for each client, the keys of the models in the order of the columns.
+        scores: replies by client and key.
+    """
+    width = max((len(keys[client]) for client in clients), default=0)
+    losses = [[scores[client][key].total for key in keys[client]] for client in clients]
+    counts = [scores[client][keys[client][0]].num_samples for client in clients]
+    return np.array(losses).reshape(len(clients), width), np.array(counts, dtype=np.float64)

@@ -113,6 +113,10 @@ class StateWriter:
             "lineage": list(hypothesis.lineage),
             "state": _plain(hypothesis.state),
             "kept": {name: self._posterior(p) for name, p in hypothesis.carried_models.items()},
+            "cavities": [
+                [client, index, self._posterior(p)]
+                for (client, index), p in hypothesis.cavities.items()
+            ],
         }
 
     def _snapshot(self, snapshot: Snapshot) -> Structure:
@@ -210,6 +214,7 @@ class StateReader:
             state=row["state"],
             shares=tuple(row["shares"]),
             carried_models={name: posteriors[p] for name, p in row["kept"].items()},
+            cavities={(client, index): posteriors[p] for client, index, p in row["cavities"]},
         )
 
     def _association(self, clients: tuple[str, ...], row: Structure) -> Association:

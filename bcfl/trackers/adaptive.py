@@ -15,6 +15,7 @@ import numpy as np
 
 import assignment
 from bcfl.aggregation.aggregation import Aggregation
+from bcfl.aggregation.cavities import cavities_of
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
@@ -150,6 +151,9 @@ class AdaptiveMultiHypothesis:
                     lineage=(*parent.lineage, best.parent),
                     state=chosen.state,
                     carried_models=chosen.carried_models,
+                    cavities=cavities_of(
+                        aggregation, context.model, parent, chosen, clusters, trained.answers
+                    ),
                 )
             )
         return tuple(hypotheses)

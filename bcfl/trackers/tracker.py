@@ -12,6 +12,7 @@ import numpy as np
 
 import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
+from bcfl.aggregation.cavities import cavities_of
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
@@ -189,6 +190,7 @@ def train(
                 lineage=(*parent.lineage, successor.parent),
                 state=chosen.state,
                 carried_models=chosen.carried_models,
+                cavities=cavities_of(aggregation, context.model, parent, chosen, clusters, answers),
             )
         )
     facts = successors[0].facts if successors else {}

@@ -11,7 +11,8 @@ et al., 2021); it is no sharper than the sharpest local posterior.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -143,25 +144,91 @@ def fuse(
     _check_options(rule, floor, cap)
     sums = _Sums(prior, with_prior=rule == "exact")
     for posterior in local:
-        if posterior.mean.shape != prior.mean.shape:
-            raise ValueError(
-                f"local means must have the prior's shape {tuple(prior.mean.shape)}, "
-                f"got {tuple(posterior.mean.shape)}"
-            )
-        if posterior.weight == 0:
-            continue
-        if rule == "precision_weighted":
-            precision, shift = sums.bounded(posterior, floor, cap)
-        elif rule == "exact":
-            precision, shift = likelihood_factor(posterior, _sent(posterior, used, prior))
-        else:
-            sent = _sent(posterior, used, prior)
-            precision = sent.precision.double() + posterior.curvature.double()
-            shift = precision * posterior.mean.double()
-        normalised = rule == "normalised"
-        power = posterior.weight * (posterior.num_samples if normalised else 1)
-        sums.add(precision, shift, posterior, power)
+        _check_shape(posterior, prior)
+        if posterior.weight > 0:
+            precision, shift = _factor(rule, posterior, _sent(posterior, used, prior), floor, cap)
+            if rule == "precision_weighted":
+                sums.count_bounded(posterior, floor, cap)
+            sums.add(precision, shift, posterior, _power(rule, posterior))
     return sums.result(rule)
+
+
+def fuse_without(
+    rule: FusionRule,
+    prior: DiagonalGaussian,
+    local: Sequence[LocalPosterior],
+    left_out: Sequence[Collection[int]],
+    used: DiagonalGaussian | None = None,
+) -> list[DiagonalGaussian]:
+    """Fuse all local posteriors but some, for several choices of those that are left out.
+
+    The cavity of expectation propagation (Minka, 2001): the server posterior divided by the factors
+    of one data holder. The natural parameters of all factors are summed once, in float64, and those
+    left out are subtracted; the cost is linear in the number of local posteriors.
+
+    Args:
+        rule: Name of the rule, see `fuse`.
+        prior: Prior of this round at the server, (..., parameters).
+        local: Local posteriors with means of the prior's shape.
+        left_out: For each result, the indices in `local` that do not contribute to it.
+        used: Prior of local posteriors with `used=None`; by default `prior`.
+
+    Returns:
+        The fused Gaussian of each choice; the prior where nothing is left.
+
+    Raises:
+        ValueError: If the rule is unknown or shapes differ.
+    """
+    _check_options(rule, DEFAULT_FLOOR, math.inf)
+    total = _Sums(prior, with_prior=rule == "exact")
+
+    def factor(posterior: LocalPosterior) -> tuple[Tensor, Tensor]:
+        sent = _sent(posterior, used, prior)
+        return _factor(rule, posterior, sent, DEFAULT_FLOOR, math.inf)
+
+    for posterior in local:
+        _check_shape(posterior, prior)
+        if posterior.weight > 0:
+            total.add(*factor(posterior), posterior, _power(rule, posterior))
+    cavities = []
+    for indices in left_out:
+        left = {index for index, one in enumerate(local) if one.weight > 0} - set(indices)
+        if not left:
+            cavities.append(prior)
+            continue
+        rest = total.copy()
+        for index in indices:
+            if local[index].weight > 0:
+                rest.subtract(*factor(local[index]), _power(rule, local[index]))
+        cavities.append(rest.result(rule).posterior)
+    return cavities
+
+
+def _check_shape(posterior: LocalPosterior, prior: DiagonalGaussian) -> None:
+    if posterior.mean.shape != prior.mean.shape:
+        raise ValueError(
+            f"local means must have the prior's shape {tuple(prior.mean.shape)}, "
+            f"got {tuple(posterior.mean.shape)}"
+        )
+
+
+def _power(rule: FusionRule, posterior: LocalPosterior) -> float:
+    """Exponent of a factor."""
+    return posterior.weight * (posterior.num_samples if rule == "normalised" else 1)
+
+
+def _factor(
+    rule: FusionRule, posterior: LocalPosterior, sent: DiagonalGaussian, floor: float, cap: float
+) -> tuple[Tensor, Tensor]:
+    """Precision and shift that a local posterior contributes, float64, without its exponent."""
+    if rule == "precision_weighted":
+        lowest, highest = floor * posterior.num_samples, cap * posterior.num_samples
+        precision = posterior.curvature.double().clamp(min=lowest, max=highest)
+        return precision, precision * posterior.mean.double()
+    if rule == "exact":
+        return likelihood_factor(posterior, sent)
+    precision = sent.precision.double() + posterior.curvature.double()
+    return precision, precision * posterior.mean.double()
 
 
 def likelihood_factor(local: LocalPosterior, used: DiagonalGaussian) -> tuple[Tensor, Tensor]:
@@ -207,13 +274,20 @@ class _Sums:
         self.num_floored = self.num_capped = 0
         self.total_power = 0.0
 
-    def bounded(self, local: LocalPosterior, floor: float, cap: float) -> tuple[Tensor, Tensor]:
-        lowest, highest = floor * local.num_samples, cap * local.num_samples
+    def count_bounded(self, local: LocalPosterior, floor: float, cap: float) -> None:
         repeats = local.mean.numel() // local.curvature.numel()
-        self.num_floored += repeats * int((local.curvature < lowest).sum())
-        self.num_capped += repeats * int((local.curvature > highest).sum())
-        precision = local.curvature.double().clamp(min=lowest, max=highest)
-        return precision, precision * local.mean.double()
+        self.num_floored += repeats * int((local.curvature < floor * local.num_samples).sum())
+        self.num_capped += repeats * int((local.curvature > cap * local.num_samples).sum())
+
+    def copy(self) -> _Sums:
+        other = copy(self)
+        other.shift = self.shift.clone()
+        return other
+
+    def subtract(self, precision: Tensor, shift: Tensor, power: float) -> None:
+        self.precision = (self.precision - power * precision).clamp(min=0)
+        self.shift.sub_(shift, alpha=power)
+        self.total_power -= power
 
     def add(self, precision: Tensor, shift: Tensor, local: LocalPosterior, power: float) -> None:
         self.precision = self.precision + power * precision

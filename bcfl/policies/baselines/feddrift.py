@@ -228,5 +228,5 @@ def _losses(hypothesis: Hypothesis, clients: Sequence[str]) -> Steps[Losses]:
     answering = sorted(answers)
     if not answering:
         return Losses((), np.zeros((0, len(keys))), np.zeros(0))
-    totals, counts = loss_matrix(answering, keys, answers)
+    totals, counts = loss_matrix(answering, dict.fromkeys(answering, keys), answers)
     return Losses(answering, totals / counts[:, None], counts)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 import assignment
 from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.bayes.association_prior import UNIFORM, AssociationPrior
 from bcfl.policies.bayes.held_out import held_out_losses, judged_on_held_out
 from bcfl.policies.bayes.joint import JointEvidence, losses_of, reweighed
@@ -28,6 +29,10 @@ from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import Loss
 from posteriors import log_association_weight
+
+Evidences = Literal["separable", "joint"]
+Judge = Literal["training", "held_out"]
+ScoredBy = Literal["cluster", "cavity"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,10 @@ class LikelihoodAssociation:
             comparable for equal numbers of clusters. `held_out`: clients are associated as before,
             but a hypothesis is weighted by the validation log-likelihood of its best association,
             which does not favour more clusters as such.
+        scored_by: model by which a client is scored in a cluster. `cluster`: the cluster's model,
+            which the client's own samples may have trained; `cavity`: that model without the
+            client's last contribution (see `bcfl.aggregation.cavities`), out of sample at the price
+            of one more model sent to each client.
         reweighed: with `joint` evidence, least number of associations, best by separable weight
             first, that are re-weighted before the best are taken.
     """
@@ -59,34 +68,43 @@ class LikelihoodAssociation:
     num_clusters: int
     objective: Objective
     temperature: Temperature = "mean"
-    evidence: Literal["separable", "joint"] = "separable"
+    evidence: Evidences = "separable"
     solver: assignment.SolverName = "auto"
     score_samples: int | None = None
     cluster_size: ClusterSize = FREE
     prior: AssociationPrior = UNIFORM
-    judge: Literal["training", "held_out"] = "training"
+    judge: Judge = "training"
+    scored_by: ScoredBy = "cluster"
     reweighed: int = 64
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
             raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
-        if self.evidence not in ("separable", "joint"):
-            raise ValueError(f"evidence must be 'separable' or 'joint', got {self.evidence!r}")
+        self._check_names()
         if self.evidence == "joint" and isinstance(self.temperature, str):
             raise ValueError(
                 f"joint evidence needs a number as temperature, got {self.temperature!r}"
             )
-        if self.judge not in ("training", "held_out"):
-            raise ValueError(f"judge must be 'training' or 'held_out', got {self.judge!r}")
-        if self.solver not in assignment.SOLVERS:
-            raise ValueError(
-                f"solver must be one of {', '.join(assignment.SOLVERS)}, got {self.solver!r}"
-            )
+        if self.evidence == "joint" and self.scored_by == "cavity":
+            raise ValueError("scored_by must be 'cluster' with joint evidence, got 'cavity'")
         self.cluster_size.check_solver(self.solver)
         if self.score_samples is not None and self.score_samples < 1:
             raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
         if self.temperature != "auto":
             log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
+
+    def _check_names(self) -> None:
+        allowed = {
+            "evidence": get_args(Evidences),
+            "judge": get_args(Judge),
+            "scored_by": get_args(ScoredBy),
+            "solver": assignment.SOLVERS,
+        }
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(values)}, got {getattr(self, name)!r}"
+                )
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Check the bounds on cluster sizes. See `Validates.check`.
@@ -111,11 +129,12 @@ class LikelihoodAssociation:
         scores = yield from self._scores(hypothesis, context)
         clients = sorted(scores)
         if not clients:
-            return Ranking.only(candidate(hypothesis, {}, self.objective))
+            nothing = candidate(hypothesis, {}, self.objective)
+            return Ranking.only(replace(nothing, needs_cavities=self.scored_by == "cavity"))
         joint = self.evidence == "joint"
         losses, counts = loss_matrix(
             clients,
-            [posterior.key for posterior in hypothesis.clusters],
+            {client: [p.key for p in self._models(hypothesis, client)] for client in clients},
             losses_of(scores) if joint else scores,
         )
         temperature = self.temperature
@@ -134,19 +153,33 @@ class LikelihoodAssociation:
         if self.judge == "held_out":
             ranking = yield from judged_on_held_out(ranking, hypothesis, self.prior, context)
         facts = {"temperature": float(temperature)} if self.temperature == "auto" else {}
+        if self.scored_by == "cavity":
+            candidates = (replace(chosen, needs_cavities=True) for chosen in ranking)
+            ranking = replace(ranking, candidates=candidates)
         return replace(ranking, facts=facts)
+
+    def _models(self, hypothesis: Hypothesis, client: str) -> list[Posterior]:
+        """The models by which a client is scored in each cluster."""
+        if self.scored_by == "cluster":
+            return list(hypothesis.clusters)
+        known = hypothesis.cavities
+        return [known.get((client, i), p) for i, p in enumerate(hypothesis.clusters)]
 
     def _scores(
         self, hypothesis: Hypothesis, context: RoundContext
     ) -> Steps[Mapping[str, Mapping[str, Any]]]:
         """Scores of all cluster models by each participant that answers."""
-        distinct = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
+        models = {c: self._models(hypothesis, c) for c in context.participants}
         statistic = Evidence() if self.evidence == "joint" else Loss()
         requests = {
             client: Score(
-                client=client, models=distinct, statistic=statistic, samples=self.score_samples
+                client=client,
+                models=tuple(dict.fromkeys(posterior.key for posterior in models[client])),
+                statistic=statistic,
+                samples=self.score_samples,
             )
             for client in context.participants
         }
-        replies = yield Exchange.of(requests.values(), hypothesis.clusters)
+        needed = [posterior for row in models.values() for posterior in row]
+        replies = yield Exchange.of(requests.values(), needed)
         return {client: replies[s] for client, s in requests.items() if s in replies}

@@ -96,7 +96,7 @@ def test_losses_become_a_matrix_with_a_column_for_each_key():
         "a": {"x": LossSum(1.0, 0.0, 4), "y": LossSum(2.0, 0.0, 4)},
         "b": {"x": LossSum(3.0, 0.0, 5), "y": LossSum(4.0, 0.0, 5)},
     }
-    losses, counts = loss_matrix(["a", "b"], ["y", "x", "x"], scores)
+    losses, counts = loss_matrix(["a", "b"], {c: ["y", "x", "x"] for c in "ab"}, scores)
     assert losses.tolist() == [[2, 1, 1], [4, 3, 3]]
     assert counts.tolist() == [4, 5]
     assert counts.dtype == np.float64

@@ -1,0 +1,103 @@
+"""Cavities: the model of a cluster without what one client contributed to it.
+
+A client that is scored under a model that its own samples have trained always finds it good. The
+cavity of expectation propagation (Minka, 2001) leaves its own factor out, so that the score is out
+of sample without setting samples aside. Exact for fused Gaussians; only the last contribution is
+left out, whatever earlier ones have left in the models that others started from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bcfl.aggregation.aggregation import Aggregation, Contribution, contributions_of, share_of
+from bcfl.aggregation.buffers import pool_buffers
+from bcfl.architecture.model import Model
+from bcfl.hypotheses.hypothesis import Cavities, Hypothesis
+from bcfl.hypotheses.posterior import Block, Posterior
+from bcfl.policies.policy import Candidate, Continue
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Train
+from bcfl.runtime.seeds import lineage_key
+from posteriors import DiagonalGaussian, carry, fuse_without
+
+
+def cavities_of(
+    aggregation: Aggregation,
+    model: Model,
+    parent: Hypothesis,
+    candidate: Candidate,
+    clusters: Sequence[Posterior],
+    replies: Mapping[Train, Trained],
+) -> Cavities:
+    """The model of each cluster without each of its contributors.
+
+    Blocks of global scope stay as they are: they are the same in all clusters, so that they favour
+    none. A cluster to which no client contributed keeps the cavities that it had.
+
+    Args:
+        aggregation: how local models become cluster models.
+        model: the architecture.
+        parent: hypothesis that the candidate follows.
+        candidate: association with its trainings.
+        clusters: models of the clusters after the round.
+        replies: local models by answered training.
+
+    Returns:
+        By client and index of the cluster; empty unless the candidate needs them. The cavity of a
+        single contributor is the model that the cluster continues from.
+    """
+    if not candidate.needs_cavities:
+        return {}
+    sent = {posterior.key: posterior for posterior in parent.clusters}
+    cavities: dict[tuple[str, int], Posterior] = {}
+    for index, origin in enumerate(candidate.origins):
+        before = origin.posterior(parent)
+        blocks: dict[str, dict[int, Block]] = {}
+        for position, spec in enumerate(model.blocks):
+            inputs = contributions_of(spec, candidate, replies, index, sent)
+            if spec.scope == "global" or not inputs:
+                continue
+            made = _without_each(
+                aggregation, model, before.blocks[position], inputs, candidate, replies
+            )
+            for client, block in made.items():
+                named = replace(block, key=lineage_key(clusters[index].key, "without", client))
+                blocks.setdefault(client, {})[position] = named
+        for client, changed in blocks.items():
+            parts = enumerate(clusters[index].blocks)
+            cavities[client, index] = Posterior(tuple(changed.get(i, b) for i, b in parts))
+        if not blocks and isinstance(origin, Continue):
+            kept = ((c, k) for c, k in parent.cavities if k == origin.index)
+            cavities |= {(client, index): parent.cavities[client, k] for client, k in kept}
+    return cavities
+
+
+def _without_each(
+    aggregation: Aggregation,
+    model: Model,
+    origin: Block,
+    inputs: Sequence[Contribution],
+    candidate: Candidate,
+    replies: Mapping[Train, Trained],
+) -> dict[str, Block]:
+    """The block without each client that contributes to it, by client."""
+    base = carry(aggregation.memory, origin.gaussian, origin.base, aggregation.decay)
+    local, buffers = aggregation.local_posteriors(model, origin, inputs)
+    places: dict[str, list[int]] = {}
+    for place, contribution in enumerate(inputs):
+        places.setdefault(contribution.training.client, []).append(place)
+    fused = fuse_without(aggregation.fusion, base, local, list(places.values()))
+    blocks = {}
+    for (client, left_out), gaussian in zip(places.items(), fused, strict=True):
+        rest = [place for place in range(len(inputs)) if place not in left_out]
+        pooled = origin.buffers
+        if rest:
+            counts = [inputs[i].weight * inputs[i].reply.num_samples for i in rest]
+            pooled = pool_buffers(model, origin.name, [buffers[i] for i in rest], counts)
+        share = share_of([inputs[place] for place in rest], candidate, replies)
+        mean = origin.gaussian.mean + share * (gaussian.mean - origin.gaussian.mean)
+        moved = gaussian if share == 1 else DiagonalGaussian(mean, gaussian.precision)
+        blocks[client] = aggregation.updated(origin.key, origin, moved, pooled)
+    return blocks

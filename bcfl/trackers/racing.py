@@ -1,0 +1,131 @@
+"""Several starts, raced: each is followed by its own association, and weak ones are dropped.
+
+What is uncertain with few samples is mostly which basin of the association is right, so that the
+posterior needs hypotheses of different basins. Each start is one; all are weighted by the clients'
+log evidence, which is out of sample where clients are scored by cavities, through pseudo-BMA+.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import assignment
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.hypotheses.matching import best_matching
+from bcfl.policies.context import RoundContext, check_round, round_number
+from bcfl.policies.policy import Candidate, Policy
+from bcfl.protocol.requests import Steps, together
+from bcfl.runtime.seeds import generator
+from bcfl.trackers.tracker import Successor, TrackerInfo, train
+
+
+@dataclass(frozen=True)
+class RacingStarts:
+    """Follow every start by its first-ranked association; drop starts that lose the race.
+
+    Attributes:
+        burn_in: round, or share of the run below 1, before which all starts are kept.
+        min_weight: starts of lower weight are dropped after that.
+        same: two starts whose associations agree, after matching their clusters, on at least this
+            share of the clients are one; the heavier is kept with the weight of both.
+    """
+
+    burn_in: float = 0.4
+    min_weight: float = 0.02
+    same: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_round("burn_in", self.burn_in)
+        if not 0 <= self.min_weight < 1:
+            raise ValueError(f"min_weight must lie in [0, 1), got {self.min_weight}")
+        if not 0 < self.same <= 1:
+            raise ValueError(f"same must lie in (0, 1], got {self.same}")
+
+    @property
+    def candidates_per_parent(self) -> int:
+        """One."""
+        return 1
+
+    def step(
+        self,
+        hypotheses: HypothesisSet,
+        policy: Policy,
+        aggregation: Aggregation,
+        context: RoundContext,
+    ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+        """Associate each start, weight them, drop losers, train the rest. See `Tracker.step`."""
+        parents = hypotheses.hypotheses
+        rankings = yield from together([policy.associate(h, context) for h in parents])
+        chosen = [next(iter(ranking)) for ranking in rankings]
+        weights = start_weights(chosen, context)
+        if context.round >= round_number(self.burn_in, context):
+            weights = self._raced(chosen, weights)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)
+        successors = [
+            Successor(chosen[i], i, float(log_weights[i]), rankings[i].facts)
+            for i in map(int, np.flatnonzero(weights > 0))
+        ]
+        trained = yield from train(parents, successors, aggregation, context)
+        after = HypothesisSet.weighted(trained.children, context.round + 1, float("nan"))
+        return after, trained.info
+
+    def _raced(
+        self, chosen: Sequence[Candidate], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Weights after the race; 0 for starts that are dropped."""
+        left = weights.copy()
+        order = np.argsort(-weights, kind="stable")
+        survivors: list[int] = []
+        for index in map(int, order):
+            if survivors and weights[index] < self.min_weight:
+                left[index] = 0.0
+                continue
+            twin = next((s for s in survivors if self._agree(chosen[s], chosen[index])), None)
+            if twin is None:
+                survivors.append(index)
+            else:
+                left[twin] += left[index]
+                left[index] = 0.0
+        return left
+
+    def _agree(self, first: Candidate, second: Candidate) -> bool:
+        overlap = first.association.serving.T @ second.association.serving
+        matched = best_matching(overlap)
+        agreeing = overlap[np.arange(len(matched)), matched].sum()
+        return bool(agreeing >= self.same * max(overlap.sum(), 1.0))
+
+
+def start_weights(chosen: Sequence[Candidate], context: RoundContext) -> NDArray[np.float64]:
+    """Pseudo-BMA+ weights by the evidence of each client, its membership summed out.
+
+    Args:
+        chosen: the candidate of each start, with its costs.
+        context: read-only context of the round.
+
+    Returns:
+        float64 of shape (starts,), summing to 1; uniform where no client has answered all starts.
+    """
+    evidence = [
+        {}
+        if candidate.costs is None
+        else dict(
+            zip(
+                candidate.costs.clients,
+                np.logaddexp.reduce(-candidate.costs.values, axis=1),
+                strict=True,
+            )
+        )
+        for candidate in chosen
+    ]
+    clients = sorted(set.intersection(*(set(rows) for rows in evidence)))
+    if not clients or len(chosen) == 1:
+        return np.full(len(chosen), 1.0 / len(chosen))
+    scores = np.array([[rows[client] for client in clients] for rows in evidence])
+    random = generator(context.seed, context.round, "weights of starts")
+    return assignment.pseudo_bma_weights(scores, random)
