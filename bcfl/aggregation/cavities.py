@@ -63,7 +63,9 @@ def cavities_of(
                 aggregation, model, before.blocks[position], inputs, candidate, replies
             )
             for client, block in made.items():
-                named = replace(block, key=lineage_key(clusters[index].key, "without", client))
+                key = lineage_key(clusters[index].key, "without", client)
+                same = block is before.blocks[position]
+                named = block if same else replace(block, key=key)
                 blocks.setdefault(client, {})[position] = named
         for client, changed in blocks.items():
             parts = enumerate(clusters[index].blocks)
@@ -92,10 +94,11 @@ def _without_each(
     blocks = {}
     for (client, left_out), gaussian in zip(places.items(), fused, strict=True):
         rest = [place for place in range(len(inputs)) if place not in left_out]
-        pooled = origin.buffers
-        if rest:
-            counts = [inputs[i].weight * inputs[i].reply.num_samples for i in rest]
-            pooled = pool_buffers(model, origin.name, [buffers[i] for i in rest], counts)
+        if not rest:
+            blocks[client] = origin
+            continue
+        counts = [inputs[i].weight * inputs[i].reply.num_samples for i in rest]
+        pooled = pool_buffers(model, origin.name, [buffers[i] for i in rest], counts)
         share = share_of([inputs[place] for place in rest], candidate, replies)
         mean = origin.gaussian.mean + share * (gaussian.mean - origin.gaussian.mean)
         moved = gaussian if share == 1 else DiagonalGaussian(mean, gaussian.precision)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 import assignment
 from bcfl.aggregation.aggregation import Aggregation
@@ -71,11 +72,22 @@ def merge_hypotheses(
         heaviest,
         clusters=clusters,
         cavities=cavities,
+        belief=_merged_belief(hypotheses, weights),
         association=association,
         log_weight=0.0,
         parents=parents,
         shares=tuple(from_parent[parent] for parent in parents),
     )
+
+
+def _merged_belief(
+    hypotheses: Sequence[Hypothesis], weights: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> NDArray[np.float64] | None:
+    if all(hypothesis.belief is None for hypothesis in hypotheses):
+        return None
+    rows = (w * h.membership for w, h in zip(weights, hypotheses, strict=True))
+    belief: NDArray[np.float64] = sum(rows, start=np.zeros_like(hypotheses[0].membership))
+    return belief
 
 
 def _merge_clusters(

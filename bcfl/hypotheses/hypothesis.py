@@ -39,6 +39,9 @@ class Hypothesis:
         carried_models: models that a policy carries from round to round, by name.
         cavities: models of clusters without one of their contributors each, for policies that score
             clients by them; others leave it empty.
+        belief: (clients, clusters) probability of each client's cluster given the hypothesis, where
+            evidence for it exists that is out of sample; None where only the association is known
+            by which clients train. A client never seen has a zero row.
     """
 
     clusters: tuple[Posterior, ...]
@@ -51,10 +54,16 @@ class Hypothesis:
     shares: tuple[float, ...] = ()
     carried_models: Mapping[str, Posterior] = field(default_factory=dict)
     cavities: Cavities = field(default_factory=dict)
+    belief: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.association.sizes))
         return f"Hypothesis(weight {np.exp(self.log_weight):.3g}, cluster sizes {sizes})"
+
+    @property
+    def membership(self) -> NDArray[np.float64]:
+        """(clients, clusters) the belief, or the association where there is none."""
+        return self.association.serving if self.belief is None else self.belief
 
     @property
     def parent_shares(self) -> tuple[float, ...]:
@@ -75,6 +84,7 @@ class Hypothesis:
             self,
             clusters=tuple(self.clusters[i] for i in old),
             cavities={(c, int(permutation[i])): p for (c, i), p in self.cavities.items()},
+            belief=None if self.belief is None else self.belief[:, old],
             association=Association(
                 self.association.clients,
                 np.where(labels == UNSEEN, UNSEEN, permutation[labels]),
@@ -172,7 +182,9 @@ class HypothesisSet:
         return float(assignment.effective_number(self.log_weights))
 
     def association_probabilities(self) -> NDArray[np.float64]:
-        """(clients, clusters) probability over the kept hypotheses that a client is in a cluster.
+        """(clients, clusters) probability of each client's cluster, over the kept hypotheses.
+
+        Mixes what each hypothesis believes (see `Hypothesis.membership`).
 
         Cluster labels are not identified across hypotheses, so the clusters of each are matched to
         those of the most probable one before summing; unmatched clusters follow. The row of a
@@ -181,10 +193,23 @@ class HypothesisSet:
         most = max(h.association.num_clusters for h in self.hypotheses)
         total = np.zeros((len(self.best.association.clients), most))
         for weight, hypothesis in zip(self.weights, self.hypotheses, strict=True):
-            serving = hypothesis.association.serving
             matched = match_clusters(self.best, hypothesis)
-            total[:, matched] += weight * serving
+            total[:, matched] += weight * hypothesis.membership
         return total
+
+    def co_association(self) -> NDArray[np.float64]:
+        """(clients, clients) probability that two clients share a cluster.
+
+        Mixed over hypotheses pair by pair, so that clusters need no matching. The diagonal is 1; a
+        client never seen shares a cluster with no other.
+        """
+        rows = zip(self.weights, (h.membership for h in self.hypotheses), strict=True)
+        together: NDArray[np.float64] = sum(
+            (weight * membership @ membership.T for weight, membership in rows),
+            start=np.zeros((len(self.best.association.clients),) * 2),
+        )
+        np.fill_diagonal(together, 1.0)
+        return together
 
     def to_pyro(self, model: Model | None = None, *, num_clusters: int | None = None) -> Any:  # noqa: ANN401
         """A `pyro.distributions` mixture over the cluster models, one component per hypothesis.

@@ -37,6 +37,7 @@ from bcfl.methods.combinators import (
 from bcfl.methods.continual import apd, ewc, feddrift, fedsoft, fedweit, ssgd
 from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, build, named
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
+from bcfl.methods.racing import bcfl_race
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
 from bcfl.methods.support import continual_faacl, faacl, faacl_hierarchical
 from bcfl.methods.tracking import bcfl_mht
@@ -71,6 +72,7 @@ __all__ = [
     "bcfl_g",
     "bcfl_mh",
     "bcfl_mht",
+    "bcfl_race",
     "bcl",
     "build",
     "centralised",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from bcfl.methods.choices import Layers, Solver
+from bcfl.methods.choices import Layers, ScoredBy, Solver
 from bcfl.methods.registry import recipe
 from bcfl.methods.training import Common, flat, with_regularizers
 
@@ -94,6 +94,8 @@ def ifca(
     score_samples: int | None = None,
     cluster_size: Bounds = (0, None),
     solver: Solver = "auto",
+    scored_by: ScoredBy = "cluster",
+    belief_temperature: float = 2.0,
     **common: Unpack[Common],
 ) -> "Method":
     """Each client joins the cluster of lowest loss.
@@ -103,6 +105,10 @@ def ifca(
         score_samples: most samples that are scored per client; none scores all.
         cluster_size: fewest and most clients of a cluster.
         solver: how the best association is found.
+        scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
+            leaves out what the client contributed to it.
+        belief_temperature: divides cavity scores where they become membership probabilities.
+            Default: measured.
     """
     from bcfl.policies import ClusterSize, LikelihoodAssociation
     from bcfl.rounds.method import Method
@@ -110,6 +116,8 @@ def ifca(
     policy = LikelihoodAssociation(
         num_clusters=num_clusters,
         objective=flat(**common),
+        scored_by=scored_by,
+        belief_temperature=belief_temperature,
         solver=solver,
         score_samples=score_samples,
         cluster_size=ClusterSize(*cluster_size),

@@ -8,6 +8,7 @@ from bcfl.methods.choices import (
     Fusion,
     LocalPosterior,
     Memory,
+    ScoredBy,
     Solver,
     Temperature,
 )
@@ -33,6 +34,7 @@ class PosteriorOptions(Common, total=False):
     evidence: Literal["separable", "joint"]
     reweighed: int
     judge: Literal["training", "held_out"]
+    belief_temperature: float
     validation: float | None
     score_samples: int | None
     solver: Solver
@@ -47,6 +49,7 @@ class BayesianOptions(PosteriorOptions, total=False):
     num_clusters: int
     temperature: Temperature
     memory: Memory
+    scored_by: ScoredBy
 
 
 def bcfl(
@@ -57,6 +60,8 @@ def bcfl(
     evidence: Literal["separable", "joint"] = "separable",
     reweighed: int = 64,
     judge: Literal["training", "held_out"] = "training",
+    scored_by: ScoredBy = "cluster",
+    belief_temperature: float = 2.0,
     validation: float | None = None,
     score_samples: int | None = None,
     solver: Solver = "auto",
@@ -83,6 +88,10 @@ def bcfl(
             which needs a number as temperature. Default: the paper, equation 9.
         reweighed: how many of the best associations are weighed again with joint evidence.
         judge: whether hypotheses compete by training samples or by validation samples.
+        scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
+            leaves out what the client contributed to it. Default: the paper, equation 15.
+        belief_temperature: divides cavity scores where they become membership probabilities.
+            Default: measured.
         validation: share of the clients' training samples that is set aside; none is 0.25 where
             the judge or an automatic temperature needs them, else 0.
         score_samples: most samples that are scored per client; none scores all.
@@ -117,6 +126,8 @@ def bcfl(
         cluster_size=ClusterSize(*cluster_size),
         prior=AssociationPrior(staying, concentration),
         judge=judge,
+        scored_by=scored_by,
+        belief_temperature=belief_temperature,
         reweighed=reweighed,
     )
     return Method(

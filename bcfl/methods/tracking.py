@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from bcfl.methods.bayesian import PosteriorOptions, bcfl
-from bcfl.methods.choices import NUMBER_CHANGING, Memory, Move, Temperature
+from bcfl.methods.choices import NUMBER_CHANGING, Memory, Move, ScoredBy, Temperature
 from bcfl.methods.registry import recipe
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def bcfl_mht(
     candidates_per_parent: int | None = None,
     temperature: Temperature = 1.0,
     memory: Memory = "replace",
+    scored_by: ScoredBy = "cluster",
     adapt: bool = True,
     near_copies: float | None = 0.05,
     remembers_absent: bool = True,
@@ -71,6 +72,7 @@ def bcfl_mht(
         candidates_per_parent: associations that are looked at for each hypothesis; none is M.
         temperature: as in the other methods, but as Bayes has it. Default: measured.
         memory: what the next round's prior remembers. Default: measured.
+        scored_by: model that scores a client in a cluster, see bcfl-g.
         adapt: whether only as many are kept as the weights say there are. Default: measured.
         near_copies: distance of clusters below which hypotheses are merged, as a share of the
             spread between clusters; none merges nothing. Default: measured.
@@ -130,6 +132,7 @@ def bcfl_mht(
         num_clusters=_starting(num_clusters, first_clusters),
         temperature=temperature,
         memory=memory,
+        scored_by=scored_by,
         **options,
     )
     return replace(method, starts=starts, finds_number=finds_number)

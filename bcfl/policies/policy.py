@@ -79,7 +79,7 @@ class Given:
         return self.model
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Costs:
     """The cost matrix behind a ranking.
 
@@ -89,12 +89,16 @@ class Costs:
         cluster_size: bounds on the number of clients per cluster.
         judged: (clients, clusters) negative log weights by which hypotheses compete, nats, if they
             differ from `values`, for example on held-out samples.
+        belief_temperature: divides the values where they become membership probabilities, since
+            samples are no independent evidence for a misspecified model; None where the values are
+            no evidence of membership.
     """
 
     clients: tuple[str, ...]
     values: NDArray[np.float64]
     cluster_size: ClusterSize = FREE
     judged: NDArray[np.float64] | None = None
+    belief_temperature: float | None = None
 
     @property
     def competing(self) -> NDArray[np.float64]:

@@ -113,6 +113,7 @@ class StateWriter:
             "lineage": list(hypothesis.lineage),
             "state": _plain(hypothesis.state),
             "kept": {name: self._posterior(p) for name, p in hypothesis.carried_models.items()},
+            "belief": None if hypothesis.belief is None else self._array(hypothesis.belief),
             "cavities": [
                 [client, index, self._posterior(p)]
                 for (client, index), p in hypothesis.cavities.items()
@@ -214,6 +215,9 @@ class StateReader:
             state=row["state"],
             shares=tuple(row["shares"]),
             carried_models={name: posteriors[p] for name, p in row["kept"].items()},
+            belief=None
+            if row["belief"] is None
+            else self._tensors[str(row["belief"])].cpu().numpy(),
             cavities={(client, index): posteriors[p] for client, index, p in row["cavities"]},
         )
 

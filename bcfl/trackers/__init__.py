@@ -8,6 +8,7 @@ from bcfl.trackers.consensus import Consensus
 from bcfl.trackers.multi_hypothesis import Exact, Greedy, MultiHypothesis
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Birth, Death, Merge, Proposal, SplitAndFree
+from bcfl.trackers.racing import RacingStarts
 from bcfl.trackers.survival import AncestorQuota, NScan
 from bcfl.trackers.tracker import Tracker, TrackerInfo
 
@@ -24,6 +25,7 @@ __all__ = [
     "NScan",
     "NearCopies",
     "Proposal",
+    "RacingStarts",
     "SplitAndFree",
     "Tracker",
     "TrackerInfo",

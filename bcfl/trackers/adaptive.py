@@ -28,6 +28,7 @@ from bcfl.trackers.tracker import (
     Successor,
     TrackerInfo,
     Trained,
+    belief_of,
     expand,
     log_captured_mass,
     train,
@@ -151,6 +152,7 @@ class AdaptiveMultiHypothesis:
                     lineage=(*parent.lineage, best.parent),
                     state=chosen.state,
                     carried_models=chosen.carried_models,
+                    belief=belief_of(chosen, parent),
                     cavities=cavities_of(
                         aggregation, context.model, parent, chosen, clusters, trained.answers
                     ),

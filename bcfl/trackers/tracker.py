@@ -9,6 +9,7 @@ from math import inf
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
@@ -191,6 +192,7 @@ def train(
                 state=chosen.state,
                 carried_models=chosen.carried_models,
                 cavities=cavities_of(aggregation, context.model, parent, chosen, clusters, answers),
+                belief=belief_of(chosen, parent),
             )
         )
     facts = successors[0].facts if successors else {}
@@ -200,6 +202,38 @@ def train(
         blocks=blocks,
         info=TrackerInfo(len(children), report, facts),
     )
+
+
+def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] | None:
+    """Exact membership marginals of the round's costs, at their belief temperature.
+
+    Belief propagation where bounds make exact sums too many. Absent clients keep the belief
+    of the parent, or their association where it has none.
+
+    Args:
+        candidate: association with its costs.
+        parent: hypothesis that it follows.
+
+    Returns:
+        float64 of shape (clients, clusters); None where the costs are no evidence of membership.
+    """
+    costs, association = candidate.costs, candidate.association
+    if costs is None or costs.belief_temperature is None:
+        return None
+    belief = association.serving.copy()
+    if costs.values.shape[1] != belief.shape[1]:
+        return None
+    if parent.belief is not None and parent.belief.shape == belief.shape:
+        belief = parent.belief.copy()
+    lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
+    rows = [association.position[client] for client in costs.clients]
+    tempered = costs.values / costs.belief_temperature
+    try:
+        marginals = assignment.association_marginals(tempered, lower, upper)
+    except assignment.StateBudgetError:
+        marginals = assignment.association_marginals(tempered, lower, upper, method="bp")
+    belief[rows] = marginals.probabilities
+    return belief
 
 
 def follow(

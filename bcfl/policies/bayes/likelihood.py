@@ -61,6 +61,8 @@ class LikelihoodAssociation:
             which the client's own samples may have trained; `cavity`: that model without the
             client's last contribution (see `bcfl.aggregation.cavities`), out of sample at the price
             of one more model sent to each client.
+        belief_temperature: divides the costs where they become membership probabilities, apart
+            from the temperature that associates; of cavity scores only.
         reweighed: with `joint` evidence, least number of associations, best by separable weight
             first, that are re-weighted before the best are taken.
     """
@@ -75,12 +77,15 @@ class LikelihoodAssociation:
     prior: AssociationPrior = UNIFORM
     judge: Judge = "training"
     scored_by: ScoredBy = "cluster"
+    belief_temperature: float = 2.0
     reweighed: int = 64
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
             raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
         self._check_names()
+        if not self.belief_temperature > 0:
+            raise ValueError(f"belief_temperature must be above 0, got {self.belief_temperature}")
         if self.evidence == "joint" and isinstance(self.temperature, str):
             raise ValueError(
                 f"joint evidence needs a number as temperature, got {self.temperature!r}"
@@ -143,7 +148,12 @@ class LikelihoodAssociation:
             temperature = fitted_temperature(losses, held_out)
         log_prior = self.prior.log_probabilities(hypothesis.association, clients)
         cost = -log_association_weight(losses, counts, temperature) - log_prior
-        costs = Costs(tuple(clients), cost, self.cluster_size)
+        costs = Costs(
+            clients=tuple(clients),
+            values=cost,
+            cluster_size=self.cluster_size,
+            belief_temperature=self.belief_temperature if self.scored_by == "cavity" else None,
+        )
         ranking = ranked(hypothesis, costs, self.objective, self.solver, context.num_samples)
         if joint:
             wanted = context.candidates_per_parent

@@ -12,7 +12,7 @@ from torch import nn
 
 from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.evidence.closed_form import quadratic_log_evidence
-from posteriors.gaussians.fusion import LocalPosterior, fuse
+from posteriors.gaussians.fusion import LocalPosterior, fuse, fuse_without
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.memory import Site, cavity, product, site_of
 
@@ -136,3 +136,12 @@ def marginal(shards, prior):
     values = np.concatenate([shard[1] for shard in shards])
     covariance = np.eye(len(values)) + design @ np.diag(prior.variance.numpy()) @ design.T
     return multivariate_normal(design @ prior.mean.numpy(), covariance).logpdf(values)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_cavity_is_the_pooled_posterior_of_the_other_shards(seed):
+    shards, prior = make_shards(seed)
+    local = [local_map(shard, prior) for shard in shards]
+    left_out = [(index,) for index in range(len(shards))]
+    for index, rest in enumerate(fuse_without("exact", prior, local, left_out)):
+        assert_is_closed_form(rest, shards[:index] + shards[index + 1 :], prior)

@@ -14,12 +14,14 @@ from assignment import SolverName
 from bcfl import methods
 from bcfl.architecture.layout import Layers
 from bcfl.methods import COMBINATORS, RECIPES, build, choices, named
+from bcfl.policies.bayes.likelihood import ScoredBy
 from bcfl.policies.bayes.temperature import Temperature
 from bcfl.protocol.objective import Curvature
 from posteriors import FusionRule, LocalPosteriorName, Memory
 
 AUTO = {"num_clusters": "auto"}
 CONTEXTS = {
+    ("bcfl-race", "evidence"): {"scored_by": "cluster"},
     ("bcfl-mht", "first_clusters"): AUTO,
     ("bcfl-mht", "freeing_splits"): AUTO,
     ("bcfl-mht", "deaths"): AUTO,
@@ -110,6 +112,7 @@ def test_choices_are_those_of_the_classes_that_take_them():
     assert get_args(choices.Layers) == get_args(Layers)
     assert get_args(choices.LocalPosterior) == get_args(LocalPosteriorName)
     assert get_args(choices.Memory) == get_args(Memory)
+    assert get_args(choices.ScoredBy) == get_args(ScoredBy)
     assert get_args(choices.Solver) == get_args(SolverName)
     assert get_args(choices.Temperature) == get_args(Temperature)
 

@@ -54,7 +54,7 @@ def chosen_with():
         made = candidate(parent, present, Objective())
         names = tuple(sorted(present))
         values = np.array([costs[name] for name in names], dtype=np.float64)
-        return replace(made, costs=Costs(names, values))
+        return replace(made, costs=Costs(clients=names, values=values))
 
     return of
 

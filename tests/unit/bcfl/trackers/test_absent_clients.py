@@ -105,7 +105,7 @@ def test_a_policy_that_never_has_costs_is_left_alone(ranked):
 
 def test_costs_that_judge_are_the_ones_remembered():
     judged = np.array([[0.5, 0.25]])
-    costs = Costs(("z",), np.array([[1.0, 2.0]]), judged=judged)
+    costs = Costs(clients=("z",), values=np.array([[1.0, 2.0]]), judged=judged)
     held = LastCosts({"y": [7.0, 8.0]}).updated(costs)
     assert held.rows == {"y": [7, 8], "z": [0.5, 0.25]}
     full = held.completed(costs)

@@ -194,5 +194,5 @@ def _ranked(policy, federation, state):
 
 
 def test_other_judges_are_refused():
-    with pytest.raises(ValueError, match="judge must be 'training' or 'held_out', got 'test'"):
+    with pytest.raises(ValueError, match="judge must be one of training, held_out, got 'test'"):
         LikelihoodAssociation(num_clusters=2, objective=Objective(), judge="test")

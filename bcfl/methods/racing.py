@@ -1,0 +1,60 @@
+"""BCFL-RACE: several starts, scored by cavities, annealed, and raced."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
+
+from bcfl.methods.bayesian import PosteriorOptions, bcfl
+from bcfl.methods.choices import Memory, ScoredBy, Temperature
+from bcfl.methods.registry import recipe
+
+if TYPE_CHECKING:
+    from bcfl.rounds.method import Method
+
+
+@recipe("bcfl-race", "ours", number="starts", group=bcfl)
+def bcfl_race(
+    *,
+    num_clusters: int = 4,
+    starts: int = 4,
+    temperature: Temperature = 1.0,
+    memory: Memory = "replace",
+    scored_by: ScoredBy = "cavity",
+    annealing: float | None = 3.0,
+    annealed_until: float = 0.8,
+    burn_in: float = 0.4,
+    min_weight: float = 0.02,
+    same: float = 0.95,
+    **options: Unpack[PosteriorOptions],
+) -> "Method":
+    """Several starts, annealed and scored by cavities, of which the evidence leaves the best.
+
+    Args:
+        num_clusters: number K of clusters.
+        starts: initial hypotheses, each with networks of its own.
+        temperature: as in the other methods, but as Bayes has it.
+        memory: what the next round's prior remembers.
+        scored_by: model that scores a client in a cluster, see bcfl-g. Default: measured.
+        annealing: temperature at which associations are drawn in the first round; none always takes
+            the best. Default: measured.
+        annealed_until: round, or share of the run below 1, in which the temperature reaches 0.
+            Default: measured.
+        burn_in: round, or share of the run below 1, before which every start is kept. Default:
+            measured.
+        min_weight: starts of lower weight are dropped. Default: measured.
+        same: share of clients on which two starts agree that count as one.
+    """
+    from bcfl.policies.wrappers.annealed import AnnealedAssociation
+    from bcfl.trackers.racing import RacingStarts
+
+    method = bcfl(
+        RacingStarts(burn_in, min_weight, same),
+        num_clusters=num_clusters,
+        temperature=temperature,
+        memory=memory,
+        scored_by=scored_by,
+        **options,
+    )
+    if annealing is None:
+        return replace(method, starts=starts)
+    policy = AnnealedAssociation(method.policy, annealing, annealed_until)
+    return replace(method, starts=starts, policy=policy)

@@ -1,0 +1,109 @@
+"""IFCA scored by cavities against a plain statement of it, with full and partial participation.
+
+A client that contributed to a cluster in the cluster's last update is scored there by the
+sample-weighted mean of the other contributors' local models; one that contributed alone, by the
+model from which that update started.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+import bcfl
+from bcfl import methods
+from bcfl.executors.batches import training_batches
+from bcfl.protocol.objective import Objective
+from experiments.models import linear
+
+ROUNDS, SEED, RATE = 6, 5, 0.2
+SIZES = (20, 33, 12, 41, 20, 27, 9)
+OBJECTIVE = Objective(local_steps=4, batch_size=10, learning_rate=RATE, momentum=0.0)
+
+
+class CavityIFCA:
+    """Models of the clusters, what contributed to each last, and what that update started from."""
+
+    def __init__(self, softmax, models):
+        self.softmax = softmax
+        self.models = list(models)
+        self.before = list(models)
+        self.contributions = [{} for _ in models]
+        self.served = {}
+
+    def scored_by(self, client, cluster):
+        others = {c: own for c, own in self.contributions[cluster].items() if c != client}
+        if client not in self.contributions[cluster]:
+            return self.models[cluster]
+        if not others:
+            return self.before[cluster]
+        return sum(n * w for n, w in others.values()) / sum(n for n, _ in others.values())
+
+    def round(self, data, batches):
+        made = [{} for _ in self.models]
+        for client, (inputs, labels) in data.items():
+            losses = [
+                self.softmax.mean_loss(self.scored_by(client, k), inputs, labels)
+                for k in range(len(self.models))
+            ]
+            cluster = self.served[client] = int(np.argmin(losses))
+            start = self.models[cluster]
+            trained = self.softmax.trained(start, data[client], batches[client], RATE)
+            made[cluster][client] = (len(labels), trained)
+        for cluster, parts in enumerate(made):
+            if parts:
+                self.before[cluster] = self.models[cluster]
+                self.contributions[cluster] = parts
+                total = sum(n for n, _ in parts.values())
+                self.models[cluster] = sum(n * w for n, w in parts.values()) / total
+
+
+@pytest.mark.parametrize("num_clusters", [2, 3, 5])
+@pytest.mark.parametrize("client_fraction", [1.0, 0.6])
+def test_against_numpy(turned_clients, states_of, softmax, num_clusters, client_fraction):
+    clients = turned_clients(SIZES)
+    method = methods.ifca(num_clusters=num_clusters, scored_by="cavity", objective=OBJECTIVE)
+    federation = bcfl.Federation(
+        clients,
+        linear(4, 3),
+        method,
+        SEED,
+        client_fraction=client_fraction,
+        device="cpu",
+        dtype=torch.float64,
+    )
+    start = federation.initial_state().hypotheses.best.clusters
+    plain = CavityIFCA(softmax, [softmax.weights(c.mean(federation.model), 3) for c in start])
+    data, differing = softmax.arrays(clients), 0
+    for round, (state, record) in enumerate(states_of(federation, ROUNDS)):
+        present = {client: data[client] for client in record.participants}
+        batches = {
+            client: training_batches(len(y), 10, 4, SEED, round, client).numpy()
+            for client, (_, y) in present.items()
+        }
+        plain.round(present, batches)
+        best = state.hypotheses.best
+        assert {c: best.association.label(c) for c in plain.served} == plain.served
+        for ours, theirs in zip(best.clusters, plain.models, strict=True):
+            np.testing.assert_allclose(
+                softmax.weights(ours.mean(federation.model), 3), theirs, rtol=0, atol=1e-11
+            )
+        for (client, cluster), cavity in best.cavities.items():
+            right = plain.scored_by(client, cluster)
+            measured = softmax.weights(cavity.mean(federation.model), 3)
+            np.testing.assert_allclose(measured, right, rtol=0, atol=1e-11)
+            differing += not np.allclose(right, plain.models[cluster])
+    assert differing > 0
+
+
+def test_the_download_of_cavities_is_in_the_ledger(turned_clients):
+    """A client that stays needs its cavity to score, and its cluster's model to train."""
+    clients = turned_clients(SIZES)
+    down, labels = {}, {}
+    for scored_by in ("cluster", "cavity"):
+        method = methods.ifca(num_clusters=2, scored_by=scored_by, objective=OBJECTIVE)
+        run = bcfl.Federation(clients, linear(4, 3), method, device="cpu").run(2)
+        down[scored_by] = [record.ledger.bytes_down for record in run.records]
+        labels[scored_by] = [r.snapshot.associations[0].labels for r in run.records]
+    stayed = int((labels["cavity"][0] == labels["cavity"][1]).sum())
+    assert down["cavity"][0] == down["cluster"][0]
+    assert down["cavity"][1] - down["cluster"][1] == 4 * 15 * stayed > 0

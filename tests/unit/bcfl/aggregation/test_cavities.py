@@ -1,0 +1,96 @@
+"""Cavities with running statistics, shared blocks, executors, merging and checkpoints."""
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl import Federation, Objective, checkpoint
+from bcfl.methods import build
+from posteriors import pool_running_statistics
+
+OBJECTIVE = Objective(local_steps=3, batch_size=4)
+
+
+def run_of(clients, model, name="ifca", rounds=3, **options):
+    executor = options.pop("executor", "auto")
+    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE, **options)
+    return Federation(clients, model, method, device="cpu", executor=executor).run(rounds)
+
+
+def test_running_statistics_are_pooled_over_the_others(clients, batch_norm):
+    """With two members, the cavity of one has the statistics that the other has trained."""
+    run = run_of(clients, batch_norm, rounds=2)
+    best = run.hypotheses.best
+    for cluster, posterior in enumerate(best.clusters):
+        members = [c for c, k in best.cavities if k == cluster]
+        if len(members) < 2:
+            continue
+        statistics = {c: best.cavities[c, cluster].buffers(run.model) for c in members}
+        sizes = {data.client: len(data.views["train"]) for data in clients}
+        if len(members) == 2:
+            first, second = members
+            own = torch.stack([statistics[second], statistics[first]])
+            counts = torch.tensor([sizes[first], sizes[second]], dtype=torch.float64)
+            width = own.shape[1] // 2
+            mean, variance = pool_running_statistics(own[:, :4], own[:, 4:8], counts)
+            assert width >= 4
+            torch.testing.assert_close(posterior.buffers(run.model)[:4], mean)
+            torch.testing.assert_close(posterior.buffers(run.model)[4:8], variance)
+
+
+def test_blocks_that_all_clusters_share_stay_in_the_cavity(clients, shared_body):
+    best = run_of(clients, shared_body).hypotheses.best
+    assert best.cavities
+    for (_, cluster), cavity in best.cavities.items():
+        (head, body), (own_head, own_body) = cavity.blocks, best.clusters[cluster].blocks
+        assert body is own_body
+        assert head.key != own_head.key
+
+
+@pytest.mark.parametrize("name", ["ifca", "bcfl-g", "bcfl-c-2", "bcfl-mh-3", "bcfl-mht-3"])
+def test_executors_agree(name, clients, batch_norm, linear):
+    for model in (linear, batch_norm):
+        loop, batched = (
+            run_of(clients, model, name, executor=executor).hypotheses.best
+            for executor in ("loop", "batched")
+        )
+        assert loop.association.labels.tolist() == batched.association.labels.tolist()
+        assert loop.cavities.keys() == batched.cavities.keys()
+        for place, cavity in loop.cavities.items():
+            torch.testing.assert_close(
+                cavity.mean(model), batched.cavities[place].mean(model), rtol=1e-3, atol=1e-4
+            )
+
+
+@pytest.mark.parametrize("name", ["ifca", "bcfl-c-2", "bcfl-mht-3", "bcfl-race-2"])
+def test_a_resumed_run_has_the_same_bits(name, clients, linear, tmp_path):
+    whole = run_of(clients, linear, name, rounds=4)
+    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE)
+    federation = Federation(clients, linear, method, device="cpu")
+    half = federation.run(2, planned_rounds=4)
+    loaded = checkpoint.load(checkpoint.save(half.state, tmp_path))
+    resumed = federation.run(4, state=loaded)
+    first, second = whole.hypotheses.best, resumed.hypotheses.best
+    assert first.cavities.keys() == second.cavities.keys()
+    for one, other in zip(first.clusters, second.clusters, strict=True):
+        assert torch.equal(one.mean(linear), other.mean(linear))
+    np.testing.assert_array_equal(first.belief, second.belief)
+    np.testing.assert_array_equal(
+        whole.association_probabilities(), resumed.association_probabilities()
+    )
+
+
+def test_joint_evidence_has_no_cavities():
+    with pytest.raises(ValueError, match="scored_by must be 'cluster' with joint evidence"):
+        build("bcfl-g", scored_by="cavity", evidence="joint", temperature=1.0)
+
+
+def test_beliefs_are_softmax_rows_of_the_scores(clients, linear):
+    hypotheses = run_of(clients, linear, "bcfl-g", temperature=1.0).hypotheses
+    belief = hypotheses.best.belief
+    np.testing.assert_allclose(belief.sum(axis=1), 1)
+    assert ((belief > 0) & (belief < 1)).any()
+    np.testing.assert_array_equal(hypotheses.association_probabilities(), belief)
+    together = hypotheses.co_association()
+    np.testing.assert_allclose(together[0, 1], belief[0] @ belief[1])
+    np.testing.assert_array_equal(np.diag(together), 1)
