@@ -1,0 +1,162 @@
+"""Is the posterior over associations a posterior? Pairs of clients against the hidden groups.
+
+A pair's co-association probability needs no matching of labels: it is scored by log loss, Brier
+score, expected calibration error and AUROC against whether the two clients are of one group, beside
+the adjusted Rand index of the leading hypothesis and the local trainings that were run. Handwritten
+digits, 4 groups, 40 clients whose samples are all used (nothing is set aside), 25 rounds; means and
+standard errors over draws of data and models.
+`python -m experiments.studies.association_posterior SAMPLES KIND DRAWS FIRST METHODS`: 8,12,20,44
+samples a client, `rotated` or `label-skew`, 10 draws from seed 0, and the methods below by default.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
+
+from bcfl import Federation, Method, methods
+from bcfl.runtime import limited_threads
+from experiments import datasets, models, partitions
+from experiments.partitions import Partition
+
+GROUPS, CLIENTS, ROUNDS, NUM_BINS = 4, 40, 25, 10
+SMALLEST = 1e-6
+METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    "ifca": ("ifca", {}),
+    "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
+    "bcfl-g": ("bcfl-g", {}),
+    "bcfl-g, cavity": ("bcfl-g", {"scored_by": "cavity", "temperature": 1.0}),
+    "bcfl-mht-8": ("bcfl-mht-8", {}),
+    "bcfl-mht-8, cavity": ("bcfl-mht-8", {"scored_by": "cavity"}),
+    "bcfl-race-4": ("bcfl-race-4", {}),
+    "bcfl-race-8": ("bcfl-race-8", {}),
+}
+COLUMNS = ("NLL", "Brier", "ECE", "AUROC", "ARI", "trainings")
+
+
+def pair_scores(
+    together: NDArray[np.float64], groups: Sequence[int | None]
+) -> tuple[float, float, float, float]:
+    """Scores of co-association probabilities.
+
+    Args:
+        together: (clients, clients) probabilities that two clients share a cluster.
+        groups: true group of each client.
+
+    Returns:
+        Log loss in nats, Brier score, expected calibration error in ten bins, AUROC.
+    """
+    labels = np.array(groups)
+    pairs = np.triu_indices(len(labels), 1)
+    same = (labels[:, None] == labels[None])[pairs].astype(float)
+    p = together[pairs].clip(SMALLEST, 1 - SMALLEST)
+    nll = -(same * np.log(p) + (1 - same) * np.log(1 - p)).mean()
+    bins = np.minimum((p * NUM_BINS).astype(int), NUM_BINS - 1)
+    ece = sum(
+        abs(p[bins == b].mean() - same[bins == b].mean()) * (bins == b).mean()
+        for b in np.unique(bins)
+    )
+    brier = ((p - same) ** 2).mean()
+    return float(nll), float(brier), float(ece), float(roc_auc_score(same, p))
+
+
+def clients_of(kind: str, samples: int, seed: int) -> Partition:
+    """Forty clients in four groups, none of their samples set aside.
+
+    Args:
+        kind: `rotated` images, or `label-skew` by two Dirichlet stages.
+        samples: samples of each client.
+        seed: seed of the draw.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    digits = datasets.load("optdigits")
+    if kind == "rotated":
+        return partitions.rotated(
+            digits,
+            groups=GROUPS,
+            clients=CLIENTS,
+            seed=seed,
+            samples_per_client=samples,
+            test_fraction=0,
+        )
+    if kind == "label-skew":
+        return partitions.two_stage_dirichlet(
+            digits,
+            groups=GROUPS,
+            clients=CLIENTS,
+            alpha=(0.1, 10),
+            seed=seed,
+            samples_per_client=samples,
+            test_fraction=0,
+        )
+    raise ValueError(f"kind must be rotated or label-skew, got {kind!r}")
+
+
+def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) -> list[float]:
+    """Run a method and score what it believes after the last round, in the order of `COLUMNS`.
+
+    Args:
+        method: the method.
+        clients: partition of the data.
+        seed: seed of the run.
+        rounds: number of rounds.
+    """
+    model = models.mlp((1, 8, 8), 32, 10)
+    run = Federation(clients, model, method, seed=seed, evaluate=False).run(rounds)
+    groups = [run.groups[client] for client in run.clients]
+    ari = adjusted_rand_score(groups, run.hypotheses.best.association.labels)
+    trainings = sum(record.ledger.trainings_run for record in run.records)
+    return [*pair_scores(run.hypotheses.co_association(), groups), float(ari), float(trainings)]
+
+
+def row(name: str, scores: NDArray[np.float64]) -> str:
+    """A row of the table.
+
+    Args:
+        name: name of the method.
+        scores: (draws, columns).
+    """
+    errors = scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
+    cells = []
+    for index, value in enumerate(scores.mean(axis=0)):
+        digits = 0 if COLUMNS[index] == "trainings" else 3
+        spread = "" if errors is None or not digits else f" ± {errors[index]:.{digits}f}"
+        cells.append(f"{value:.{digits}f}{spread}")
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print a table for each number of samples.
+
+    Args:
+        arguments: of the command line.
+    """
+    defaults = ["8,12,20,44", "rotated", "10", "0", ";".join(METHODS)]
+    samples, kind, draws, first, names = (*arguments, *defaults[len(arguments) :])
+    console = Console(stderr=True)
+    for count in map(int, samples.split(",")):
+        print(f"\n{kind}, {count} samples a client\n")
+        print("| method | " + " | ".join(COLUMNS) + " |")
+        print("|---|" + "---:|" * len(COLUMNS), flush=True)
+        for name in names.split(";"):
+            recipe, options = METHODS[name]
+            given = methods.applicable(recipe, {"num_clusters": GROUPS}) | dict(options)
+            seeds = range(int(first), int(first) + int(draws))
+            scores = [
+                scored(methods.build(recipe, **given), clients_of(kind, count, seed), seed)
+                for seed in track(seeds, name, console=console, transient=True)
+            ]
+            print(row(name, np.array(scores)), flush=True)
+
+
+if __name__ == "__main__":
+    with limited_threads(1):
+        main(sys.argv[1:])

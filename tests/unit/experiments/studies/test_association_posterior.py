@@ -1,0 +1,37 @@
+"""The study of association posteriors at a reduced size, and its scores by hand."""
+
+import numpy as np
+import pytest
+
+from bcfl import methods
+from experiments.studies import association_posterior as study
+
+
+def test_scores_of_three_clients():
+    together = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
+    nll, brier, ece, auroc = study.pair_scores(together, [0, 0, 1])
+    assert nll == pytest.approx(-(np.log(0.9) + np.log(0.8) + np.log(0.7)) / 3)
+    assert brier == pytest.approx((0.1**2 + 0.2**2 + 0.3**2) / 3)
+    assert ece == pytest.approx((0.1 + 0.2 + 0.3) / 3)
+    assert auroc == 1
+
+
+def test_a_run_is_scored():
+    method = methods.build("bcfl-race-2", num_clusters=4)
+    scores = study.scored(method, study.clients_of("label-skew", 8, 0), seed=0, rounds=3)
+    assert len(scores) == len(study.COLUMNS)
+    assert np.isfinite(scores).all()
+    text = study.row("bcfl-race-2", np.array([scores, scores]))
+    assert text.count("|") == len(study.COLUMNS) + 2
+    assert "± 0.000" in text
+
+
+def test_every_named_method_can_be_built():
+    for recipe, options in study.METHODS.values():
+        given = methods.applicable(recipe, {"num_clusters": 4}) | dict(options)
+        assert methods.build(recipe, **given).num_clusters == 4
+
+
+def test_other_kinds_are_refused():
+    with pytest.raises(ValueError, match="kind must be rotated or label-skew, got 'mirrored'"):
+        study.clients_of("mirrored", 8, 0)
