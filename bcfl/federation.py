@@ -68,6 +68,10 @@ def check_model(
 def check_fit(data: ClientData, model: Model) -> None:
     """Check that a client's samples fit the model.
 
+    Args:
+        data: samples of the client, by view.
+        model: architecture that must read them.
+
     Raises:
         ValueError: a shape or a label does not fit.
     """

@@ -58,7 +58,12 @@ def resume(plan: Plan, folder: Path, watch: Watch) -> None:
 
 
 def is_finished(plan: Plan, files: RunFiles) -> bool:
-    """Whether every round, the summary and the report are there."""
+    """Whether all rounds are done and summary and report are written.
+
+    Args:
+        plan: of the run.
+        files: of its folder.
+    """
     last = (files.summary, files.rounds, files.report)
     return all(files.of(pair).is_finished for pair in plan.scenario.pairs) and all(
         path.is_file() for path in last

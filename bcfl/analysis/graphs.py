@@ -100,6 +100,10 @@ def client_cluster_graph(
     Node attributes: `kind` (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters),
     `size` of a cluster (expected number of clients), `group` of a client where known. Edge
     attribute: `probability`, over the kept hypotheses, clusters named as in the leading one.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+        groups: true group of each client, None where it is unknown.
     """
     probabilities = hypotheses.association_probabilities()
     graph: nx.Graph[str] = nx.Graph(kind="client-cluster", round=hypotheses.round)

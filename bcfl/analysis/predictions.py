@@ -53,6 +53,11 @@ class Prediction:
 def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
     """Inputs as a tensor of the models' dtype and device.
 
+    Args:
+        model: architecture that reads the inputs.
+        inputs: (samples, *input shape).
+        like: tensor of the models' dtype and on their device.
+
     Raises:
         ValueError: the shape does not fit the model.
     """
@@ -67,6 +72,12 @@ def labelled(
     model: Model, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor, like: Tensor
 ) -> View:
     """Samples with their classes as tensors on the models' device.
+
+    Args:
+        model: architecture that reads the inputs.
+        inputs: (samples, *input shape).
+        targets: (samples,) classes, integers.
+        like: tensor of the models' dtype and on their device.
 
     Raises:
         ValueError: inputs or classes do not fit the model, or there are none.

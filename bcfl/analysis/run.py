@@ -269,7 +269,13 @@ class Run:
         return export.to_xarray(self.state.history, self.groups, co_association=co_association)
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
-        """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read."""
+        """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read.
+
+        Args:
+            path: file to write.
+            co_association: whether to include the co-association probabilities, clients x clients
+                per round.
+        """
         self.to_xarray(co_association=co_association).to_netcdf(path, engine="scipy")
 
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types

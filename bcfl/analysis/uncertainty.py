@@ -21,7 +21,12 @@ SLACK = 1e-9
 
 
 def nll(probabilities: Array, targets: Classes) -> float:
-    """Mean negative log-likelihood, nats per sample."""
+    """Mean negative log-likelihood, nats per sample.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     if not len(targets):
         return nan
     chosen = probabilities[np.arange(len(targets)), targets]
@@ -29,7 +34,12 @@ def nll(probabilities: Array, targets: Classes) -> float:
 
 
 def brier(probabilities: Array, targets: Classes) -> float:
-    """Mean squared distance between the predicted distribution and the true class, 0 to 2."""
+    """Mean squared distance between the predicted distribution and the true class, 0 to 2.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     if not len(targets):
         return nan
     truth = np.eye(probabilities.shape[1])[targets]
@@ -37,7 +47,12 @@ def brier(probabilities: Array, targets: Classes) -> float:
 
 
 def accuracy(probabilities: Array, targets: Classes) -> float:
-    """Share of samples whose most probable class is the true one."""
+    """Share of samples whose most probable class is the true one.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     return float(_correct(probabilities, targets).mean()) if len(targets) else nan
 
 
@@ -71,6 +86,11 @@ class Reliability:
 def reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Reliability:
     """Bins of equal width, ((i - 1) / bins, i / bins].
 
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        bins: number of bins.
+
     References:
         Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 3.
     """
@@ -82,6 +102,11 @@ def reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Rel
 
 def adaptive_reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Reliability:
     """Bins that hold equally many samples, as far as they can, in the order of confidence.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        bins: number of bins.
 
     References:
         Nguyen, O'Connor (2015), "Posterior calibration and exploratory analysis for natural
@@ -96,6 +121,10 @@ def risk_by_coverage(probabilities: Array, targets: Classes) -> tuple[Array, NDA
     """Share of errors among the k most confident predictions, for k from 1 to all.
 
     Equally confident samples can't be told apart: among them the risk is that of a random order.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
 
     Returns:
         (samples,) risks, and (samples,) whether a threshold on the confidence keeps just so many.
@@ -112,6 +141,10 @@ def risk_by_coverage(probabilities: Array, targets: Classes) -> tuple[Array, NDA
 def aurc(probabilities: Array, targets: Classes) -> float:
     """Area under the risk-coverage curve: mean risk over all numbers of samples kept.
 
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+
     References:
         Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
         classifiers", section 3.
@@ -121,7 +154,13 @@ def aurc(probabilities: Array, targets: Classes) -> float:
 
 
 def coverage_at_risk(probabilities: Array, targets: Classes, risk: float = RISK) -> float:
-    """Largest share of samples that a threshold keeps at a risk of at most `risk`; 0 if none."""
+    """Largest share of samples that a threshold keeps at a risk of at most `risk`; 0 if none.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        risk: largest share of errors among the samples kept.
+    """
     risks, reachable = risk_by_coverage(probabilities, targets)
     if not len(risks):
         return nan
@@ -130,7 +169,13 @@ def coverage_at_risk(probabilities: Array, targets: Classes, risk: float = RISK)
 
 
 def risk_at_coverage(probabilities: Array, targets: Classes, coverage: float = COVERAGE) -> float:
-    """Share of errors among the most confident samples, at least a share `coverage` of all."""
+    """Share of errors among the most confident samples, at least a share `coverage` of all.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        coverage: least share of the samples that is kept, in (0, 1].
+    """
     risks, _ = risk_by_coverage(probabilities, targets)
     return float(risks[ceil(coverage * len(risks) - SLACK) - 1]) if len(risks) else nan
 
@@ -170,12 +215,22 @@ def detection(score: Array, wanted: NDArray[np.bool_]) -> Detection:
 
 
 def misclassification(probabilities: Array, targets: Classes) -> Detection:
-    """Find wrong predictions by their low confidence."""
+    """Find wrong predictions by their low confidence.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     return detection(1 - probabilities.max(axis=1), ~_correct(probabilities, targets))
 
 
 def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
-    """All scores that need nothing but predictions and true classes, by name."""
+    """All scores that need nothing but predictions and true classes, by name.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     bins = reliability(probabilities, targets)
     found = misclassification(probabilities, targets)
     return {

@@ -72,7 +72,12 @@ def kind_styles(methods: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
 
 
 def with_legend(figure: Figure, places: Sequence[Axes]) -> Figure:
-    """The figure, with one key to what all panels show."""
+    """The figure, with one legend for all panels.
+
+    Args:
+        figure: figure to add the legend to.
+        places: panels whose labelled artists it lists.
+    """
     drawn: dict[str, Any] = {}
     for axes in places:
         handles, names = axes.get_legend_handles_labels()

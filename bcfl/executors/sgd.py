@@ -17,7 +17,12 @@ class GradientTerm(Protocol):
     """A regulariser of the parameters."""
 
     def add_gradient(self, parameters: Tensor, gradients: Tensor) -> None:
-        """Add the gradient of the weighted term, in place."""
+        """Add the gradient of the weighted term, in place.
+
+        Args:
+            parameters: (..., parameters) current parameters.
+            gradients: (..., parameters) gradient of the loss, changed in place.
+        """
         ...
 
 
@@ -25,7 +30,12 @@ class FrozenEntries(Protocol):
     """Entries of a flat vector that are not trained."""
 
     def fill(self, vector: Tensor, value: float) -> None:
-        """Set them to a value, in place."""
+        """Set them to a value, in place.
+
+        Args:
+            vector: (..., parameters) tensor, changed in place.
+            value: new value of the entries.
+        """
         ...
 
 
@@ -64,7 +74,12 @@ class SgdStep:
         parameters.add_(velocity, alpha=-self.objective.learning_rate)
 
     def add_gradients(self, parameters: Tensor, gradients: Tensor) -> None:
-        """Add the gradients of what depends on the parameters alone, in place."""
+        """Add the gradients of what depends on the parameters alone, in place.
+
+        Args:
+            parameters: (..., parameters) current parameters.
+            gradients: (..., parameters) gradient of the loss, changed in place.
+        """
         if self.objective.weight_decay:
             gradients.add_(parameters, alpha=self.objective.weight_decay)
         if self.pull is not None:

@@ -130,7 +130,12 @@ def checked(method: str, options: Mapping[str, Option], given: Mapping[str, Any]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that is most like a wrong one; empty where none is."""
+    """A hint at the known name most similar to an unknown one; empty where none is similar.
+
+    Args:
+        name: the unknown name.
+        known: names to compare it to.
+    """
     close = get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 

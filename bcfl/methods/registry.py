@@ -97,6 +97,10 @@ class Combinator:
     def make(self, method: "Method", given: Mapping[str, Any]) -> "Method":
         """The method that it makes of another one.
 
+        Args:
+            method: method to extend.
+            given: values of the options by name.
+
         Raises:
             ValueError: it has no such option, a value does not fit, or the method does not.
         """

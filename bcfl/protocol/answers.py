@@ -11,7 +11,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class ClientInfo:
-    """Answer to `Describe`: samples per view, and shape of one input sample."""
+    """Answer to `Describe`.
+
+    Attributes:
+        num_samples: number of samples by name of the view.
+        input_shape: of one sample, without the batch dimension.
+    """
 
     num_samples: Mapping[str, int]
     input_shape: tuple[int, ...]

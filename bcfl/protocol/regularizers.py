@@ -70,13 +70,17 @@ class SelfContained:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """None that follow from the clusters."""
+        """None that follow from the clusters; see `Regularizer.references`."""
         del clusters, shares, start
         return ()
 
 
 def check_weight(name: str, weight: float) -> None:
-    """Check a factor of a term.
+    """Check the weight of a term.
+
+    Args:
+        name: of the argument, for the message.
+        weight: its value.
 
     Raises:
         ValueError: it is not positive and finite; the message names it.
@@ -102,7 +106,7 @@ class Proximal(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the squared distance from the start."""
+        """Half the squared distance from the start; see `Regularizer.penalty`."""
         del references
         return 0.5 * (live - start).square().sum()
 
@@ -137,13 +141,16 @@ class Contrast:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The models of the other clusters."""
+        """The models of the other clusters; see `Regularizer.references`."""
         del shares
         others = {posterior.key: posterior for posterior in clusters if posterior.key != start}
         return tuple(others.values())
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Cross-entropy of picking one's own cluster by similarity, in [0, log K + 2 / tau]."""
+        """Cross-entropy of picking one's own cluster by similarity, in [0, log K + 2 / tau].
+
+        See `Regularizer.penalty`.
+        """
         rows = live if live.ndim > 1 else live[None]
         models = [other if other.ndim > 1 else other[None] for other in (start, *references)]
         cosines = torch.stack([cosine_similarity(rows, other, dim=1) for other in models], dim=1)
@@ -173,12 +180,15 @@ class Sharing:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The mean model of all clusters."""
+        """The mean model of all clusters; see `Regularizer.references`."""
         del start
         return (weighted_mean(clusters, shares),) if len(clusters) > 1 else ()
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the squared distance from the mean model; 0 where there is one cluster."""
+        """Half the squared distance from the mean model; 0 where there is one cluster.
+
+        See `Regularizer.penalty`.
+        """
         del start
         if not references:
             return live.sum() * 0
@@ -216,12 +226,15 @@ class Attraction:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The models of all clusters."""
+        """The models of all clusters; see `Regularizer.references`."""
         del shares, start
         return tuple(clusters)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the weighted sum of squared distances from the clusters' models."""
+        """Half the weighted sum of squared distances from the clusters' models.
+
+        See `Regularizer.penalty`.
+        """
         del start
         pairs = zip(self.importances, references, strict=True)
         distances = [importance * (live - other).square().sum() for importance, other in pairs]
@@ -248,7 +261,10 @@ class Consolidation(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the squared distance from the anchor, weighted by the Fisher information."""
+        """Half the squared distance from the anchor, weighted by the Fisher information.
+
+        See `Regularizer.penalty`.
+        """
         del start
         anchor, fisher = references
         return 0.5 * (fisher * (live - anchor).square()).sum()
@@ -271,6 +287,6 @@ class Sparsity(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Summed absolute values."""
+        """Summed absolute values; see `Regularizer.penalty`."""
         del start, references
         return live.abs().sum()

@@ -54,7 +54,11 @@ class Undivided:
 
 @dataclass(frozen=True)
 class Describe(Undivided):
-    """Ask a client who it is; answered by `ClientInfo`."""
+    """Ask a client for its number of samples and their shape; answered by `ClientInfo`.
+
+    Attributes:
+        client: name of the client.
+    """
 
     client: str
     phase: ClassVar[str] = "score"
@@ -165,7 +169,12 @@ class Exchange:
 
     @classmethod
     def of(cls, requests: Iterable[Request], models: Iterable[Posterior]) -> Exchange:
-        """Ask `requests` about `models`."""
+        """An exchange of requests and the models that they name.
+
+        Args:
+            requests: to be answered together.
+            models: that they name, in any order.
+        """
         return cls(tuple(requests), {posterior.key: posterior for posterior in models})
 
 
@@ -200,7 +209,13 @@ def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
 def loss_matrix(
     clients: Sequence[str], keys: Sequence[str], scores: Mapping[str, Mapping[str, LossSum]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Summed losses (clients, models) and numbers of samples (clients,) from score replies."""
+    """Summed losses (clients, models) and numbers of samples (clients,) from score replies.
+
+    Args:
+        clients: names of the clients, in the order of the rows.
+        keys: keys of the models, in the order of the columns.
+        scores: reported losses by client and model key.
+    """
     losses = [[scores[client][key].total for key in keys] for client in clients]
     counts = [scores[client][keys[0]].num_samples for client in clients]
     return np.array(losses).reshape(len(clients), len(keys)), np.array(counts, dtype=np.float64)

@@ -21,6 +21,10 @@ def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, fl
 
     p(model) = sum over hypotheses of the hypothesis' weight times the client's serving probability
     (BCFL, equation 10 seen from one client). Probabilities up to 1e-9 are left out.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+        client: name of the client.
     """
     return Membership.of_client(hypotheses, client).mixture
 

@@ -64,7 +64,14 @@ class RoundConfig:
 
 
 def participants(clients: Sequence[str], share: float, seed: int, round: int) -> tuple[str, ...]:
-    """The clients asked in a round: a random share of them, at least one, sorted by name."""
+    """The participants of a round: a random share of the clients, at least one, sorted by name.
+
+    Args:
+        clients: names of all clients.
+        share: share that takes part, in (0, 1].
+        seed: of the federation.
+        round: number of the server round.
+    """
     count = max(1, round_half_up(share * len(clients)))
     if count >= len(clients):
         return tuple(sorted(clients))

@@ -113,9 +113,17 @@ def initial_state(
     device: torch.device,
     dtype: torch.dtype,
 ) -> FederationState:
-    """No client associated, clusters at freshly initialised networks.
+    """The state before round 1: no client associated, clusters at newly initialised networks.
 
     There are `method.starts` equally probable hypotheses, each with networks of its own.
+
+    Args:
+        method: gives the number of clusters and of initial hypotheses.
+        model: architecture.
+        clients: names of the clients, sorted.
+        seed: of the initial networks.
+        device: of the parameters.
+        dtype: of the parameters.
     """
     num_clusters = method.first_clusters(len(clients))
     networks = 1 if method.common_start else num_clusters

@@ -19,7 +19,13 @@ LARGEST_PARAMETER = 1e15
 
 
 def checked(request: Request, outcome: Outcome, model: Model) -> Outcome:
-    """The outcome itself if it is usable, else the failure that it is."""
+    """The answer if it is valid, else a `Failure` of kind `invalid`; failures are passed on.
+
+    Args:
+        request: what the client was sent.
+        outcome: its answer, or a failure.
+        model: architecture of the federation.
+    """
     if isinstance(outcome, Failure):
         return outcome
     trouble = _trouble(request, outcome, model)

@@ -66,7 +66,12 @@ def named_arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]
 
 
 def check_whole(what: str, number: object, least: int) -> None:
-    """Refuse anything but a whole number of at least so much.
+    """Check that a number is whole and not too small.
+
+    Args:
+        what: name of the option, for the message.
+        number: its value.
+        least: smallest allowed value.
 
     Raises:
         ValueError: the number is too small, or not whole.

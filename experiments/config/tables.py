@@ -83,7 +83,11 @@ class Rules:
         return replace(self, options={**self.options, **options})
 
     def lasting(self, rounds: int) -> Rules:
-        """The same with another number of rounds; the warm-up keeps its share of them."""
+        """The same with another number of rounds; the warm-up keeps its share of them.
+
+        Raises:
+            ValueError: the number is below 1.
+        """
         if rounds < 1:
             raise ValueError(f"rounds must be at least 1, got {rounds}")
         usual = COMBINATORS["w"].options[WARM_UP].default

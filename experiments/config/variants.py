@@ -54,7 +54,12 @@ class Variant:
 
 @dataclass(frozen=True, order=True)
 class Pair:
-    """One method with one seed: the unit of work of a run."""
+    """One method with one seed: the unit of work of a run.
+
+    Attributes:
+        method: label of the method, with the options of its variant.
+        seed: of the partition, the networks and all draws.
+    """
 
     method: str
     seed: int
@@ -105,6 +110,11 @@ def expanded(labels: Sequence[str], grids: Sequence[Grid]) -> tuple[str, ...]:
 def check_methods(wanted: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
     """Check that options are of methods of the run.
 
+    Args:
+        wanted: names of methods.
+        labels: labels of the variants of the run.
+        what: where the names were given, for the message.
+
     Raises:
         ValueError: one is not; the message names those that are.
     """
@@ -121,7 +131,12 @@ def check_methods(wanted: Any, labels: Sequence[str], what: str) -> None:  # noq
 def assignment_of(text: str, what: str) -> tuple[str, str, str]:
     """Method, option and value of a text such as `ifca-cam.update=joint`.
 
+    Args:
+        text: METHOD.OPTION=VALUE.
+        what: where it was given, for the message.
+
     Raises:
+        ValueError: the text has another form.
         ValueError: it is none.
     """
     path, equals, value = text.partition("=")
@@ -178,7 +193,12 @@ def flattened(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, the second ones counting; of local training each number counts for itself."""
+    """The union of two sets of options; options of local training are merged one by one.
+
+    Args:
+        first: options by name.
+        second: options that take precedence.
+    """
     training = {**first.get(OBJECTIVE, {}), **second.get(OBJECTIVE, {})}
     return {**first, **second, **({OBJECTIVE: training} if training else {})}
 
@@ -199,6 +219,10 @@ def _written(value: object) -> object:
 
 def check_option(method: str, option: str) -> None:
     """Check that a method has an option.
+
+    Args:
+        method: name of a method.
+        option: name of an option, or `objective.` and a field of it.
 
     Raises:
         UnknownMethodError: there is no such method.

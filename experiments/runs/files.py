@@ -32,7 +32,11 @@ class BusyError(ValueError):
 
 @dataclass(frozen=True)
 class PairFiles:
-    """Files of one method with one seed."""
+    """Files of one method with one seed.
+
+    Attributes:
+        folder: DIR/METHOD/seed-S.
+    """
 
     folder: Path
 
@@ -68,7 +72,11 @@ class PairFiles:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Files of a whole run."""
+    """Files of a whole run.
+
+    Attributes:
+        folder: folder of the run.
+    """
 
     folder: Path
 
@@ -108,7 +116,12 @@ class RunFiles:
 
 
 def write_aside(path: Path, content: str | bytes) -> None:
-    """Write a file under another name and rename it, so that it is whole or not there."""
+    """Write a file atomically: under another name, then renamed.
+
+    Args:
+        path: file to write; missing folders are made.
+        content: text or bytes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.partial")
     with aside.open("wb") as file:

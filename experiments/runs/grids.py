@@ -70,7 +70,13 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
 
 
 def write_held_out(federation: Federation, run: Run, files: PairFiles) -> None:
-    """Write the scores of held-out samples, if there are any."""
+    """Write the scores on held-out samples, if there are any.
+
+    Args:
+        federation: that ran.
+        run: its outcome.
+        files: of the method and seed.
+    """
     from bcfl.analysis import metrics
 
     sums = held_out(federation, run)

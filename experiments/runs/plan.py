@@ -66,7 +66,12 @@ class Plan:
 
 
 def new_folder(scenario: str, now: datetime) -> Path:
-    """A folder in `runs` that isn't there yet."""
+    """A folder in `runs` that does not exist yet.
+
+    Args:
+        scenario: its name.
+        now: date and time, part of the folder's name.
+    """
     folder = Path("runs") / f"{scenario}-{now:%Y%m%d-%H%M%S}"
     taken, number = folder, 2
     while taken.exists():
@@ -128,7 +133,12 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
 
 
 def write_configs(plan: Plan, files: RunFiles) -> None:
-    """Write the configuration of each method and seed that has none yet."""
+    """Write the configuration of each method and seed where it is missing.
+
+    Args:
+        plan: of the run.
+        files: of its folder.
+    """
     for pair in plan.scenario.pairs:
         if not files.of(pair).config.is_file():
             write_aside(files.of(pair).config, plan.config(pair))

@@ -77,19 +77,30 @@ class Display(Protocol):
     """Shows how far methods are."""
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Show where one stands now."""
+        """Show the progress of one method and seed.
+
+        Args:
+            pair: method and seed.
+            standing: its rounds so far.
+            begins: whether it has just started or resumed.
+        """
         ...
 
 
 @dataclass(eq=False)
 class Lines:
-    """Plain lines: a few for each method and seed, and one at least every half minute."""
+    """Plain lines: a few for each method and seed, and one at least every half minute.
+
+    Attributes:
+        console: to print on.
+        shown: number of rounds already reported, by method and seed.
+    """
 
     console: Console
     shown: dict[Pair, int] = field(default_factory=dict)
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Write a line where one is due."""
+        """Write a line where one is due; see `Display.show`."""
         if begins:
             self.shown[pair] = 0
         silent = standing.rows[self.shown[pair] :]
@@ -106,7 +117,12 @@ class Lines:
 
 @dataclass(eq=False)
 class Bars:
-    """A bar for each method and seed at work; what is done moves up as a line."""
+    """A bar for each method and seed at work; what is done moves up as a line.
+
+    Attributes:
+        progress: display of the bars.
+        tasks: bar of each method and seed at work.
+    """
 
     progress: Progress
     tasks: dict[Pair, TaskID] = field(default_factory=dict)
@@ -122,7 +138,7 @@ class Bars:
         return cls(Progress(*columns, console=console, transient=True))
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Move a bar on."""
+        """Move a bar on; see `Display.show`."""
         if standing.done == standing.rounds:
             self._finish(pair, standing)
             return

@@ -130,6 +130,11 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
 
 
 def newest_state(folder: Path, pair: Pair) -> FederationState | None:
-    """The newest checkpoint of a method and seed; None if there is none."""
+    """The newest checkpoint of a method and seed; None if there is none.
+
+    Args:
+        folder: of the run.
+        pair: method and seed.
+    """
     path = checkpoint.newest(RunFiles(folder).of(pair).checkpoints)
     return None if path is None else checkpoint.load(path)

@@ -100,7 +100,12 @@ def write(path: Path, rows: Sequence[Row]) -> None:
 
 
 def append(path: Path, row: Row) -> None:
-    """Add a round to the end of a file, down to the disk."""
+    """Append the row of a round to a file and flush it to disk.
+
+    Args:
+        path: `metrics.jsonl` of a method and seed.
+        row: metrics of the round.
+    """
     with path.open("ab") as file:
         file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
         file.flush()
@@ -129,9 +134,14 @@ def read(path: Path) -> list[Row]:
 
 
 def keep_rounds(path: Path, rounds: int) -> list[Row]:
-    """Cut a file after so many rounds, and return those that stay.
+    """Truncate a file after a number of rounds, and return their rows.
+
+    Args:
+        path: `metrics.jsonl` of a method and seed.
+        rounds: number of rounds that are kept.
 
     Raises:
+        MetricsError: the file has fewer rounds, or a line is malformed.
         MetricsError: the file has fewer, or isn't what it should be.
     """
     lines = _whole_lines(path)

@@ -86,11 +86,21 @@ class RunFolder:
         return self.rounds[method][self.seeds(method)[0]]
 
     def series(self, method: str, name: str) -> NDArray[np.float64]:
-        """(seeds, rounds) a number of each round; NaN where it is unknown or not yet there."""
+        """(seeds, rounds) a number of each round; NaN where it is unknown or not yet there.
+
+        Args:
+            method: label of the method.
+            name: of the number.
+        """
         return self._over_rounds(method, lambda entry: entry.get(name))
 
     def facts(self, method: str, name: str) -> NDArray[np.float64]:
-        """(seeds, rounds) a number that the method's own policy reported, as `series`."""
+        """(seeds, rounds) a number that the method's own policy reported, as `series`.
+
+        Args:
+            method: label of the method.
+            name: of the number.
+        """
         return self._over_rounds(method, lambda entry: (entry.get("facts") or {}).get(name))
 
     def _over_rounds(self, method: str, read: Callable[[Round], Any]) -> NDArray[np.float64]:

@@ -115,7 +115,12 @@ class Experiment:
         )
 
     def hold_out(self, federation: Federation, seed: int) -> HoldOut | None:
-        """The samples that no client of a federation holds; None if its partition has none."""
+        """The samples that no client of a federation holds; None if its partition has none.
+
+        Args:
+            federation: whose clients' samples are left out.
+            seed: of the partition.
+        """
         return HoldOut.of(self.dataset, self.partition(seed), federation)
 
     def check(self) -> None:

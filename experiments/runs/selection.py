@@ -63,7 +63,12 @@ def _best(pairs: Sequence[Pair], files: RunFiles) -> tuple[Pair, str]:
 def find_client(name: str, clients: Sequence[str]) -> str:
     """The client of a name, or of the number at its end; its position where names have none.
 
+    Args:
+        name: name, or number, of a client.
+        clients: names of all clients.
+
     Raises:
+        ValueError: no client, or more than one, matches.
         ValueError: no client, or more than one, is meant.
     """
     if name in clients:

@@ -122,7 +122,12 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
 
 
 def write_summary(plan: Plan, files: RunFiles) -> None:
-    """Write `summary.json` and `rounds.csv` of a run whose rounds are all done."""
+    """Write `summary.json` and `rounds.csv` of a run whose rounds are all done.
+
+    Args:
+        plan: of the run.
+        files: of its folder.
+    """
     rounds = {pair: rows.read(files.of(pair).metrics) for pair in plan.scenario.pairs}
     held_out = {pair: read_held_out(files.of(pair)) for pair in plan.scenario.pairs}
     summary = summarise(plan.scenario.name, rounds, held_out)

@@ -118,7 +118,14 @@ def told() -> Mapping[str, Method]:
 
 
 def outcome(clients: Partition, groups: Mapping[str, int], seed: int, method: Method) -> Found:
-    """Run the tracker; K counts the clusters of the most probable hypothesis with clients."""
+    """Run the tracker; K counts the clusters of the most probable hypothesis with clients.
+
+    Args:
+        clients: the partition.
+        groups: true group of each client.
+        seed: of networks and draws.
+        method: with its tracker.
+    """
     run = Federation(clients, MODEL, method, seed=seed).run(ROUNDS)
     leading = run.hypotheses.best.association
     return Found(

@@ -89,7 +89,13 @@ class Recording:
 
     @classmethod
     def of(cls, problems: StackedTraining, objective: Objective, recorder: Recorder) -> Recording:
-        """Record a step with problems of these shapes; it keeps copies of their tensors."""
+        """Record a step with problems of these shapes; it keeps copies of their tensors.
+
+        Args:
+            problems: trainings whose shapes the step is captured for.
+            objective: of the trainings.
+            recorder: captures the step.
+        """
         pull = None if problems.pull is None else problems.pull.clone()
         own = replace(
             problems,
@@ -179,6 +185,14 @@ def graph_executor(
     The memory free now bounds the work for good, so that batches are the same in every round.
     Recordings keep the memory that their steps need: half of what would suit `batched` is for them,
     and half for other work.
+
+    Args:
+        clients: clients with their samples.
+        model: architecture.
+        seed: of the federation.
+        device: a CUDA device.
+        dtype: of the models' parameters.
+        memory: working memory, bytes; None takes what suits the device.
 
     Raises:
         ValueError: the device is no CUDA device.

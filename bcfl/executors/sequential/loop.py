@@ -46,7 +46,15 @@ class LoopExecutor:
         device: torch.device,
         dtype: torch.dtype,
     ) -> LoopExecutor:
-        """Put the clients' data on a device."""
+        """Put the clients' data on a device.
+
+        Args:
+            clients: clients with their samples.
+            model: architecture.
+            seed: of the federation.
+            device: where samples and models are put.
+            dtype: of the models' parameters.
+        """
         placed = {
             data.client: ClientData(
                 data.client,

@@ -85,7 +85,16 @@ class BatchedExecutor:
         *,
         memory: int | None = None,
     ) -> BatchedExecutor:
-        """Put the clients' data on a device, once."""
+        """Put the clients' data on a device, once.
+
+        Args:
+            clients: clients with their samples.
+            model: architecture.
+            seed: of the federation.
+            device: where samples and models are put.
+            dtype: of the models' parameters.
+            memory: working memory, bytes; None takes what suits the device.
+        """
         names = sorted({name for data in clients for name in data.views})
         laid_out = {name: Samples.of(clients, name, device, dtype) for name in names}
         samples = {name: held for name, held in laid_out.items() if held is not None}

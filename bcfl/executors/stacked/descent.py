@@ -78,7 +78,12 @@ class StackedSgd:
 
     @classmethod
     def of(cls, problems: StackedTraining, objective: Objective) -> StackedSgd:
-        """The state before the first step."""
+        """The state before the first step.
+
+        Args:
+            problems: trainings of equal shapes.
+            objective: of all of them.
+        """
         parameters, buffers = problems.parameters.clone(), problems.buffers.clone()
         gradients = torch.empty_like(parameters)
         layout = problems.model.layout

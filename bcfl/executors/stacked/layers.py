@@ -27,7 +27,12 @@ class Layer(Protocol):
         ...
 
     def prepare(self, stacked: Stacked, values: Tensor) -> Tensor | None:
-        """What `add_squares` needs of the inputs; None for a layer without parameters."""
+        """What `add_squares` needs of the inputs; None for a layer without parameters.
+
+        Args:
+            stacked: tensors of the models.
+            values: inputs of the layer.
+        """
         ...
 
     def add_squares(self, prepared: Tensor, columns: Columns, into: Weights) -> None:

@@ -85,7 +85,12 @@ def padded_length(count: int) -> int:
 
 
 def padded(rows: Tensor, length: int) -> Tensor:
-    """Sample indices (..., count) filled up to (..., length) by repeating the first."""
+    """Sample indices padded to (..., length) by repeating the first.
+
+    Args:
+        rows: (..., count) sample indices, int64.
+        length: number of indices after padding.
+    """
     missing = length - rows.shape[-1]
     if missing == 0:
         return rows
@@ -112,7 +117,12 @@ class PaddedBatch(Generic[Item]):
         return self.mask.shape[1]
 
     def slices(self, size: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
-        """Rows and mask on a device, at most `size` samples of each item at a time."""
+        """Sample indices and mask in slices along the samples.
+
+        Args:
+            size: largest number of samples per item.
+            device: where the slices are put.
+        """
         rows, mask = self.rows.to(device), self.mask.to(device)
         for part in slices(self.length, size):
             yield rows[..., part], mask[:, part]

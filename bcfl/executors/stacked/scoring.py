@@ -33,6 +33,10 @@ def is_batched(statistic: Statistic, network: Network) -> bool:
 
     Those of outputs are that allow it, and so is `Evidence`, but for networks with batch
     normalisation, whose batched gradients are those of training mode.
+
+    Args:
+        statistic: what clients report.
+        network: the architecture, batched over models.
     """
     if isinstance(statistic, Evidence):
         return not network.mixes_samples

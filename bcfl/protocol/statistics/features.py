@@ -33,7 +33,7 @@ class Features(NetworkStatistic):
         return sums if num_samples == len(view) else sums * (num_samples / len(view))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A number of samples, a vector and a matrix for each model."""
+        """A number of samples, a vector and a matrix for each model; see `Statistic.num_bytes`."""
         width = _width(model)
         return NUMBER_BYTES * (1 + width + width**2) * num_models
 

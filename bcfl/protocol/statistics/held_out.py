@@ -38,7 +38,7 @@ class HeldOutLosses(PosteriorStatistic):
     reads_precision: ClassVar[bool] = True
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of a classifier, and one weight for each model."""
+        """Of a classifier, and one weight for each model; see `Statistic.fits`."""
         return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
 
     def of_posteriors(
@@ -79,7 +79,10 @@ class HeldOutLosses(PosteriorStatistic):
         return torch.stack([w * m for w, m in zip(self.weights, means, strict=True)]).sum(0)
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A number for each point of the grid, and a number of samples."""
+        """A number for each point of the grid, and a number of samples.
+
+        See `Statistic.num_bytes`.
+        """
         points = len(self.grid.prior_precisions) * len(self.grid.temperatures)
         return NUMBER_BYTES * (points + 1)
 

@@ -106,7 +106,7 @@ class Predictions(OutputStatistic):
     name: ClassVar[str] = "predictions"
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of a classifier, and one weight for each model."""
+        """Of a classifier, and one weight for each model; see `Statistic.fits`."""
         return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
 
     @property
@@ -117,7 +117,10 @@ class Predictions(OutputStatistic):
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
     ) -> PredictionSums | Failure:
-        """The sums over the scored samples, or a failure where a prediction is NaN."""
+        """The sums over the scored samples, or a failure where a prediction is NaN.
+
+        See `OutputStatistic.combined`.
+        """
         mixture = np.zeros(1)
         for of_model, weight in zip(values, self.weights, strict=True):
             mixture = mixture + weight * of_model
@@ -128,7 +131,7 @@ class Predictions(OutputStatistic):
         return PredictionSums.of(mixture, targets.cpu().numpy())
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """Confusion matrix, two sums and three numbers for each bin."""
+        """Confusion matrix, two sums and three numbers for each bin; see `Statistic.num_bytes`."""
         return NUMBER_BYTES * (model.num_outputs**2 + 2 + 3 * NUM_BINS)
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:

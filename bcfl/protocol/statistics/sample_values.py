@@ -28,7 +28,13 @@ class SampleValues(Protocol):
 
 
 def sample_losses(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
-    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs."""
+    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs.
+
+    Args:
+        likelihood: of the model.
+        outputs: (samples, outputs) of the network.
+        targets: (samples,) classes or (samples, outputs) values.
+    """
     return negative_log_likelihood(outputs.double(), targets, likelihood)
 
 

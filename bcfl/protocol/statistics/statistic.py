@@ -49,13 +49,23 @@ class Statistic(ABC):
     reads_precision: ClassVar[bool] = False
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Whether it is defined for so many models of an architecture."""
+        """Whether it is defined for so many models of an architecture.
+
+        Args:
+            model: architecture of the models.
+            num_models: number of models in the request.
+        """
         del model
         return num_models > 0
 
     @abstractmethod
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """Payload of the answer, bytes."""
+        """Payload of the answer, bytes.
+
+        Args:
+            model: architecture of the models.
+            num_models: number of models in the request.
+        """
 
     @abstractmethod
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:

@@ -137,7 +137,7 @@ class PairedSupport(OutputStatistic):
     """Rounding could break ties between the losses, and with them the ranks."""
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of two models; capped losses need classes."""
+        """Of two models; capped losses need classes; see `Statistic.fits`."""
         return num_models == 2 and (self.loss == "raw" or model.likelihood == "categorical")
 
     @property
@@ -148,7 +148,7 @@ class PairedSupport(OutputStatistic):
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
     ) -> SupportTest:
-        """The test on the scored samples."""
+        """The test on the scored samples; see `OutputStatistic.combined`."""
         own, offered = map(self._fit, values)
         return SupportTest.of(own, offered, self.epsilon)
 
@@ -158,7 +158,7 @@ class PairedSupport(OutputStatistic):
         return SampleFit(values[:, 0], values[:, 1].astype(bool))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A p-value and a number of pairs."""
+        """A p-value and a number of pairs; see `Statistic.num_bytes`."""
         return 2 * NUMBER_BYTES
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
