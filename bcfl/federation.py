@@ -205,8 +205,8 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that clients, model, method and executor fit one another."""
         names = [data.client for data in self.clients]
-        asked = participants(names, self.client_fraction, self.seed, 0)
-        self.method.check(len(names), len(asked))
+        present = participants(names, self.client_fraction, self.seed, 0)
+        self.method.check(len(names), len(present))
         for data in self.clients:
             check_fit(data, self.model)
         select_executor(self.executor, self.model, self.device)
@@ -290,11 +290,11 @@ class Federation:
         planned = state.planned_rounds or rounds
         schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
         executor = self._dropping_out(reliable)
-        setting = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
+        config = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
-                state, record = server_round(self.method, self.model, executor, state, setting)
+                state, record = server_round(self.method, self.model, executor, state, config)
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)

@@ -77,8 +77,8 @@ def to_xarray(
         numbers = np.array([UNSEEN if one is None else one for one in known], dtype=np.int32)
         coordinates["group"] = ("client", numbers)
     title = {"title": "posterior over associations"}
-    found: xarray.Dataset = data_set(described, coordinates, title)
-    return found
+    dataset: xarray.Dataset = data_set(described, coordinates, title)
+    return dataset
 
 
 def _xarray() -> Any:  # noqa: ANN401 - a module
@@ -101,8 +101,8 @@ def _weights(history: Sequence[Snapshot]) -> NDArray[np.float64]:
 
 def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """(rounds, hypotheses, clients) labels, (rounds, clients, clusters) probabilities."""
-    every = [one for snapshot in history for one in snapshot.associations]
-    clients, clusters = len(every[0].clients), max(one.num_clusters for one in every)
+    hypotheses = [one for snapshot in history for one in snapshot.associations]
+    clients, clusters = len(hypotheses[0].clients), max(one.num_clusters for one in hypotheses)
     most = max(len(snapshot.associations) for snapshot in history)
     labels = np.full((len(history), most, clients), UNSEEN, dtype=np.int32)
     total = np.zeros((len(history), clients, clusters))

@@ -115,17 +115,17 @@ class FeatureDensity:
         Returns:
             (samples,).
         """
-        found = features(self.network, inputs.to(self.like))
+        values = features(self.network, inputs.to(self.like))
         known = [k for k, density in enumerate(self.clusters) if density is not None]
         densities = [density for density in self.clusters if density is not None]
         if not densities:
-            return np.zeros(len(found))
-        each = torch.stack([density.log_density(found) for density in densities])
+            return np.zeros(len(values))
+        each = torch.stack([density.log_density(values) for density in densities])
         weights = torch.as_tensor(association)[known].to(each)
         weights = weights if float(weights.sum()) > 0 else torch.ones_like(weights)
         own = (each + (weights / weights.sum()).log().unsqueeze(1)).logsumexp(0)
         other = torch.logaddexp(
-            each.logsumexp(0) - log(len(densities)), self.background.log_density(found)
+            each.logsumexp(0) - log(len(densities)), self.background.log_density(values)
         )
         return (other - own).cpu().numpy()
 

@@ -93,8 +93,10 @@ def plot_uncertain_clients(runs: Runs) -> Figure:
     Raises:
         ValueError: no client of any run is uncertain; each is in one cluster with more than 99 %.
     """
-    found = {name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()}
-    shown = {name: one for name, one in found.items() if one.num_uncertain}
+    memberships = {
+        name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()
+    }
+    shown = {name: one for name, one in memberships.items() if one.num_uncertain}
     if not shown:
         raise ValueError("runs must have an uncertain client, all are in one cluster for sure")
     return _styled(lambda: draw_uncertain_clients(shown))

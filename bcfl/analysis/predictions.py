@@ -63,8 +63,8 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
     """
     x = torch.as_tensor(inputs).to(like)
     if not model.reads(tuple(x.shape[1:])):
-        wanted = ", ".join(map(str, model.input_shape))
-        raise ValueError(f"inputs must have shape (samples, {wanted}), got {tuple(x.shape)}")
+        shape = ", ".join(map(str, model.input_shape))
+        raise ValueError(f"inputs must have shape (samples, {shape}), got {tuple(x.shape)}")
     return x
 
 
@@ -110,12 +110,12 @@ def predict(
         inputs: (samples, *input_shape).
         rule: how a posterior becomes a prediction.
     """
-    components: Sequence[Predictive] = [rule.component(model, one) for one in mixture]
+    components: Sequence[Predictive] = [rule.component(model, posterior) for posterior in mixture]
     weights = torch.tensor(list(mixture.values()), dtype=torch.float64)
-    found = predict_mixture(components, weights, inputs, rule.num_draws, rule.generator)
-    split = found.uncertainty
+    predicted = predict_mixture(components, weights, inputs, rule.num_draws, rule.generator)
+    split = predicted.uncertainty
     return Prediction(
-        mean=found.probabilities.cpu().numpy(),
+        mean=predicted.probabilities.cpu().numpy(),
         entropy=split.total.cpu().numpy(),
         data_uncertainty=split.data.cpu().numpy(),
         model_uncertainty=split.model.cpu().numpy(),

@@ -243,10 +243,10 @@ class Run:
         names = self.clients if clients is None else sorted(clients)
         for client in names:
             self._check(client)
-        found = self.ask(tuned(rule, self.hypotheses, names, view, grid))
-        if found is None:
+        rule_tuned = self.ask(tuned(rule, self.hypotheses, names, view, grid))
+        if rule_tuned is None:
             raise ValueError(f"clients must have samples in the view {view!r}, none has")
-        return found
+        return rule_tuned
 
     def ask(self, steps: Steps[Result]) -> Result:
         """Let the clients answer a generator of requests, on the data of the last round.
@@ -302,11 +302,11 @@ class Run:
     ) -> Prediction:
         x = fitting(self.model, inputs, self._mean)
         with computing("full", x.device):
-            found = predict(self.model, membership.mixture, membership.association, x, rule)
+            predicted = predict(self.model, membership.mixture, membership.association, x, rule)
             density = self.feature_density
             if density is None:
-                return found
-            return replace(found, ood_score=density.ood_score(membership.association, x))
+                return predicted
+            return replace(predicted, ood_score=density.ood_score(membership.association, x))
 
     @cached_property
     def feature_density(self) -> FeatureDensity | None:

@@ -96,7 +96,7 @@ def reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Rel
     """
     confidence = probabilities.max(axis=1)
     index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
-    members = [np.flatnonzero(index == one) for one in range(bins)]
+    members = [np.flatnonzero(index == number) for number in range(bins)]
     return _reliability(members, confidence, _correct(probabilities, targets))
 
 
@@ -195,21 +195,21 @@ class Detection:
     fpr95: float
 
 
-def detection(score: Array, wanted: NDArray[np.bool_]) -> Detection:
+def detection(score: Array, positive: NDArray[np.bool_]) -> Detection:
     """Find samples by a threshold on a score.
 
     Args:
         score: (samples,) higher for those to be found.
-        wanted: (samples,) whether a sample is to be found.
+        positive: (samples,) whether a sample is to be found.
     """
     from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-    if wanted.all() or not wanted.any():
+    if positive.all() or not positive.any():
         return Detection(nan, nan, nan)
-    false, true, _ = roc_curve(wanted, score, drop_intermediate=False)
+    false, true, _ = roc_curve(positive, score, drop_intermediate=False)
     return Detection(
-        float(roc_auc_score(wanted, score)),
-        float(average_precision_score(wanted, score)),
+        float(roc_auc_score(positive, score)),
+        float(average_precision_score(positive, score)),
         float(false[true >= RECALL - SLACK].min()),
     )
 
@@ -232,7 +232,7 @@ def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
         targets: (samples,) true classes, integers.
     """
     bins = reliability(probabilities, targets)
-    found = misclassification(probabilities, targets)
+    errors = misclassification(probabilities, targets)
     return {
         "accuracy": accuracy(probabilities, targets),
         "nll": nll(probabilities, targets),
@@ -243,9 +243,9 @@ def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
         "aurc": aurc(probabilities, targets),
         "coverage_at_5_risk": coverage_at_risk(probabilities, targets),
         "risk_at_80_coverage": risk_at_coverage(probabilities, targets),
-        "wrong_auroc": found.auroc,
-        "wrong_aupr": found.aupr,
-        "wrong_fpr95": found.fpr95,
+        "wrong_auroc": errors.auroc,
+        "wrong_aupr": errors.aupr,
+        "wrong_fpr95": errors.fpr95,
     }
 
 
@@ -262,9 +262,9 @@ def _correct(probabilities: Array, targets: Classes) -> NDArray[np.bool_]:
 def _reliability(
     members: list[NDArray[np.intp]], confidence: Array, correct: NDArray[np.bool_]
 ) -> Reliability:
-    filled = [one for one in members if len(one)]
+    filled = [rows for rows in members if len(rows)]
     return Reliability(
-        np.array([len(one) for one in filled], dtype=np.int64),
-        np.array([confidence[one].mean() for one in filled], dtype=np.float64),
-        np.array([correct[one].mean() for one in filled], dtype=np.float64),
+        np.array([len(rows) for rows in filled], dtype=np.int64),
+        np.array([confidence[rows].mean() for rows in filled], dtype=np.float64),
+        np.array([correct[rows].mean() for rows in filled], dtype=np.float64),
     )

@@ -67,7 +67,7 @@ def name_axes(axes: Axes, title: str, across: str, up: str) -> None:
 
 def kind_styles(methods: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
     """A line style for each kind of prediction, the same in all panels."""
-    kinds = dict.fromkeys(kind for found in methods for kind in found)
+    kinds = dict.fromkeys(kind for method in methods for kind in method)
     return {kind: line_style(index) for index, kind in enumerate(kinds)}
 
 

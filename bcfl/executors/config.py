@@ -44,10 +44,10 @@ def bytes_named(text: str) -> int:
     Raises:
         ValueError: it stands for none, or for less than one byte.
     """
-    found = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
-    unit = UNITS.get(found[2].upper() or "B") if found else None
+    match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = UNITS.get(match[2].upper() or "B") if match else None
     try:
-        number = float(found[1]) * unit if found and unit else 0.0
+        number = float(match[1]) * unit if match and unit else 0.0
     except ValueError:
         number = 0.0
     if number < 1:

@@ -58,8 +58,10 @@ class Unreliable:
     ) -> Outcomes:
         """Answer for the clients that stay; see `Executor`."""
         staying = [r for r in requests if not self._dropped(r, round)]
-        gone = Failure("missing", "the client dropped out of the round")
-        outcomes: Outcomes = dict.fromkeys((r for r in requests if self._dropped(r, round)), gone)
+        failure = Failure("missing", "the client dropped out of the round")
+        outcomes: Outcomes = dict.fromkeys(
+            (r for r in requests if self._dropped(r, round)), failure
+        )
         return outcomes | self.executor.answer(staying, models, round)
 
     def _dropped(self, request: Request, round: int) -> bool:

@@ -37,7 +37,9 @@ class NamedMethod:
     @property
     def combinators(self) -> tuple[Combinator, ...]:
         """What the suffixes do, in the order in which they are applied."""
-        return tuple(one for name, one in COMBINATORS.items() if name in self.suffixes)
+        return tuple(
+            combinator for name, combinator in COMBINATORS.items() if name in self.suffixes
+        )
 
     @cached_property
     def options(self) -> Mapping[str, Option]:
@@ -50,14 +52,14 @@ class NamedMethod:
             options |= combinator.options
         return options
 
-    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of the right types; nothing is loaded for it.
 
         Raises:
             UnknownOptionError: the method has no such option.
             ValueError: a value is of another type, or a number differs from that of the name.
         """
-        chosen = checked(self.name, self.options, given)
+        chosen = checked(self.name, self.options, options)
         number = chosen.get(self.recipe.number, self.number)
         if self.number is not None and number != self.number:
             raise ValueError(
@@ -66,14 +68,14 @@ class NamedMethod:
             )
         return chosen
 
-    def build(self, given: Mapping[str, Any]) -> "Method":
+    def build(self, options: Mapping[str, Any]) -> "Method":
         """The method with these options.
 
         Raises:
             UnknownOptionError: the method has no such option.
             ValueError: a value does not fit, or suffixes do not fit the method.
         """
-        chosen = self.check(given)
+        chosen = self.check(options)
         if self.number is not None:
             chosen[self.recipe.number] = self.number
         own = {*self.recipe.options, OBJECTIVE}
@@ -109,11 +111,11 @@ def named(name: str) -> NamedMethod:
     """
     base, suffixes = name, list[str]()
     while base not in RECIPES:
-        found = next((s for s in COMBINATORS if base.endswith(f"-{s}")), None)
-        if found is None:
+        suffix = next((s for s in COMBINATORS if base.endswith(f"-{s}")), None)
+        if suffix is None:
             break
-        base = base.removesuffix(f"-{found}")
-        suffixes.insert(0, found)
+        base = base.removesuffix(f"-{suffix}")
+        suffixes.insert(0, suffix)
     _check_together(name, suffixes)
     recipe, number = _recipe(base, name)
     return NamedMethod(name=name, recipe=recipe, number=number, suffixes=tuple(suffixes))

@@ -74,13 +74,13 @@ def options_of(
         fixed: parameters that are no options.
     """
     own = inspect.signature(function).parameters.values()
-    found = {p.name: p for p in own if p.kind is p.KEYWORD_ONLY}
+    parameters = {p.name: p for p in own if p.kind is p.KEYWORD_ONLY}
     passed = next((get_args(p.annotation)[0] for p in own if p.kind is p.VAR_KEYWORD), None)
     if passed is not None and group is not None:
         source = inspect.signature(group).parameters
-        found |= {key: source[key] for key in passed.__annotations__ if key in source}
+        parameters |= {key: source[key] for key in passed.__annotations__ if key in source}
     texts = {**(documented(group) if group else {}), **documented(function)}
-    kept = {name: p for name, p in found.items() if name not in {OBJECTIVE, *fixed}}
+    kept = {name: p for name, p in parameters.items() if name not in {OBJECTIVE, *fixed}}
     return {name: _option(p, texts.get(name, "")) for name, p in kept.items()}
 
 
@@ -104,20 +104,22 @@ def documented(function: Callable[..., Any]) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in entries}
 
 
-def checked(method: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+def checked(
+    method: str, options: Mapping[str, Option], values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Values of the right types for options that a method has.
 
     Args:
         method: its name, for messages.
         options: those that it has.
-        given: values by option; `objective` is passed through.
+        values: values by option; `objective` is passed through.
 
     Raises:
         UnknownOptionError: the method has no such option; the message names those it has.
         ValueError: a value is of another type.
     """
     known = [*options, OBJECTIVE]
-    for name in given:
+    for name in values:
         if name not in known:
             raise UnknownOptionError(
                 f"method {method!r} has no option {name!r}.{nearest(name, known)} "
@@ -125,7 +127,7 @@ def checked(method: str, options: Mapping[str, Option], given: Mapping[str, Any]
             )
     return {
         name: value if name == OBJECTIVE else options[name].read(value, method)
-        for name, value in given.items()
+        for name, value in values.items()
     }
 
 
@@ -216,11 +218,11 @@ def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
     """A type as people say it."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return " or ".join(in_words(one) for one in inner)
+        return " or ".join(in_words(hint_inside) for hint_inside in inner)
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin is tuple and inner[-1] is Ellipsis:
         return f"a list, each of it {in_words(inner[0])}"
     if origin is tuple:
-        return f"a list of {', '.join(in_words(one) for one in inner)}"
+        return f"a list of {', '.join(in_words(hint_inside) for hint_inside in inner)}"
     return NOTHING if hint is NoneType else WORDS.get(hint, str(hint))

@@ -52,13 +52,13 @@ class Recipe:
         """Its options by name."""
         return options_of(self.function, self.group) | options_of(flat, None)
 
-    def make(self, given: Mapping[str, Any]) -> "Method":
+    def make(self, values: Mapping[str, Any]) -> "Method":
         """The method with these options.
 
         Raises:
             ValueError: it has no such option, or a value is of another type or out of range.
         """
-        chosen = checked(self.title, self.options, given)
+        chosen = checked(self.title, self.options, values)
         share = chosen.get("calibration", self.options["calibration"].default)
         if not 0 <= share < 1:
             raise ValueError(f"calibration must lie in [0, 1), got {share}")
@@ -94,17 +94,17 @@ class Combinator:
         """Its options by name."""
         return options_of(self.function, None)
 
-    def make(self, method: "Method", given: Mapping[str, Any]) -> "Method":
+    def make(self, method: "Method", values: Mapping[str, Any]) -> "Method":
         """The method that it makes of another one.
 
         Args:
             method: method to extend.
-            given: values of the options by name.
+            values: values of the options by name.
 
         Raises:
             ValueError: it has no such option, a value does not fit, or the method does not.
         """
-        chosen = checked(f"-{self.name}", self.options, given)
+        chosen = checked(f"-{self.name}", self.options, values)
         return replace(self.function(method, **chosen), name=f"{method.name}-{self.name}")
 
 
@@ -182,8 +182,8 @@ def _signature(entry: Recipe) -> inspect.Signature:
     training = inspect.signature(flat).parameters[OBJECTIVE]
     parameters = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.hint
+            name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=option.hint
         )
-        for name, one in entry.options.items()
+        for name, option in entry.options.items()
     ]
     return inspect.Signature([*parameters, training], return_annotation="Method")

@@ -171,5 +171,5 @@ def _proposals(
                 f"move {move!r} changes the number of clusters: num_clusters must be 'auto', got "
                 f"{num_clusters}"
             )
-    wanted = moves if moves is not None else USUAL if finds_number else ("split",)
-    return tuple(proposal for move, proposal in known.items() if move in wanted)
+    names = moves if moves is not None else USUAL if finds_number else ("split",)
+    return tuple(proposal for move, proposal in known.items() if move in names)

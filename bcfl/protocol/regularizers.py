@@ -216,7 +216,7 @@ class Attraction:
     def __post_init__(self) -> None:
         check_weight("weight", self.weight)
         if not self.importances or not all(
-            np.isfinite(one) and one >= 0 for one in self.importances
+            np.isfinite(importance) and importance >= 0 for importance in self.importances
         ):
             raise ValueError(
                 f"importances must be finite and at least 0, one per cluster, got "

@@ -75,8 +75,8 @@ def _write(path: Path, content: bytes) -> None:
 
 def newest(folder: Path) -> Path | None:
     """The newest checkpoint in a folder, or None."""
-    found = _all(folder)
-    return found[-1] if found else None
+    folders = _all(folder)
+    return folders[-1] if folders else None
 
 
 def _all(folder: Path) -> list[Path]:

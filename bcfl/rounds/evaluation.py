@@ -44,7 +44,7 @@ def evaluate(
         view: which of the clients' samples.
     """
     mixtures = {client: served_mixture(hypotheses, client) for client in clients}
-    asked = {
+    requests = {
         client: Score(
             client=client,
             models=tuple(posterior.key for posterior in mixture),
@@ -53,8 +53,8 @@ def evaluate(
         )
         for client, mixture in mixtures.items()
     }
-    replies = yield Exchange.of(asked.values(), (m for h in hypotheses for m in h.clusters))
-    return {client: replies[score] for client, score in asked.items() if score in replies}
+    replies = yield Exchange.of(requests.values(), (m for h in hypotheses for m in h.clusters))
+    return {client: replies[score] for client, score in requests.items() if score in replies}
 
 
 def evaluate_finetuned(
@@ -80,13 +80,13 @@ def evaluate_finetuned(
         mixture = served_mixture(hypotheses, client)
         best[client] = max(mixture, key=lambda posterior: mixture[posterior])
     plain = replace(objective, regularizers=(), curvature="samples")
-    asked = [Train(client, best[client].key, plain) for client in clients]
-    replies = yield Exchange.of(asked, best.values())
+    requests = [Train(client, best[client].key, plain) for client in clients]
+    replies = yield Exchange.of(requests, best.values())
     own = {
         t.client: best[t.client].with_parameters(
             model, lineage_key("finetuned", t.client, t.start), replies[t].mean, replies[t].buffers
         )
-        for t in asked
+        for t in requests
         if t in replies
     }
     tests = {

@@ -90,7 +90,7 @@ def server_round(
     model: Model,
     executor: Executor,
     state: FederationState,
-    setting: RoundConfig,
+    config: RoundConfig,
 ) -> tuple[FederationState, RoundRecord]:
     """Do one round.
 
@@ -99,29 +99,29 @@ def server_round(
         model: the architecture.
         executor: reaches the clients.
         state: of before the round.
-        setting: seed, participation, evaluation.
+        config: seed, participation, evaluation.
 
     Returns:
         The state after the round, and what happened in it.
     """
     started = perf_counter()
     round = state.round
-    everyone = state.hypotheses.best.association.clients
-    renewed = setting.schedule is not None and setting.begins(round)
-    talk = RoundExchange(executor, model, round, state.scores, state.cached)
-    asked = participants(everyone, setting.client_fraction, setting.seed, round)
+    clients = state.hypotheses.best.association.clients
+    renewed = config.schedule is not None and config.begins(round)
+    exchange = RoundExchange(executor, model, round, state.scores, state.cached)
+    chosen = participants(clients, config.client_fraction, config.seed, round)
     known = {} if renewed else state.client_info
-    client_info = {**known, **talk.drive(_describe(asked, known))}
-    present = tuple(client for client in asked if client in client_info)
-    context = _context(method, model, setting, round, {c: client_info[c] for c in present})
-    hypotheses, info = talk.drive(
+    client_info = {**known, **exchange.drive(_describe(chosen, known))}
+    present = tuple(client for client in chosen if client in client_info)
+    context = _context(method, model, config, round, {c: client_info[c] for c in present})
+    hypotheses, info = exchange.drive(
         method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)
     )
-    ledger = talk.ledger
+    ledger = exchange.ledger
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()
-    tested = _tested(client_info, everyone) if setting.evaluate else ()
-    testing_steps = _testing(method, model, hypotheses, tested, setting.ends(round))
+    tested = _tested(client_info, clients) if config.evaluate else ()
+    testing_steps = _testing(method, model, hypotheses, tested, config.ends(round))
     evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
     ledger.seconds["evaluate"] = perf_counter() - testing
@@ -134,8 +134,8 @@ def server_round(
         info=info,
         ledger=ledger,
     )
-    alive = {p.key for h in hypotheses.competing for p in h.clusters}
-    lasting = {} if setting.begins(round + 1) else talk.lasting(alive)
+    surviving = {p.key for h in hypotheses.competing for p in h.clusters}
+    lasting = {} if config.begins(round + 1) else exchange.lasting(surviving)
     after = replace(
         state,
         hypotheses=hypotheses,
@@ -151,9 +151,9 @@ def _describe(
     clients: Sequence[str], known: Mapping[str, ClientInfo]
 ) -> Steps[Mapping[str, ClientInfo]]:
     """Ask newcomers who they are."""
-    asked = [Describe(client) for client in clients if client not in known]
-    replies = (yield Exchange.of(asked, ())) if asked else {}
-    return {request.client: replies[request] for request in asked if request in replies}
+    requests = [Describe(client) for client in clients if client not in known]
+    replies = (yield Exchange.of(requests, ())) if requests else {}
+    return {request.client: replies[request] for request in requests if request in replies}
 
 
 def _tested(client_info: Mapping[str, ClientInfo], clients: Sequence[str]) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def _tested(client_info: Mapping[str, ClientInfo], clients: Sequence[str]) -> tu
 def _context(
     method: Method,
     model: Model,
-    setting: RoundConfig,
+    config: RoundConfig,
     round: int,
     present: Mapping[str, ClientInfo],
 ) -> RoundContext:
@@ -176,15 +176,15 @@ def _context(
         round=round,
         participants=tuple(present),
         num_samples={client: info.num_samples[TRAIN] for client, info in present.items()},
-        seed=setting.seed,
+        seed=config.seed,
         model=model,
         candidates_per_parent=method.tracker.candidates_per_parent,
         num_validation={
             client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()
         },
-        num_rounds=setting.num_rounds,
-        step=setting.step(round),
-        rounds_in_step=setting.rounds_in_step(round),
+        num_rounds=config.num_rounds,
+        step=config.step(round),
+        rounds_in_step=config.rounds_in_step(round),
     )
 
 
@@ -205,5 +205,5 @@ def _evaluate(
     executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
 ) -> tuple[Mapping[str, PredictionSums], list[str]]:
     """Evaluations, and what failed; their exchange is not in the round's ledger."""
-    talk = RoundExchange(executor, model, round)
-    return talk.drive(testing), talk.ledger.failures
+    exchange = RoundExchange(executor, model, round)
+    return exchange.drive(testing), exchange.ledger.failures

@@ -50,28 +50,28 @@ class FederationState:
         """Rounds done."""
         return self.hypotheses.round
 
-    def planned(self, rounds: int, asked: int | None) -> FederationState:
+    def planned(self, rounds: int, planned: int | None) -> FederationState:
         """The state with its plan, which is made once and kept when the run goes on.
 
         Args:
             rounds: rounds to do in all, the plan unless another is given.
-            asked: rounds that the whole run is asked to be planned for.
+            planned: rounds that the whole run is asked to be planned for.
 
         Raises:
             ValueError: the plan would be shorter than the rounds, or another one than was made.
         """
         if self.planned_rounds is None:
-            if asked is not None and (not isinstance(asked, int) or asked < rounds):
+            if planned is not None and (not isinstance(planned, int) or planned < rounds):
                 raise ValueError(
                     f"planned_rounds must be a whole number of at least the {rounds} rounds, got "
-                    f"{asked}"
+                    f"{planned}"
                 )
-            return replace(self, planned_rounds=rounds if asked is None else asked)
-        if asked not in (None, self.planned_rounds):
+            return replace(self, planned_rounds=rounds if planned is None else planned)
+        if planned not in (None, self.planned_rounds):
             raise ValueError(
                 f"planned_rounds must be {self.planned_rounds}, for which the first "
-                f"{self.round} rounds of this run were planned, got {asked}; leave it out to keep "
-                "the plan, or begin anew"
+                f"{self.round} rounds of this run were planned, got {planned}; leave it out to "
+                "keep the plan, or begin anew"
             )
         return self
 

@@ -56,12 +56,12 @@ def _training_trouble(outcome: object, model: Model) -> str:
     if not isinstance(outcome, Trained):
         return "no trained model"
     layout = model.layout
-    wanted: Mapping[str, tuple[Collection[tuple[int, ...]], float]] = {
+    expected: Mapping[str, tuple[Collection[tuple[int, ...]], float]] = {
         "mean": ([(layout.num_parameters,)], LARGEST_PARAMETER),
         "buffers": ([(layout.num_buffers,)], LARGEST_SUM),
         "curvature": ([(layout.num_parameters,), ()], LARGEST_SUM),
     }
-    for name, (shapes, largest) in wanted.items():
+    for name, (shapes, largest) in expected.items():
         trouble = tensor_trouble(getattr(outcome, name), shapes, largest)
         if trouble:
             return f"a trained model whose {name} {trouble}"

@@ -99,15 +99,17 @@ def graph(
 
     if not 0 <= min_probability <= 1:
         raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
-    found = nx.read_graphml(_stored(folder, method, seed, kind))
-    weak = [(a, b) for a, b, p in found.edges(data="probability", default=1) if p < min_probability]
-    found.remove_edges_from(weak)
-    text = _written(found, format)
+    stored = nx.read_graphml(_stored(folder, method, seed, kind))
+    weak = [
+        (a, b) for a, b, p in stored.edges(data="probability", default=1) if p < min_probability
+    ]
+    stored.remove_edges_from(weak)
+    text = _written(stored, format)
     if out is None:
         typer.echo(text)
         return
     out.write_text(text + "\n", encoding="utf-8")
-    nodes, edges = found.number_of_nodes(), found.number_of_edges()
+    nodes, edges = stored.number_of_nodes(), stored.number_of_edges()
     typer.echo(f"{out}: {nodes} nodes, {edges} edges")
 
 
@@ -139,14 +141,14 @@ def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind)
     return path
 
 
-def _written(found: nx.Graph[str], format: GraphFormat) -> str:
+def _written(graph: nx.Graph[str], format: GraphFormat) -> str:
     import networkx as nx
 
     if format is GraphFormat.JSON:
-        return json.dumps(nx.node_link_data(found, edges="edges"), indent=1)
+        return json.dumps(nx.node_link_data(graph, edges="edges"), indent=1)
     buffer = BytesIO()
     if format is GraphFormat.GEXF:
-        nx.write_gexf(found, buffer)
+        nx.write_gexf(graph, buffer)
     else:
-        nx.write_graphml(found, buffer)
+        nx.write_graphml(graph, buffer)
     return buffer.getvalue().decode()

@@ -97,14 +97,14 @@ def _scenarios() -> list[dict[str, Any]]:
 
     return [
         {
-            "name": one.name,
-            "description": one.description,
-            "dataset": one.data.dataset,
-            "methods": list(one.methods),
-            "seeds": list(one.seeds),
-            "rounds": one.federation.rounds,
+            "name": scenario.name,
+            "description": scenario.description,
+            "dataset": scenario.data.dataset,
+            "methods": list(scenario.methods),
+            "seeds": list(scenario.seeds),
+            "rounds": scenario.federation.rounds,
         }
-        for one in available()
+        for scenario in available()
     ]
 
 

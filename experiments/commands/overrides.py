@@ -30,12 +30,12 @@ SET_ASIDE = 0.2
 """Share of the training samples that the methods of a grid set aside to be chosen by."""
 
 
-def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
+def overridden(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
     """The scenario with what was given on the command line.
 
     Args:
         scenario: as its file has it.
-        given: values by option, None where nothing was given.
+        options: values by option, None where nothing was given.
 
     Raises:
         ValueError: a value cannot be read, or no method of the run has the option.
@@ -54,8 +54,8 @@ def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
         "grid": with_grids,
     }
     for name, read in readers.items():
-        if given.get(name) is not None:
-            scenario = read(given[name], scenario)
+        if options.get(name) is not None:
+            scenario = read(options[name], scenario)
     return scenario
 
 

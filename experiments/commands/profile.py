@@ -71,12 +71,14 @@ def profile(
     sentences = []
     for name in chosen.methods:
         federation = setup.federation(Pair(name, chosen.seeds[0]))
-        found = profiled(federation, rounds, peak)
-        per_round = [f"{1e3 * found.seconds[phase] / rounds:.1f}" for phase in PHASES]
-        counts = [f"{done} of {asked}" for asked, done in (found.trainings, found.scores)]
-        sent = [f"{number / rounds:.2f}" for number in found.megabytes]
+        measured = profiled(federation, rounds, peak)
+        per_round = [f"{1e3 * measured.seconds[phase] / rounds:.1f}" for phase in PHASES]
+        counts = [
+            f"{done} of {requested}" for requested, done in (measured.trainings, measured.scores)
+        ]
+        sent = [f"{number / rounds:.2f}" for number in measured.megabytes]
         table.add_row(name, *per_round, *counts, *sent)
-        sentences.append(f"{name}: {found.in_words}")
+        sentences.append(f"{name}: {measured.in_words}")
     screen.print(table)
     screen.print(f"a matrix product of 1024 x 1024 reaches {peak / 1e9:.1f} GFLOP/s here")
     for sentence in sentences:

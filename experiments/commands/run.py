@@ -92,7 +92,7 @@ def run(
 ) -> None:
     """Run a scenario, by its name or as a .toml file; end with a table and a report."""
     del debug
-    given = {
+    options = {
         "methods": methods,
         "set": set_,
         "grid": grid,
@@ -117,7 +117,7 @@ def run(
     from experiments.config.scenario import load
     from experiments.runs.plan import Plan, check_free, new_folder
 
-    chosen = overridden(load(scenario), given)
+    chosen = overridden(load(scenario), options)
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.runtime import device_named
@@ -126,7 +126,7 @@ def run(
     from experiments.runs.runner import Experiment
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
-    command, where = _command(scenario, given), str(device_named(device))
+    command, where = _command(scenario, options), str(device_named(device))
     plan = Plan(
         scenario=chosen, device=where, threads=threads, jobs=jobs, command=command, executor=working
     )
@@ -176,9 +176,9 @@ def _command(scenario: str, given: dict[str, Any]) -> str:
     options = [
         word
         for name, value in given.items()
-        for one in (value if isinstance(value, list) else [value])
-        if one is not None
-        for word in (f"--{name}", str(one))
+        for text in (value if isinstance(value, list) else [value])
+        if text is not None
+        for word in (f"--{name}", str(text))
     ]
     return shlex.join(["bcfl", "run", scenario, *options])
 
@@ -211,16 +211,16 @@ def _notes(scenario: Scenario) -> list[str]:
     """What is set aside for a choice among variants of a method."""
     from experiments.config.variants import Variant
 
-    found = {}
+    notes = {}
     for label in scenario.methods:
         variant = Variant.of(label)
         share = scenario.options(label).get("calibration", 0)
         if variant.options and share:
-            found[variant.method] = share
+            notes[variant.method] = share
     return [
         f"{method}: {share:.0%} of each client's training samples are set aside, to choose among "
         "its variants by; methods that set none aside train on all"
-        for method, share in found.items()
+        for method, share in notes.items()
     ]
 
 

@@ -97,10 +97,10 @@ class Scenario:
         method = named(variant.method)
         shared = applicable(variant.method, self.federation.options)
         own = merged(self.method_options.get(variant.method, {}), variant.options)
-        given = merged(shared, own)
-        numbers = merged({OBJECTIVE: asdict(self.training)}, given)[OBJECTIVE]
+        options = merged(shared, own)
+        numbers = merged({OBJECTIVE: asdict(self.training)}, options)[OBJECTIVE]
         training = asdict(read_section(Training, numbers, f"{OBJECTIVE} of {label}"))
-        return {**method.check({**given, OBJECTIVE: training})}
+        return {**method.check({**options, OBJECTIVE: training})}
 
     def build(self, label: str) -> Method:
         """A method of this run.
@@ -229,12 +229,12 @@ def _federation(table: object) -> Rules:
 
 def _method_options(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Options by method; variants of a method share its table."""
-    found: dict[str, Mapping[str, Any]] = {}
+    options: dict[str, Mapping[str, Any]] = {}
     for label, table in tables.items():
         if not isinstance(table, Mapping):
             raise ValueError(f"[methods.{label}] must be a table of options, got {table!r}")
-        found[Variant.of(label).method] = table
-    return {name: table for name, table in found.items() if table}
+        options[Variant.of(label).method] = table
+    return {name: table for name, table in options.items() if table}
 
 
 def _choice(table: object, what: str, key: str) -> Choice:

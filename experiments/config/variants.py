@@ -47,8 +47,8 @@ class Variant:
 
     def labelled(self, options: Mapping[str, Any]) -> str:
         """The name with further options, the new ones last."""
-        given = {**flattened(self.options), **options}
-        pairs = (f"{name}={in_text(value)}" for name, value in given.items())
+        values = {**flattened(self.options), **options}
+        pairs = (f"{name}={in_text(value)}" for name, value in values.items())
         return SEPARATOR.join([self.method, *pairs])
 
 
@@ -107,11 +107,11 @@ def expanded(labels: Sequence[str], grids: Sequence[Grid]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def check_methods(wanted: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
+def check_methods(names: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
     """Check that options are of methods of the run.
 
     Args:
-        wanted: names of methods.
+        names: names of methods.
         labels: labels of the variants of the run.
         what: where the names were given, for the message.
 
@@ -119,7 +119,7 @@ def check_methods(wanted: Any, labels: Sequence[str], what: str) -> None:  # noq
         ValueError: one is not; the message names those that are.
     """
     known = list(dict.fromkeys(Variant.of(label).method for label in labels))
-    for name in wanted:
+    for name in names:
         named(name)
         if name not in known:
             raise ValueError(

@@ -89,8 +89,8 @@ def read_held_out(files: PairFiles) -> dict[str, float | None]:
     """The scores of held-out samples, empty where none were written."""
     if not files.held_out.is_file():
         return {}
-    found: dict[str, float | None] = json.loads(files.held_out.read_text(encoding="utf-8"))
-    return found
+    scores: dict[str, float | None] = json.loads(files.held_out.read_text(encoding="utf-8"))
+    return scores
 
 
 def choices(methods: Mapping[str, Mapping[str, Any]]) -> tuple[ChosenVariant, ...]:
@@ -104,15 +104,15 @@ def choices(methods: Mapping[str, Mapping[str, Any]]) -> tuple[ChosenVariant, ..
         variant = Variant.of(label)
         if variant.options:
             grouped.setdefault(variant.method, []).append(label)
-    found = []
+    chosen = []
     for method, labels in grouped.items():
         scores, accuracies = (_means(methods, labels, metric) for metric in METRICS)
         if len(labels) > 1 and len(scores) == len(labels):
             best = min(labels, key=lambda label: scores[label])
-            found.append(
+            chosen.append(
                 ChosenVariant(method=method, variant=best, scores=scores, accuracies=accuracies)
             )
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _means(

@@ -214,7 +214,7 @@ def _labels(scenario: Scenario) -> dict[Pair, str]:
 
 
 @contextmanager
-def _interruptible(asked: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+def _interruptible(on_interrupt: Callable[[], None]) -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C into a request; the second one is `KeyboardInterrupt` as ever."""
     requests: list[int] = []
 
@@ -223,7 +223,7 @@ def _interruptible(asked: Callable[[], None]) -> Iterator[Callable[[], bool]]:
         if requests:
             raise KeyboardInterrupt
         requests.append(number)
-        asked()
+        on_interrupt()
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

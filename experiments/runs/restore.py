@@ -95,16 +95,16 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
     """
     folder = Path(folder)
     scenario = read_plan(folder).scenario
-    setup, found = Experiment(scenario=scenario, device="cpu"), {}
+    setup, runs = Experiment(scenario=scenario, device="cpu"), {}
     for pair in scenario.pairs:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
             config = tomllib.loads(files.config.read_text(encoding="utf-8"))
             logged = tuple(read_rows(files.metrics))
-            found[pair.method, pair.seed] = FinishedRun(
+            runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
             )
-    return found
+    return runs
 
 
 def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restored:

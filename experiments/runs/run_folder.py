@@ -238,13 +238,13 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
-    found = {}
+    seeds = {}
     for path in folder.glob("seed-*"):
         number = path.name.removeprefix("seed-")
         rounds = read_rounds(PairFiles(path).metrics)
         if number.isdecimal() and rounds:
-            found[int(number)] = rounds
-    return dict(sorted(found.items()))
+            seeds[int(number)] = rounds
+    return dict(sorted(seeds.items()))
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

@@ -73,14 +73,14 @@ def find_client(name: str, clients: Sequence[str]) -> str:
     """
     if name in clients:
         return name
-    found = []
+    matching = []
     if name.isdecimal():
         ends = {client: re.search(r"(\d+)$", client) for client in clients}
-        found = [c for c, end in ends.items() if end is not None and int(end[1]) == int(name)]
+        matching = [c for c, end in ends.items() if end is not None and int(end[1]) == int(name)]
         if not any(ends.values()) and int(name) < len(clients):
-            found = [clients[int(name)]]
-    if len(found) == 1:
-        return found[0]
+            matching = [clients[int(name)]]
+    if len(matching) == 1:
+        return matching[0]
     near = difflib.get_close_matches(name, clients, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(

@@ -132,7 +132,7 @@ def write_summary(plan: Plan, files: RunFiles) -> None:
     held_out = {pair: read_held_out(files.of(pair)) for pair in plan.scenario.pairs}
     summary = summarise(plan.scenario.name, rounds, held_out)
     in_order = {name: summary["methods"][name] for name in plan.scenario.methods}
-    chosen = {one.method: asdict(one) for one in choices(in_order)}
+    chosen = {choice.method: asdict(choice) for choice in choices(in_order)}
     summary = {**summary, "chosen": chosen} if chosen else summary
     text = json.dumps({**summary, "methods": in_order}, indent=2, allow_nan=False)
     write_aside(files.summary, text + "\n")
@@ -145,5 +145,5 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if len(known) == len(values) else None
 
 
-def _distance(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else abs(one - other)
+def _distance(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else abs(first - second)

@@ -74,11 +74,11 @@ def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch)
     try:
         with _without_interrupts():
             for _ in range(min(jobs, len(pairs))):
-                here, there = context.Pipe()
-                process = context.Process(target=_work, args=(orders, there, stop, os.getpid()))
+                receiver, sender = context.Pipe()
+                process = context.Process(target=_work, args=(orders, sender, stop, os.getpid()))
                 process.start()
-                there.close()
-                workers[here] = _Worker(process, here)
+                sender.close()
+                workers[receiver] = _Worker(process, receiver)
         for worker in workers.values():
             _assign(worker, queue)
         while any(worker.pair for worker in workers.values()):

@@ -47,11 +47,11 @@ def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | N
         return dict.fromkeys(PER_ROUND)
     from bcfl.protocol import FLOAT_BYTES
 
-    layout, asked = model.layout, len(record.participants)
+    layout, num_clients = model.layout, len(record.participants)
     payload = FLOAT_BYTES * (layout.num_parameters + layout.num_buffers)
     return {
-        "models_sent": record.ledger.bytes_down / (asked * payload),
-        "models_run": record.ledger.parameters_run / (asked * layout.num_parameters),
+        "models_sent": record.ledger.bytes_down / (num_clients * payload),
+        "models_run": record.ledger.parameters_run / (num_clients * layout.num_parameters),
     }
 
 

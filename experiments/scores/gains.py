@@ -76,24 +76,24 @@ class Judge:
                 for index, posterior in enumerate(best)
             ]
         answers = self._answers({score for *_, score in rows}, models, state.round)
-        found: dict[str, list[ModelScore]] = {}
+        scores_of: dict[str, list[ModelScore]] = {}
         for client, label, score in rows:
             if score in answers:
-                found.setdefault(client, []).append(_scored(label, answers[score]))
-        return found
+                scores_of.setdefault(client, []).append(_scored(label, answers[score]))
+        return scores_of
 
     def _tested(self) -> list[str]:
         return [data.client for data in self.clients if len(data.views.get(TEST, ()))]
 
     def _answers(
-        self, asked: Iterable[Score], models: Mapping[str, Posterior], round: int
+        self, requests: Iterable[Score], models: Mapping[str, Posterior], round: int
     ) -> dict[Score, PredictionSums]:
         if not models:
             return {}
         mean = next(iter(models.values())).mean(self.model)
         device = torch.device("cpu")
         executor = LoopExecutor.on(self.clients, self.model, self.seed, device, mean.dtype)
-        outcomes = executor.answer(list(asked), models, round)
+        outcomes = executor.answer(list(requests), models, round)
         return {
             score: outcome
             for score, outcome in outcomes.items()
@@ -109,5 +109,5 @@ def _ask(client: str, mixture: Mapping[Posterior, float]) -> Score:
 
 
 def _scored(name: str, sums: PredictionSums) -> ModelScore:
-    one = {"": sums}
-    return ModelScore(name, metrics.micro_accuracy(one), metrics.nll(one))
+    pooled = {"": sums}
+    return ModelScore(name, metrics.micro_accuracy(pooled), metrics.nll(pooled))

@@ -69,14 +69,14 @@ class HoldOut:
         Args:
             hypotheses: with their models.
         """
-        asked = {
+        requests = {
             client: _score(served_mixture(hypotheses, client), self.pooling)
             for client in hypotheses.best.association.clients
         }
         models = {p.key: p for hypothesis in hypotheses for p in hypothesis.clusters}
-        answers = self.executor.answer(list(dict.fromkeys(asked.values())), models, 0)
-        found = {client: answers[score] for client, score in asked.items()}
-        return {c: sums for c, sums in found.items() if isinstance(sums, PredictionSums)}
+        answers = self.executor.answer(list(dict.fromkeys(requests.values())), models, 0)
+        predictions = {client: answers[score] for client, score in requests.items()}
+        return {c: sums for c, sums in predictions.items() if isinstance(sums, PredictionSums)}
 
 
 def _score(mixture: Mapping[Posterior, float], pooling: Pooling) -> Score:

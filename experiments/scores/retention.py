@@ -77,7 +77,7 @@ def _scores(
     """(clusters, pieces) mean loss on what is remembered, and accuracy on what is tested."""
     mean = hypothesis.clusters[0].mean(model)
     workspace = FlatModule(model, mean.device, mean.dtype)
-    found = []
+    scores = []
     for cluster in hypothesis.clusters:
         module = workspace.load(cluster.mean(model), cluster.buffers(model), training=False)
         with torch.no_grad():
@@ -85,6 +85,6 @@ def _scores(
                 old, new = piece.remembered, piece.tested
                 loss = cross_entropy(module(old.inputs.to(mean)), old.targets)
                 right = module(new.inputs.to(mean)).argmax(1) == new.targets
-                found.append((float(loss), float(right.double().mean())))
-    table = np.array(found).reshape(len(hypothesis.clusters), len(pieces), 2)
+                scores.append((float(loss), float(right.double().mean())))
+    table = np.array(scores).reshape(len(hypothesis.clusters), len(pieces), 2)
     return table[:, :, 0], table[:, :, 1]

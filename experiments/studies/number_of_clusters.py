@@ -67,9 +67,11 @@ def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> f
     method = Method(policy=Known(labels, Objective()), common_start=True, validation=SHARE)
     federation = Federation(clients, MODEL, method, seed=seed, evaluate=False)
     clusters = federation.run(ROUNDS).hypotheses.best.clusters
-    asked = [Score(client=c, models=(clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
-    answers = federation.engine.answer(asked, {p.key: p for p in clusters}, ROUNDS)
-    losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in asked]
+    requests = [
+        Score(client=c, models=(clusters[k].key,), view=VALIDATION) for c, k in labels.items()
+    ]
+    answers = federation.engine.answer(requests, {p.key: p for p in clusters}, ROUNDS)
+    losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in requests]
     return sum(losses)
 
 
@@ -149,8 +151,10 @@ def main(seeds: Sequence[int]) -> None:
                 clients = draw(digits, clients=40, seed=seed)
                 groups = {c: g for c, g in (clients.groups or {}).items() if g is not None}
                 nats = margin(clients, groups, seed)
-                found = [str(outcome(clients, groups, seed, one)) for one in told().values()]
-                table.add_row(str(seed), f"{nats:.1f}", "yes" if nats > 0 else "no", *found)
+                outcomes = [
+                    str(outcome(clients, groups, seed, method)) for method in told().values()
+                ]
+                table.add_row(str(seed), f"{nats:.1f}", "yes" if nats > 0 else "no", *outcomes)
             console.print(table)
 
 

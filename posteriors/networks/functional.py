@@ -136,11 +136,11 @@ def _tensors_with(module: nn.Module, chosen: Tensor) -> tuple[list[str], Tensor]
     names: list[str] = []
     position = torch.full((int(sum(p.numel() for p in module.parameters())),), -1)
     start, kept = 0, 0
-    wanted = torch.zeros(len(position), dtype=torch.bool)
-    wanted[chosen] = True
+    named = torch.zeros(len(position), dtype=torch.bool)
+    named[chosen] = True
     for name, value in module.named_parameters():
         stop = start + value.numel()
-        if bool(wanted[start:stop].any()):
+        if bool(named[start:stop].any()):
             names.append(name)
             position[start:stop] = torch.arange(kept, kept + value.numel())
             kept += value.numel()

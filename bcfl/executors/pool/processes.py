@@ -114,8 +114,8 @@ def _parts(requests: Sequence[Request], count: int) -> list[list[Request]]:
 
 def _named(requests: Sequence[Request], models: Mapping[str, Posterior]) -> dict[str, Posterior]:
     """The models that some requests are about."""
-    asked = (request for request in requests if not isinstance(request, Describe))
-    return {key: models[key] for request in asked for key in request.models}
+    naming = (request for request in requests if not isinstance(request, Describe))
+    return {key: models[key] for request in naming for key in request.models}
 
 
 _open: dict[str, Computing] = {}

@@ -126,14 +126,14 @@ def _of_network(
     network: nn.Module, model: Model, samples: Mapping[Score, _Samples], requests: Sequence[Score]
 ) -> list[tuple[Score, Any]]:
     """Statistics of one network, at full precision."""
-    asked = [(r, r.statistic) for r in requests if isinstance(r.statistic, NetworkStatistic)]
-    if not asked:
+    scores = [(r, r.statistic) for r in requests if isinstance(r.statistic, NetworkStatistic)]
+    if not scores:
         return []
-    device = samples[asked[0][0]].view.inputs.device
+    device = samples[scores[0][0]].view.inputs.device
     with computing("full", device), in_full(device):
         return [
             (r, statistic.of_network(network, model, samples[r].view, samples[r].full))
-            for r, statistic in asked
+            for r, statistic in scores
         ]
 
 

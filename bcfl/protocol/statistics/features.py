@@ -63,10 +63,11 @@ def features(network: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _features(network: nn.Module, inputs: Tensor) -> Tensor:
-    seen: list[Tensor] = []
+    recorded: list[Tensor] = []
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
     hooks = [
-        layer.register_forward_pre_hook(lambda _, given: seen.append(given[0])) for layer in layers
+        layer.register_forward_pre_hook(lambda _, arguments: recorded.append(arguments[0]))
+        for layer in layers
     ]
     try:
         with torch.no_grad():
@@ -74,13 +75,13 @@ def _features(network: nn.Module, inputs: Tensor) -> Tensor:
     finally:
         for hook in hooks:
             hook.remove()
-    found = (seen[-1] if seen else outputs).flatten(1).double()
-    if found.shape[1] <= MAX_FEATURES:
-        return found
+    values = (recorded[-1] if recorded else outputs).flatten(1).double()
+    if values.shape[1] <= MAX_FEATURES:
+        return values
     draw = torch.Generator().manual_seed(0)
-    shape = (found.shape[1], MAX_FEATURES)
+    shape = (values.shape[1], MAX_FEATURES)
     projection = torch.randn(shape, generator=draw, dtype=torch.float64) / shape[0] ** 0.5
-    projected: Tensor = found @ projection.to(found)
+    projected: Tensor = values @ projection.to(values)
     return projected
 
 

@@ -104,14 +104,21 @@ def _drawn(
     inputs: Tensor,
 ) -> list[Tensor]:
     """Members of predictives around one mean; linear ones share their Jacobians."""
-    linear = [one for one in predictives if isinstance(one, Linearised)]
+    linear = [predictive for predictive in predictives if isinstance(predictive, Linearised)]
     if len(linear) == len(predictives):
         outputs = outputs_of_all(linear, inputs)
         pairs = zip(outputs, generators, strict=True)
-        return [one.sample(num_draws, generator).softmax(2) for one, generator in pairs]
-    closed = [one.linear for one in predictives if isinstance(one, ClosedForm)]
+        return [
+            predictive.sample(num_draws, generator).softmax(2) for predictive, generator in pairs
+        ]
+    closed = [predictive.linear for predictive in predictives if isinstance(predictive, ClosedForm)]
     if len(closed) == len(predictives):
-        found = zip(outputs_of_all(closed, inputs), closed, strict=True)
-        return [apply_link(one.link, f.mean, f.covariance).unsqueeze(0) for f, one in found]
+        moments = zip(outputs_of_all(closed, inputs), closed, strict=True)
+        return [
+            apply_link(predictive.link, f.mean, f.covariance).unsqueeze(0)
+            for f, predictive in moments
+        ]
     pairs_of_any = zip(predictives, generators, strict=True)
-    return [one.members(inputs, num_draws, generator) for one, generator in pairs_of_any]
+    return [
+        predictive.members(inputs, num_draws, generator) for predictive, generator in pairs_of_any
+    ]

@@ -79,16 +79,16 @@ class PredictionSums:
         Raises:
             ValueError: there is nothing to sum.
         """
-        every = list(parts)
-        if not every:
+        summands = list(parts)
+        if not summands:
             raise ValueError("parts must hold at least one client's sums, got none")
         return cls(
-            confusion=np.sum([p.confusion for p in every], axis=0),
-            nll=float(np.sum([p.nll for p in every])),
-            brier=float(np.sum([p.brier for p in every])),
-            bin_counts=np.sum([p.bin_counts for p in every], axis=0),
-            bin_confidence=np.sum([p.bin_confidence for p in every], axis=0),
-            bin_correct=np.sum([p.bin_correct for p in every], axis=0),
+            confusion=np.sum([p.confusion for p in summands], axis=0),
+            nll=float(np.sum([p.nll for p in summands])),
+            brier=float(np.sum([p.brier for p in summands])),
+            bin_counts=np.sum([p.bin_counts for p in summands], axis=0),
+            bin_confidence=np.sum([p.bin_confidence for p in summands], axis=0),
+            bin_correct=np.sum([p.bin_correct for p in summands], axis=0),
         )
 
 

@@ -160,8 +160,8 @@ def of_numbers(numbers: Mapping[str, Any]) -> Statistic:
     """
     name, package = numbers["name"], __name__.rpartition(".")[0]
     known = [module.name for module in iter_modules(import_module(package).__path__)]
-    found = vars(import_module(f"{package}.{name}")).values() if name in known else ()
-    kinds = [kind for kind in found if isinstance(kind, type) and issubclass(kind, Statistic)]
+    members = vars(import_module(f"{package}.{name}")).values() if name in known else ()
+    kinds = [kind for kind in members if isinstance(kind, type) and issubclass(kind, Statistic)]
     for kind in kinds:
         if getattr(kind, "name", None) == name:
             statistic: Statistic = _of_fields(
