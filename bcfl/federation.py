@@ -37,14 +37,14 @@ def check_model(
 
     Args:
         model: the architecture.
-        objective: what the clients will do.
+        objective: of local training.
         shape: of one sample.
-        memory: whether clients are sent the prior that the model was born with, of one precision,
-            or one that holds what earlier rounds found.
+        memory: whether the prior that clients are sent has one precision (`replace`), or the
+            precisions of earlier rounds.
 
     Raises:
         ValueError: the model does not take such samples, gives another number of outputs, or has a
-            layer whose curvature is not known; or its local posterior takes no such model or prior.
+            layer without a curvature rule; or the local posterior does not support it or the prior.
     """
     module, sample = model.module().eval(), torch.zeros(1, *shape)
     try:
@@ -134,19 +134,19 @@ OnRound = Callable[[FederationState, RoundRecord], None]
 class Federation:
     """Clients whose data are in this process, and the method that associates them.
 
-    Arguments are parsed once, when it is made; nothing of it changes afterwards.
+    Arguments are parsed once, on construction; the object is not changed afterwards.
 
     Attributes:
-        clients: the clients, sorted by name, with the validation samples that the method wants.
-        model: the network that the method uses, made of the one that was given.
+        clients: the clients, sorted by name, with the validation samples that the method needs.
+        model: the network of the method, derived from the one that was given.
         method: the method; a policy that was given in its place is tracked greedily.
-        seed: decides everything random.
+        seed: of all randomness.
         client_fraction: share of the clients that take part in a round, in (0, 1].
-        drop_out: probability that a client drops out of a round that it should take part in.
+        drop_out: probability that a participant drops out of a round.
         device: where the work is done.
         dtype: floating-point type of the parameters.
         evaluate: whether clients test their models after each round.
-        threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are.
+        threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
     """
 

@@ -1,4 +1,4 @@
-"""Starting a run in a folder, and going on with it until nothing is left to do."""
+"""Starting and resuming the run of a folder."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from experiments.runs.workers import Orders, run_parallel
 
 
 def start(plan: Plan, folder: Path, setup: Experiment, watch: Watch) -> None:
-    """Run an experiment in a folder of its own.
+    """Run an experiment in a new folder.
 
     Args:
         plan: the experiment.
         folder: new, or empty.
         setup: the experiment, built and checked.
-        watch: is told of every round.
+        watch: callbacks for progress and interruption.
 
     Raises:
         FolderError: the folder holds something.
-        Interrupted: `watch` said to stop.
+        Interrupted: `watch` requested a stop.
     """
     check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,16 +35,16 @@ def start(plan: Plan, folder: Path, setup: Experiment, watch: Watch) -> None:
 
 
 def resume(plan: Plan, folder: Path, watch: Watch) -> None:
-    """Go on with a run from its newest checkpoints; a finished one is left as it is.
+    """Resume a run from its newest checkpoints; a finished run is not changed.
 
     Args:
         plan: what the folder holds, see `read_plan`; with any number of jobs.
         folder: folder of the run.
-        watch: is told of every round.
+        watch: callbacks for progress and interruption.
 
     Raises:
         CheckpointError: a checkpoint is damaged.
-        Interrupted: `watch` said to stop.
+        Interrupted: `watch` requested a stop.
     """
     files = RunFiles(folder)
     if is_finished(plan, files):

@@ -1,4 +1,4 @@
-"""Predictions of mixtures of cluster models, and how a model becomes a prediction."""
+"""Predictions of mixtures of cluster models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from posteriors import Predictive, predict_mixture
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prediction:
-    """What the mixture of models that serves a client says of some inputs.
+    """The prediction of the mixture of models that serves a client.
 
     The three uncertainties sum to the entropy.
 
@@ -34,8 +34,8 @@ class Prediction:
         association: (clusters,) probability that the client is in a cluster, over the kept
             hypotheses, clusters named as in the leading one; uniform if it was never seen.
         ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
-            client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where no
-            client can be asked.
+            client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where the
+            run has no executor.
     """
 
     mean: NDArray[np.float64]

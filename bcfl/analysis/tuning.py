@@ -31,7 +31,7 @@ def tuned(
     Args:
         rule: says which predictive; a `plug-in` has no use for a prior precision.
         hypotheses: with their models, of a classifier.
-        clients: who is asked, sorted by name.
+        clients: names of the clients that report sums, sorted.
         view: name of the held-out samples.
         grid: values to try.
 

@@ -1,4 +1,4 @@
-"""Which samples are used when: a function of (seed, round, client) alone."""
+"""Mini-batches and random subsets of samples: functions of (seed, round, client) alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def training_batches(
 ) -> Tensor:
     """Indices of the samples of each SGD step, (steps, min(batch_size, num_samples)) int64.
 
-    The client's samples are shuffled, gone through, shuffled again, and so on; the stream is cut
-    into batches of equal size, so each sample is used equally often to within one.
+    The samples are shuffled anew for each epoch, and the stream of epochs is cut into mini-batches
+    of equal size, so each sample is used equally often to within one.
 
     Args:
         num_samples: training samples of the client.

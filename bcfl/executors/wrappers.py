@@ -36,8 +36,8 @@ class Stepwise:
 class Unreliable:
     """Lets each client drop out of a round with some probability.
 
-    A client that drops out is gone before it trains; whether it still scores is a coin flip. The
-    draw depends on (seed, round, client) alone.
+    A client that drops out does not train; it still scores with probability 1/2. The draw depends
+    on (seed, round, client) alone.
 
     Attributes:
         executor: answers for the clients that stay.

@@ -1,4 +1,4 @@
-"""From a name such as `ifca-cam` or `bcfl-mht-8-w` to a method."""
+"""Parsing of names such as `ifca-cam` or `bcfl-mht-8-w`, and construction of their methods."""
 
 import re
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ class NamedMethod:
         return options
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of the right types; nothing is loaded for it.
+        """Options of the right types; needs no torch.
 
         Raises:
             UnknownOptionError: the method has no such option.
@@ -97,17 +97,17 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
         UnknownOptionError: the method has no such option; the message names those it has.
-        ValueError: a value does not fit, or suffixes do not go together.
+        ValueError: a value does not fit, or suffixes exclude one another.
     """
     return named(name).build(options)
 
 
 def named(name: str) -> NamedMethod:
-    """What a name means; nothing is loaded for it.
+    """The recipe, number and suffixes of a name; needs no torch.
 
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
-        ValueError: a suffix is there twice, or two that bring the same.
+        ValueError: a suffix occurs twice, or two exclude each other.
     """
     base, suffixes = name, list[str]()
     while base not in RECIPES:

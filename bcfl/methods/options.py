@@ -1,6 +1,6 @@
 """Options of methods, read from the signatures and docstrings of their recipes.
 
-Nothing here, nor in the signatures, needs torch: a wrong name is told before anything is loaded.
+Neither this module nor the signatures need torch, so an unknown name is reported at once.
 """
 
 import inspect
@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 NOTHING = "none"
-"""How a configuration file, which has no null, says None."""
+"""None in a configuration file, which has no null."""
 OBJECTIVE = "objective"
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
@@ -23,7 +23,7 @@ class UnknownOptionError(ValueError):
 
 
 class Misfit(Exception):
-    """A value that is not of the type asked for."""
+    """A value of another type than the option's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Option:
         hint: type of the value.
         default: value if it is not given.
         description: one sentence.
-        source: where the default comes from; empty where it is our own choice.
+        source: source of the default; empty where it is ours.
     """
 
     name: str
@@ -96,7 +96,7 @@ def _option(parameter: inspect.Parameter, text: str) -> Option:
 
 
 def documented(function: Callable[..., Any]) -> dict[str, str]:
-    """What a Google docstring says of each argument."""
+    """Descriptions of the arguments in a Google docstring."""
     section = re.search(r"\nArgs:\n(.*?)(\n\w+:\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
     if section is None:
         return {}
@@ -218,11 +218,11 @@ def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
     """A type as people say it."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return " or ".join(in_words(hint_inside) for hint_inside in inner)
+        return " or ".join(in_words(member) for member in inner)
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin is tuple and inner[-1] is Ellipsis:
         return f"a list, each of it {in_words(inner[0])}"
     if origin is tuple:
-        return f"a list of {', '.join(in_words(hint_inside) for hint_inside in inner)}"
+        return f"a list of {', '.join(in_words(member) for member in inner)}"
     return NOTHING if hint is NoneType else WORDS.get(hint, str(hint))

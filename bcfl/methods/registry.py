@@ -1,7 +1,7 @@
-"""The one list of methods: names, papers, descriptions, recipes and options.
+"""The registry of methods: names, papers, descriptions, recipes and options.
 
-`recipe` and `combinator` enter a function into it. All else, `bcfl list`, tables of scenarios,
-options of the command line and the documentation, is read from it.
+`recipe` and `combinator` register a function. `bcfl list`, tables of scenarios, options of the
+command line and the documentation are derived from the registry.
 """
 
 import inspect
@@ -76,7 +76,7 @@ class Combinator:
         name: the suffix, without a hyphen in front.
         function: makes one method of another and its own options.
         paper: authors, year, and where in the paper.
-        brings: what a method can have once only.
+        brings: features that a method can have only once.
     """
 
     name: str
@@ -117,12 +117,12 @@ COMBINATORS: dict[str, Combinator] = {}
 def recipe(
     name: str, paper: str, *, number: str = "", group: Callable[..., Any] = flat
 ) -> Callable[[Callable[P, "Method"]], Callable[P, "Method"]]:
-    """Enter a recipe into the list; calls of it are checked.
+    """Register a recipe; its calls are validated, and positional options raise TypeError.
 
     Args:
         name: of the method.
         paper: authors, year, and where in the paper.
-        number: option that a number behind the name sets.
+        number: option that a number at the end of the name sets.
         group: function that the options behind `**` are passed on to.
     """
 
@@ -147,12 +147,12 @@ def combinator(
 ) -> Callable[
     [Callable[Concatenate["Method", P], "Method"]], Callable[Concatenate["Method", P], "Method"]
 ]:
-    """Enter what a suffix does into the list; calls of it are checked.
+    """Register a combinator; its calls are validated, and positional options raise TypeError.
 
     Args:
         name: the suffix.
         paper: authors, year, and where in the paper.
-        brings: what a method can have once only.
+        brings: features that a method can have only once.
     """
 
     def entered(
@@ -178,7 +178,7 @@ def summary(function: Callable[..., Any]) -> str:
 
 
 def _signature(entry: Recipe) -> inspect.Signature:
-    """What a recipe takes, with the options that it passes on."""
+    """The signature of a recipe, including the options that it passes on."""
     training = inspect.signature(flat).parameters[OBJECTIVE]
     parameters = [
         inspect.Parameter(

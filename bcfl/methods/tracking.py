@@ -1,4 +1,4 @@
-"""BCFL-MHT: the tracker whose hypotheses differ, and all of its pieces."""
+"""BCFL-MHT: multi-hypothesis tracking with proposals, and all of its options."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -59,7 +59,7 @@ def bcfl_mht(
     max_clusters: int = 16,
     **options: Unpack[PosteriorOptions],
 ) -> "Method":
-    """Up to M hypotheses that differ, split proposals, adaptive.
+    """Up to M distinct hypotheses, split proposals, adaptive.
 
     Args:
         num_clusters: number K of clusters; auto lets hypotheses gain and lose clusters, judged on
@@ -68,13 +68,13 @@ def bcfl_mht(
             there are it finds groups that a common model serves nearly as well; from one it often
             misses those. Default: measured.
         max_hypotheses: most hypotheses M that are kept.
-        candidates_per_parent: associations that are looked at for each hypothesis; none is M.
-        temperature: as in the other methods, but as Bayes has it. Default: measured.
+        candidates_per_parent: associations that are ranked per hypothesis; none is M.
+        temperature: as in the other methods; 1 is Bayes' rule. Default: measured.
         memory: what the next round's prior remembers. Default: measured.
-        adapt: whether only as many are kept as the weights say there are. Default: measured.
+        adapt: whether only the effective number of hypotheses is kept. Default: measured.
         near_copies: distance of clusters below which hypotheses are merged, as a share of the
             spread between clusters; none merges nothing. Default: measured.
-        remembers_absent: whether absent clients count with what they last said.
+        remembers_absent: whether absent clients count with their last costs.
         n_scan: rounds after which past ambiguities are decided; none leaves them to the weights.
             Default: measured.
         starts: initial hypotheses, each with networks of its own. Default: measured.
@@ -84,10 +84,10 @@ def bcfl_mht(
             measured.
         propose_every: rounds between proposals.
         splits: clusters that a proposal tries to split.
-        freeing_splits: the same, with auto, for splits whose second half takes another's place.
-        slots: places that are tried for each half.
-        pairs: pairs of clusters that are tried for a merge.
-        deaths: clusters that are tried for a death.
+        freeing_splits: the same, with auto, for splits whose second half replaces another cluster.
+        slots: slots that are tried for each half.
+        pairs: pairs of clusters for which a merge is proposed.
+        deaths: clusters for which a death is proposed.
         min_members: trained members that a cluster needs to be split.
         min_gain: gain of a split into an empty cluster, nats per dimension.
         max_cost_ratio: cost of freeing a cluster that a split may have, in units of the split
@@ -147,7 +147,7 @@ def _proposals(
     num_clusters: int | Literal["auto"],
     **numbers: Unpack[Proposing],
 ) -> "tuple[Proposal, ...]":
-    """The proposals that are asked for, or the usual ones, in the order in which they are made."""
+    """The requested or default proposals, in the order in which they are made."""
     from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree
 
     finds_number = num_clusters == "auto"

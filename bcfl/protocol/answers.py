@@ -1,4 +1,4 @@
-"""What clients answer, but for scores: those are answered as their statistic says."""
+"""Answers of clients to `Describe` and `Train`; statistics define the answers to scores."""
 
 from __future__ import annotations
 

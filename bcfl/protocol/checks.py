@@ -1,4 +1,4 @@
-"""Tests of the numbers in an answer, shared by all kinds of answers."""
+"""Checks of the numbers in an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a client trains, by numbers and names."""
+"""The objective of local training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a posterior over networks becomes predicted probabilities, by name and numbers."""
+"""The predictive distribution of a posterior over networks, by name and hyperparameters."""
 
 from __future__ import annotations
 

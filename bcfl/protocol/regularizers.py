@@ -1,7 +1,7 @@
-"""Terms that a client adds to its training loss, by name and numbers.
+"""Regularisers of local training.
 
-Every term composes with every method: it says which models the client needs beside the one that it
-starts from, and what they add to the loss. Gradients flow into the client's own parameters alone.
+Every regulariser composes with every method: it names the reference models that the client needs
+besides its start, and defines the penalty. Gradients flow into the client's own parameters alone.
 """
 
 from __future__ import annotations
@@ -23,22 +23,28 @@ Sees = Literal["parameters", "outputs"]
 
 
 class Regularizer(Protocol):
-    """One addend of the training loss.
+    """A term of the training loss.
 
     Attributes:
         weight: factor in front of the term.
-        part: parameters that it is about.
+        part: parameters that it penalises.
         sees: what `penalty` is given, `parameters` or `outputs`.
     """
 
     @property
-    def weight(self) -> float: ...  # noqa: D102
+    def weight(self) -> float:
+        """Factor in front of the term."""
+        ...
 
     @property
-    def part(self) -> Part: ...  # noqa: D102
+    def part(self) -> Part:
+        """Parameters that it penalises."""
+        ...
 
     @property
-    def sees(self) -> Sees: ...  # noqa: D102
+    def sees(self) -> Sees:
+        """Argument of `penalty`, `parameters` or `outputs`."""
+        ...
 
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
@@ -65,7 +71,7 @@ class Regularizer(Protocol):
 
 
 class SelfContained:
-    """A term that needs no cluster's model but the one that the client starts from."""
+    """A term that needs no cluster model besides the start."""
 
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
@@ -95,7 +101,7 @@ class Proximal(SelfContained):
 
     Attributes:
         weight: rho; 0.95 in the thesis of WeCFL (section 3.5).
-        part: parameters that are held back; running statistics never are.
+        part: parameters that are penalised; running statistics never are.
     """
 
     weight: float = 0.95
@@ -113,7 +119,7 @@ class Proximal(SelfContained):
 
 @dataclass(frozen=True)
 class Contrast:
-    """-log softmax of the similarity to one's own cluster's model: CFL-CON (Ma 2024, chapter 4).
+    """-log softmax of the similarity to the own cluster's model: CFL-CON (Ma 2024, chapter 4).
 
     Own is the model that the client starts from; the others are those of the other clusters. With
     `sees="parameters"` the similarity is the cosine of parameters (CON-para, equation 4.3); with
@@ -147,7 +153,7 @@ class Contrast:
         return tuple(others.values())
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Cross-entropy of picking one's own cluster by similarity, in [0, log K + 2 / tau].
+        """Cross-entropy of choosing the own cluster by similarity, in [0, log K + 2 / tau].
 
         See `Regularizer.penalty`.
         """
@@ -246,11 +252,11 @@ class Consolidation(SelfContained):
     """weight / 2 sum fisher (parameters - anchor)^2.
 
     The references are the client's own: the anchor, and a model whose parameters are the diagonal
-    of the Fisher information per sample. Whoever asks for the training names them.
+    of the Fisher information per sample. The request for the training names them.
 
     Attributes:
         weight: lambda; loss and Fisher information are both means over samples.
-        part: parameters that are held.
+        part: parameters that are penalised.
     """
 
     weight: float = 10.0
@@ -272,11 +278,11 @@ class Consolidation(SelfContained):
 
 @dataclass(frozen=True)
 class Sparsity(SelfContained):
-    """weight sum |parameters|: few of a client's own parameters differ from zero.
+    """weight sum |parameters|: the L1 penalty of a client's own parameters.
 
     Attributes:
         weight: lambda_1.
-        part: parameters that are to be few.
+        part: parameters that are penalised.
     """
 
     weight: float = 4e-4

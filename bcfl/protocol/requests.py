@@ -1,7 +1,7 @@
-"""All that a server can ask of a client, and how requests are put together.
+"""Requests from the server to clients, and their decomposition into parts.
 
-Requests name models by key and objectives and statistics by name and numbers, so that they can
-travel over a network as they are. Policies and trackers are generators: they yield an `Exchange`
+Requests name models by key and objectives and statistics by name and hyperparameters, so that they
+can be sent over a network. Policies and trackers are generators: they yield an `Exchange`
 and are sent the `Replies`. The framework deduplicates requests, so that each is answered once.
 """
 
@@ -26,12 +26,12 @@ class Undivided:
     """A request with one part: itself."""
 
     def parts(self) -> tuple[Any, ...]:
-        """What it is made of, each of which needs to be answered only once."""
+        """Its parts, each of which is answered once per round."""
         return (self,)
 
     @property
     def topic(self) -> Any:  # noqa: ANN401 - the request
-        """Parts of the same topic can be asked in one request."""
+        """Parts of the same topic can be joined in one request."""
         return self
 
     def joined(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401 - a request
@@ -66,7 +66,7 @@ class Describe(Undivided):
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Ask a client for a statistic of models on its samples; answered as the statistic says.
+    """Ask a client for a statistic of models on its samples, which defines the answer.
 
     Attributes:
         client: name of the client.
@@ -84,7 +84,7 @@ class Score:
     phase: ClassVar[str] = "score"
 
     def parts(self) -> tuple[Request, ...]:
-        """The (client, model) pairs of an elementwise statistic; any other as it is."""
+        """The (client, model) pairs of an elementwise statistic, else the request itself."""
         if not self.statistic.elementwise:
             return (self,)
         return tuple(self._of((key,)) for key in self.models)
@@ -101,7 +101,7 @@ class Score:
 
     @property
     def topic(self) -> Request:
-        """Pairs with one client in the same respect can be asked in one request."""
+        """Pairs of one client that differ in the model alone have the same topic."""
         return self._of(()) if self.statistic.elementwise else self
 
     def joined(self, parts: Sequence[Any]) -> Request:
@@ -157,7 +157,7 @@ Replies: TypeAlias = Mapping[Request, Any]
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Requests asked at one time, and the models that they name.
+    """Requests that are answered together, and the models that they name.
 
     Attributes:
         requests: in any order, repeats allowed.
@@ -183,7 +183,7 @@ Steps: TypeAlias = Generator[Exchange, Replies, Result]
 
 
 def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
-    """Run several generators in lockstep, so that what they ask at one time is asked at once."""
+    """Run several generators in lockstep, joining their exchanges."""
     results: dict[int, Result] = {}
     asking: dict[int, Exchange] = {}
 

@@ -1,4 +1,4 @@
-"""Saving and loading what a federation carries from round to round.
+"""Checkpoints of the state of a federation.
 
 A checkpoint is a folder `round-000010` with `state.json` (structure, numbers, a checksum) and
 `tensors.safetensors`. It is written under another name and renamed, so that a folder of that name
@@ -24,7 +24,7 @@ KEPT = 2
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is not there, not whole, or not of this program."""
+    """A checkpoint that is missing, damaged, or of another version."""
 
 
 def save(state: FederationState, folder: Path) -> Path:
@@ -32,7 +32,7 @@ def save(state: FederationState, folder: Path) -> Path:
 
     Args:
         state: what to save.
-        folder: where checkpoints lie; made if need be.
+        folder: of the checkpoints; created if missing.
 
     Returns:
         The checkpoint's folder.
@@ -90,7 +90,7 @@ def load(
 
     Args:
         checkpoint: the folder that `save` returned.
-        device: where the tensors go.
+        device: of the tensors.
         dtype: floating-point type that the tensors must have; None takes any.
 
     Raises:

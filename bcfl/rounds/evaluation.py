@@ -39,7 +39,7 @@ def evaluate(
 
     Args:
         hypotheses: with their models.
-        clients: who is asked.
+        clients: names of the clients to evaluate.
         pooling: whether the models' probabilities are averaged or their logits.
         view: which of the clients' samples.
     """
@@ -66,11 +66,11 @@ def evaluate_finetuned(
 ) -> Steps[Mapping[str, PredictionSums]]:
     """Let every client train on from the model that serves it most, then test the result.
 
-    Nothing of it goes back into the clusters.
+    The clusters are not changed.
 
     Args:
         hypotheses: with their models.
-        clients: who is asked.
+        clients: names of the clients to evaluate.
         objective: of the training.
         model: the architecture.
         view: which of the clients' samples.

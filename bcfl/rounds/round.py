@@ -25,15 +25,15 @@ from bcfl.runtime.seeds import generator
 
 @dataclass(frozen=True)
 class RoundConfig:
-    """What is the same in all rounds.
+    """Settings that all rounds share.
 
     Attributes:
-        seed: decides everything random.
-        client_fraction: share of the clients that is asked in a round, in (0, 1].
+        seed: of all randomness.
+        client_fraction: share of the clients that participate in a round, in (0, 1].
         evaluate: whether clients test the models that serve them after each round.
-        schedule: time steps of the clients' data, and rounds of the whole run. What clients have
-            said of a model that has not changed is not asked again within a time step. None where
-            the length of the run is unknown; every request is sent again then.
+        schedule: time steps of the clients' data, and rounds of the whole run. Scores of an
+            unchanged model are not requested again within a time step. None where the length of
+            the run is unknown; every request is sent again then.
     """
 
     seed: int
@@ -92,7 +92,7 @@ def server_round(
     state: FederationState,
     config: RoundConfig,
 ) -> tuple[FederationState, RoundRecord]:
-    """Do one round.
+    """Run one round.
 
     Args:
         method: policy, tracker and aggregation.
@@ -150,7 +150,7 @@ def server_round(
 def _describe(
     clients: Sequence[str], known: Mapping[str, ClientInfo]
 ) -> Steps[Mapping[str, ClientInfo]]:
-    """Ask newcomers who they are."""
+    """Have clients without a description describe themselves."""
     requests = [Describe(client) for client in clients if client not in known]
     replies = (yield Exchange.of(requests, ())) if requests else {}
     return {request.client: replies[request] for request in requests if request in replies}

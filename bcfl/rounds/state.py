@@ -1,4 +1,4 @@
-"""What a federation carries from round to round, and what it reports of each."""
+"""The state of a federation between rounds, and the record of a round."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class FederationState:
     Attributes:
         hypotheses: the association hypotheses with their models.
         history: associations and weights of all rounds so far.
-        client_info: what clients have said of themselves.
-        scores: what they have said of models that have not changed since.
+        client_info: description of each client so far.
+        scores: reported losses of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
         cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
     """
@@ -51,11 +51,11 @@ class FederationState:
         return self.hypotheses.round
 
     def planned(self, rounds: int, planned: int | None) -> FederationState:
-        """The state with its plan, which is made once and kept when the run goes on.
+        """The state with the planned number of rounds, which is set once and kept on continuation.
 
         Args:
             rounds: rounds to do in all, the plan unless another is given.
-            planned: rounds that the whole run is asked to be planned for.
+            planned: rounds that the whole run is planned for.
 
         Raises:
             ValueError: the plan would be shorter than the rounds, or another one than was made.
@@ -78,11 +78,11 @@ class FederationState:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RoundRecord:
-    """What happened in a round; logged, never carried on.
+    """The outcome of a round; logged, not part of the state.
 
     Attributes:
         round: rounds done, this one included.
-        participants: clients that were asked; `ledger.failures` says who did not answer.
+        participants: clients that took part; failed requests are in `ledger.failures`.
         snapshot: associations and weights after the round.
         evaluations: predictions of each client's served mixture on its test samples; clients
             without test samples, or that did not answer, are left out.

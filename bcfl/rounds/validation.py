@@ -1,4 +1,4 @@
-"""Checks of the answers of all executors; statistics say what is wrong with their own."""
+"""Validation of answers, whatever the executor; statistics validate their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every worker process does at its start, and how its death is told."""
+"""Set-up of worker processes, and the error for one that died."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def become_worker(parent: int) -> None:
 
 
 def died(worker: str, cause: object, option: str) -> ChildProcessError:
-    """The error that tells of a dead worker process.
+    """The error for a worker process that died.
 
     Args:
         worker: which process it was, in words.

@@ -1,4 +1,4 @@
-"""`bcfl compare`, `bcfl report` and `bcfl graph`: looking at runs."""
+"""`bcfl compare`, `bcfl report` and `bcfl graph`: tables, reports and graphs of runs."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ NOTES = {
 def _methods() -> list[dict[str, str]]:
     from bcfl.methods import COMBINATORS, RECIPES
 
-    recipes = [(one.title, one.description, one.paper) for one in RECIPES.values()]
-    suffixes = [(f"-{one.name}", one.description, one.paper) for one in COMBINATORS.values()]
+    recipes = [(r.title, r.description, r.paper) for r in RECIPES.values()]
+    suffixes = [(f"-{c.name}", c.description, c.paper) for c in COMBINATORS.values()]
     keys = ("name", "description", "paper")
     return [dict(zip(keys, entry, strict=True)) for entry in (*recipes, *suffixes)]
 

@@ -1,4 +1,4 @@
-"""`bcfl profile`: where the time goes."""
+"""`bcfl profile`: time and work by phase."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def run(
             help="Local posteriors of bcfl methods, such as laplace-full; small networks."
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Methods and seeds in parallel.")] = 1,
     threads: Annotated[
         int, typer.Option(help="Threads of each process; more pay for large networks only.")
     ] = 1,
@@ -148,11 +148,11 @@ def resume(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
     *,
     jobs: Annotated[
-        int | None, typer.Option(help="Methods and seeds at one time; as before if left out.")
+        int | None, typer.Option(help="Methods and seeds in parallel; as before if left out.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Go on with the interrupted run in a folder; a finished one stays as it is."""
+    """Resume the interrupted run of a folder; a finished one is not changed."""
     del debug
     from experiments.runs.files import RunFiles
     from experiments.runs.plan import changed_versions, read_plan
@@ -208,7 +208,7 @@ def _headline(plan: Plan, setup: Experiment) -> str:
 
 
 def _notes(scenario: Scenario) -> list[str]:
-    """What is set aside for a choice among variants of a method."""
+    """Notes on the samples held out to choose among the variants of a method."""
     from experiments.config.variants import Variant
 
     notes = {}

@@ -1,4 +1,4 @@
-"""`bcfl uncertainty`: how far the predictions of a run can be trusted."""
+"""`bcfl uncertainty`: calibration and detection scores of a run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Methods of a run with their options: `ifca`, or one of several variants, `ifca@num_clusters=3`.
 
-A variant says its options in its name, so that tables, folders and files need nothing else to tell
-variants of a method apart.
+A variant has its options in its name, which identifies it in tables, folders and files.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ SEPARATOR = "@"
 
 @dataclass(frozen=True)
 class Variant:
-    """A method as a run names it.
+    """A method with the options in its label.
 
     Attributes:
         method: name of the method.
-        options: values by option, as the name says them.
+        options: values by option, as in the name.
     """
 
     method: str
@@ -31,10 +30,10 @@ class Variant:
 
     @classmethod
     def of(cls, label: str) -> Variant:
-        """What a name says.
+        """Parse the label of a variant.
 
         Raises:
-            ValueError: something behind the separator is no `option=value`.
+            ValueError: a part after the separator is no `option=value`.
         """
         method, *rest = label.split(SEPARATOR)
         options: dict[str, Any] = {}
@@ -70,7 +69,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of one option of a method, all of which are to be tried.
+    """Values of one option of a method to compare.
 
     Attributes:
         method: name of the method.
@@ -93,18 +92,18 @@ def expanded(labels: Sequence[str], grids: Sequence[Grid]) -> tuple[str, ...]:
     Raises:
         ValueError: a grid is of a method that is not among them.
     """
-    found: list[str] = []
+    variants: list[str] = []
     check_methods((grid.method for grid in grids), labels, "--grid")
     for label in labels:
         variant = Variant.of(label)
         mine = [grid for grid in grids if grid.method == variant.method]
         names = [grid.option for grid in mine]
         points = product(*(grid.values for grid in mine))
-        found += [
+        variants += [
             variant.labelled(dict(zip(names, point, strict=True))) if mine else label
             for point in points
         ]
-    return tuple(found)
+    return tuple(variants)
 
 
 def check_methods(names: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
@@ -137,7 +136,6 @@ def assignment_of(text: str, what: str) -> tuple[str, str, str]:
 
     Raises:
         ValueError: the text has another form.
-        ValueError: it is none.
     """
     path, equals, value = text.partition("=")
     method, dot, option = path.strip().partition(".")
@@ -148,8 +146,8 @@ def assignment_of(text: str, what: str) -> tuple[str, str, str]:
     return method, option, value.strip()
 
 
-def value_of(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
-    """A value in TOML; what is none is text."""
+def value_of(text: str) -> Any:  # noqa: ANN401 - any TOML value
+    """A TOML value, or else the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -157,7 +155,7 @@ def value_of(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
 
 
 def values_of(text: str) -> tuple[Any, ...]:
-    """Values between commas; those within brackets or quotes belong together."""
+    """Values separated by commas outside brackets and quotes."""
     try:
         return tuple(tomllib.loads(f"values = [{text}]")["values"])
     except tomllib.TOMLDecodeError:
@@ -165,7 +163,7 @@ def values_of(text: str) -> tuple[Any, ...]:
 
 
 def in_text(value: object) -> str:
-    """A value as `value_of` reads it, without spaces."""
+    """The inverse of `value_of`, without spaces."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
@@ -174,15 +172,15 @@ def in_text(value: object) -> str:
 
 
 def nested(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with `objective.learning_rate` and its like as a table."""
-    found: dict[str, Any] = {}
+    """Options with dotted names, such as `objective.learning_rate`, as nested tables."""
+    tables: dict[str, Any] = {}
     for name, value in options.items():
         table, dot, key = name.partition(".")
         if dot and table == OBJECTIVE:
-            found[table] = {**found.get(table, {}), key: value}
+            tables[table] = {**tables.get(table, {}), key: value}
         else:
-            found[name] = value
-    return found
+            tables[name] = value
+    return tables
 
 
 def flattened(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,7 +202,7 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 
 
 def written(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys and values as TOML has them, which knows no None."""
+    """Keys and values as in TOML, which has no None."""
     return {
         key: written(value) if isinstance(value, Mapping) else _written(value)
         for key, value in table.items()

@@ -1,4 +1,4 @@
-"""The figures of the report, each with a caption that says what to look for."""
+"""The figures of the report, each with a caption."""
 
 from __future__ import annotations
 

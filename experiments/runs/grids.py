@@ -1,7 +1,7 @@
-"""Which variant of a method is chosen: by samples of the clients' training shares, never by tests.
+"""Selection among the variants of a method by held-out training samples, never by test samples.
 
-The clients of a variant that sets samples aside predict these after the last round, by whatever
-serves them then.
+The clients of a variant that sets samples aside predict these after the last round, with the models
+that serve them then.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ChosenVariant:
 
 
 def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
-    """What the models that serve clients make of the clients' validation samples.
+    """Predictions of the served models on the clients' validation samples.
 
     Args:
         federation: of the run.

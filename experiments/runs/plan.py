@@ -1,4 +1,4 @@
-"""What a run is: `run.json`, the first file of its folder, from which it can go on."""
+"""The plan of a run: `run.json`, the first file of its folder, from which it can be resumed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
 
 
 class FolderError(ValueError):
-    """A folder that a run can't be started in, or that holds none."""
+    """A folder in which no run can be started or read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """An experiment and where the work is done.
+    """An experiment with device, threads and executor.
 
     Results may differ in their last bits between devices and numbers of threads, so both are kept
     for as long as the run lives.
@@ -42,9 +42,9 @@ class Plan:
         scenario: the experiment.
         device: `cpu`, `cuda` or `cuda:N`.
         threads: of each process.
-        jobs: processes at one time.
-        command: what runs it again.
-        executor: how clients are worked on.
+        jobs: number of parallel processes.
+        command: shell command that repeats it.
+        executor: executor of the clients' work, with its options.
     """
 
     scenario: Scenario
@@ -80,7 +80,7 @@ def new_folder(scenario: str, now: datetime) -> Path:
 
 
 def check_free(folder: Path) -> None:
-    """Refuse a folder that holds anything.
+    """Check that a folder is new or empty.
 
     Raises:
         FolderError: it holds a run or other files, or is no folder.
@@ -145,10 +145,10 @@ def write_configs(plan: Plan, files: RunFiles) -> None:
 
 
 def read_plan(folder: Path) -> Plan:
-    """Read what a folder is to hold.
+    """Read the plan of a folder.
 
     Raises:
-        FolderError: there is no run in it, or its `run.json` isn't what it should be.
+        FolderError: there is no run in it, or its `run.json` is malformed.
     """
     table = read_description(folder)
     try:
@@ -183,7 +183,7 @@ def read_description(folder: Path) -> Mapping[str, Any]:
 
 
 def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:
-    """Packages whose version isn't that with which the run began: what it was, what it is."""
+    """Packages whose version has changed since the run began: old and new version."""
     before, now = read_description(folder).get("versions", {}), _versions()
     return {name: (before[name], now[name]) for name in now if before.get(name, "") != now[name]}
 

@@ -1,4 +1,4 @@
-"""Where the time of a method goes, and how much work is behind it."""
+"""Time and work of a method by phase."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Profile:
         scores: (client, model) pairs requested, and run after deduplication.
         megabytes: sent to clients, and by them.
         training_flops: floating-point operations of the gradients of all trainings.
-        peak: floating-point operations per second of a large matrix product here.
+        peak: floating-point operations per second of a large matrix product on this machine.
     """
 
     rounds: int
@@ -52,7 +52,7 @@ class Profile:
 
     @property
     def in_words(self) -> str:
-        """Where the time went, in two sentences."""
+        """Summary of the profile in two sentences."""
         total = sum(self.seconds.values())
         phase = max(PHASES, key=lambda name: self.seconds[name])
         share = self.seconds[phase] / total
@@ -61,9 +61,9 @@ class Profile:
         if not run:
             return f"{first} No client trained."
         work = (
-            "each was asked for once"
+            "each was requested once"
             if requested == run
-            else f"{requested / run:.1f} asked for each"
+            else f"{requested / run:.1f} requests for each"
         )
         return (
             f"{first} Training reaches {self.achieved / 1e9:.2f} GFLOP/s, "

@@ -1,4 +1,4 @@
-"""How far the work is: bars on a terminal, plain lines elsewhere."""
+"""Display of progress: bars on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECENT = 5
 
 @dataclass(eq=False)
 class _Standing:
-    """How far one method and seed is.
+    """Progress of one method and seed.
 
     Attributes:
         label: name in front of the line.
@@ -74,7 +74,7 @@ def clock(seconds: float) -> str:
 
 
 class Display(Protocol):
-    """Shows how far methods are."""
+    """Shows the progress of methods."""
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
         """Show the progress of one method and seed.
@@ -117,7 +117,7 @@ class Lines:
 
 @dataclass(eq=False)
 class Bars:
-    """A bar for each method and seed at work; what is done moves up as a line.
+    """A bar for each method and seed at work; finished ones become lines.
 
     Attributes:
         progress: display of the bars.
@@ -138,7 +138,7 @@ class Bars:
         return cls(Progress(*columns, console=console, transient=True))
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Move a bar on; see `Display.show`."""
+        """Advance a bar; see `Display.show`."""
         if standing.done == standing.rounds:
             self._finish(pair, standing)
             return
@@ -168,7 +168,7 @@ class Bars:
 
 @contextmanager
 def watching(console: Console, scenario: Scenario) -> Iterator[Any]:
-    """A watch that shows progress, and that Ctrl-C tells to stop after the round in hand.
+    """Callbacks that show progress, and that stop the run after the current round on Ctrl-C.
 
     Args:
         console: where to show it.
@@ -192,10 +192,10 @@ def watching(console: Console, scenario: Scenario) -> Iterator[Any]:
         standings[pair].rows.append(row)
         display.show(pair, standings[pair], begins=False)
 
-    def asked() -> None:
-        console.print("stopping after the round in hand; Ctrl-C again to stop at once")
+    def on_interrupt() -> None:
+        console.print("stopping after the current round; Ctrl-C again to stop at once")
 
-    with _interruptible(asked) as stops:
+    with _interruptible(on_interrupt) as stops:
         if bars is None:
             yield Watch(begins, did_round, stops)
         else:

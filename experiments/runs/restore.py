@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Restored:
-    """What a run had learned when it last wrote a checkpoint.
+    """A run at its newest checkpoint.
 
     Attributes:
         setup: the scenario with its data set, on the CPU.
@@ -61,7 +61,7 @@ class FinishedRun:
         folder: folder of the whole run.
         pair: the method and seed.
         config: its scenario, defaults filled in.
-        rows: what was logged of each round, see `experiments.runs.rows.round_row`.
+        rows: metrics of each round, see `experiments.runs.rows.round_row`.
         setup: the scenario with its data set, on the CPU.
     """
 
@@ -73,7 +73,7 @@ class FinishedRun:
 
     @cached_property
     def run(self) -> Run:
-        """What it has learned, from its last checkpoint, without the records of its rounds.
+        """The run, from its last checkpoint, without the records of its rounds.
 
         Raises:
             ValueError: the checkpoint is missing, damaged or of other clients, or the data are
@@ -85,13 +85,13 @@ class FinishedRun:
 def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
     """The finished runs in a folder that `bcfl run` wrote, by method and seed.
 
-    Checkpoints and data are read when a run is asked for: `open_runs(folder)["ifca", 0].run`.
+    Checkpoints and data are read on access: `open_runs(folder)["ifca", 0].run`.
 
     Args:
         folder: folder of the run.
 
     Raises:
-        ValueError: there is no run in the folder, or one of its files is not as it was written.
+        ValueError: there is no run in the folder, or one of its files is damaged.
     """
     folder = Path(folder)
     scenario = read_plan(folder).scenario

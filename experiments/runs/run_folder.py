@@ -1,4 +1,4 @@
-"""The folder of a run as others read it: configuration, summary, rounds and client graphs."""
+"""Reading the folder of a run: configuration, summary, rounds and client graphs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoRunError(ValueError):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """What is in the folder of a run.
+    """The contents of the folder of a run.
 
     Attributes:
         path: the folder.
@@ -49,8 +49,8 @@ class RunFolder:
         """Read all but the graphs.
 
         Raises:
-            NoRunError: the folder does not exist, holds no run, or a file is not what it should be.
-            MetricsError: the rounds of a method and seed are not what they should be.
+            NoRunError: the folder does not exist, holds no run, or a file is malformed.
+            MetricsError: the rounds of a method and seed are malformed.
         """
         files = RunFiles(path)
         if not path.is_dir():
@@ -68,7 +68,7 @@ class RunFolder:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Methods with at least one round, in the order asked for."""
+        """Methods with at least one round, in the order of the scenario."""
         return tuple(method for method, seeds in self.rounds.items() if seeds)
 
     @property

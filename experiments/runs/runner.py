@@ -1,4 +1,4 @@
-"""Running one method with one seed: rounds, their log, checkpoints, graphs."""
+"""Running one method with one seed: rounds, metrics, checkpoints, graphs."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 class Interrupted(Exception):
-    """A run that was asked to stop, and did so after a round, with a checkpoint."""
+    """A run that stopped on request after a round, with a checkpoint."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What the runner tells of its work, and how it is told to stop.
+    """Callbacks for the progress of a run and for its interruption.
 
     Attributes:
-        begins: called with the rounds that were done before.
+        begins: called at the start with the rounds done so far.
         did_round: called with each new round.
-        stops: asked after each round whether to stop.
+        stops: called after each round; whether to stop.
     """
 
     begins: Callable[[Pair, list[rows.Row]], None] = lambda pair, done: None
@@ -53,9 +53,9 @@ class Experiment:
 
     Attributes:
         scenario: the experiment.
-        device: where the work is done.
-        executor: how clients are worked on.
-        threads: of torch, BLAS and OpenMP; None leaves them as they are.
+        device: of models and samples.
+        executor: executor of the clients' work, with its options.
+        threads: limit for torch, BLAS and OpenMP; None is no limit.
     """
 
     scenario: Scenario
@@ -76,7 +76,7 @@ class Experiment:
 
     @property
     def executor_name(self) -> str:
-        """Name of the executor that suits the network, where `auto` was asked for."""
+        """Name of the executor that `auto` selects for the network."""
         return select_executor(self.executor, self.model, device_named(self.device))[0]
 
     def method(self, name: str) -> Method:
@@ -84,7 +84,7 @@ class Experiment:
         return self.scenario.build(name)
 
     def partition(self, seed: int) -> Partition:
-        """The clients of a seed; those of the last one asked for are kept."""
+        """The clients of a seed; those of the last seed are cached."""
         if seed not in self._divided:
             self._divided.clear()
             options = {**self.scenario.partition.options, "seed": seed}
@@ -124,7 +124,7 @@ class Experiment:
         return HoldOut.of(self.dataset, self.partition(seed), federation)
 
     def check(self) -> None:
-        """Build everything once, so that whatever is wrong shows before work starts.
+        """Build everything once, so that errors show before the first round.
 
         Raises:
             ValueError: a name is unknown, data are missing, or a number doesn't fit the others.
@@ -147,13 +147,13 @@ class Experiment:
 
 @dataclass(eq=False, kw_only=True)
 class Log:
-    """Writes down each round of a pair when it is done.
+    """Records each round of a method and seed.
 
     Attributes:
         setup: the experiment.
         pair: the method and seed.
         files: where to write.
-        watch: whom to tell.
+        watch: callbacks for progress and interruption.
         hold_out: samples that no client holds, if there are any.
         since: when the round began.
     """
@@ -166,7 +166,7 @@ class Log:
     since: float = field(default_factory=perf_counter)
 
     def __call__(self, state: FederationState, record: RoundRecord) -> None:
-        """Write a line, a checkpoint where one is due, and stop if asked to.
+        """Write the metrics, a checkpoint where one is due, and stop on request.
 
         Raises:
             Interrupted: the run is to stop, and there are rounds left.
@@ -195,10 +195,10 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> N
         setup: the experiment.
         pair: the method and seed.
         files: where everything is written; the configuration is there already.
-        watch: is told of every round.
+        watch: callbacks for progress and interruption.
 
     Raises:
-        Interrupted: `watch` said to stop.
+        Interrupted: `watch` requested a stop.
         ValueError: the newest checkpoint is damaged or of another experiment.
     """
     if files.is_finished:
@@ -234,7 +234,7 @@ def _restored(federation: Federation, files: PairFiles) -> FederationState | Non
 
 
 def write_graphs(run: Run, files: PairFiles) -> None:
-    """Write the graphs, those that tell a finished run last.
+    """Write the graphs; the files that mark a run as finished come last.
 
     Args:
         run: after its last round.

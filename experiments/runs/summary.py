@@ -1,4 +1,4 @@
-"""A run in numbers: mean, spread and values over seeds; and all rounds as one table."""
+"""Summary of a run: mean, spread and values over seeds; and all rounds as one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several methods and seeds at once, each in a process of its own."""
+"""Methods and seeds in parallel, each in its own process."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ GRACE = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Orders:
-    """What every worker knows.
+    """Settings that all workers share.
 
     Attributes:
         scenario: the experiment.
-        device: where the work is done.
+        device: of models and samples.
         threads: threads of each worker.
-        files: where the run lies.
-        executor: how clients are worked on.
+        files: files of the run.
+        executor: executor of the clients' work, with its options.
     """
 
     scenario: Scenario
@@ -55,15 +55,15 @@ def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch)
     """Run pairs in parallel processes; results don't depend on how many there are.
 
     Args:
-        orders: what every worker knows.
-        pairs: what there is to run, in order of start.
-        jobs: processes at one time.
-        watch: is told of every round, in this process.
+        orders: settings that all workers share.
+        pairs: methods and seeds, in order of start.
+        jobs: number of parallel processes.
+        watch: callbacks for progress and interruption, in this process.
 
     Raises:
-        Interrupted: `watch` said to stop; every pair at work has ended its round.
-        ChildProcessError: a worker died, for want of memory perhaps.
-        Exception: whatever went wrong in a worker.
+        Interrupted: `watch` requested a stop; every pair at work has ended its round.
+        ChildProcessError: a worker died, perhaps out of memory.
+        Exception: the error of a worker.
     """
     from experiments.runs.runner import Interrupted
 
@@ -87,7 +87,7 @@ def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch)
                 queue.clear()
             busy = [line for line, worker in workers.items() if worker.pair]
             for line in wait(busy, timeout=0.2):
-                _hear(workers[line], queue, watch)  # type: ignore[index]
+                _receive(workers[line], queue, watch)  # type: ignore[index]
         if stop.is_set():
             raise Interrupted
     finally:
@@ -99,7 +99,7 @@ def _assign(worker: _Worker, queue: deque[Pair]) -> None:
     worker.line.send(worker.pair)
 
 
-def _hear(worker: _Worker, queue: deque[Pair], watch: Watch) -> None:
+def _receive(worker: _Worker, queue: deque[Pair], watch: Watch) -> None:
     try:
         kind, content = worker.line.recv()
     except (EOFError, ConnectionResetError):
@@ -172,7 +172,7 @@ def _received(line: Connection) -> Iterator[Pair]:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C waiting; processes started meanwhile never see it."""
+    """Defer Ctrl-C; processes started meanwhile ignore it."""
     mask: Callable[..., Any] | None = getattr(signal, "pthread_sigmask", None)
     if mask is None:
         yield

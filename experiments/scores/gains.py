@@ -1,4 +1,4 @@
-"""What clients gain: test scores of the models that serve them, beside those of other models."""
+"""Gains of clients: test scores of the models that serve them, next to those of other models."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SERVED = "what serves it"
 
 @dataclass(frozen=True)
 class ModelScore:
-    """How well a model predicts the test samples of a client.
+    """Test scores of a model on a client.
 
     Attributes:
-        model: what it is called.
+        model: name of the model.
         accuracy: share of correct predictions.
         nll: mean negative log-likelihood, nats per sample.
     """
@@ -54,14 +54,14 @@ class Judge:
     def scores(
         self, state: FederationState, name: str = SERVED, *, clusters: bool = True
     ) -> dict[str, list[ModelScore]]:
-        """By client, the scores of what serves it, then those of each cluster's model alone.
+        """By client, the scores of its served mixture, then those of each cluster's model alone.
 
         Clients without test samples have none. The clusters are those of the leading hypothesis,
         `cluster 0` first.
 
         Args:
             state: the models.
-            name: what the first score is called.
+            name: of the first score.
             clusters: whether to score the clusters.
         """
         best = state.hypotheses.best.clusters if clusters else ()

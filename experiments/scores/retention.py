@@ -1,4 +1,4 @@
-"""What models still know of earlier time steps, by the clients' samples of these steps."""
+"""Retention: accuracy on the clients' samples of earlier time steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Retention:
     Attributes:
         served: of the model that serves the client now, without knowledge that the data are old.
         kept: of whichever cluster's model fits some of the client's training samples of the time
-            step best: what the federation still knows. Where each client is its own cluster these
+            step best: what the federation has retained. Where each client is its own cluster these
             are the other clients' models too.
     """
 

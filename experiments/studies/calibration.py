@@ -38,8 +38,8 @@ SHOWN = {
     "nll": "NLL",
     "ece": "ECE",
     "wrong_auroc": "wrong",
-    "strange_auroc": "other groups",
-    "strange_auroc_entropy": "by entropy",
+    "ood_auroc": "other groups",
+    "ood_auroc_entropy": "by entropy",
     "noise_auroc": "noise",
     "noise_auroc_entropy": "by entropy",
 }
@@ -143,7 +143,7 @@ def tables(draws: Sequence[Scored]) -> Iterator[str]:
             plain = (*key[:2], REFERENCES["plain"])
             detection = [
                 [draw[key][f"{s}_auroc"] - draw[plain][f"{s}_auroc_entropy"] for draw in draws]
-                for s in ("strange", "noise")
+                for s in ("ood", "noise")
             ]
             lines.append(_row([*key[1:], *means, *map(difference, losses + detection)]))
         yield "\n".join(lines)

@@ -85,8 +85,8 @@ def margin(clients: Partition, groups: Mapping[str, int], seed: int) -> float:
     """
     count = max(groups.values()) + 1
     merged = []
-    for kept, gone in combinations(range(count), 2):
-        names = {group: group - (group > gone) for group in range(count)} | {gone: kept}
+    for kept, removed in combinations(range(count), 2):
+        names = {group: group - (group > removed) for group in range(count)} | {removed: kept}
         labels = {client: names[group] for client, group in groups.items()}
         merged.append(held_out_loss(clients, labels, seed))
     return min(merged) - held_out_loss(clients, groups, seed)
@@ -110,8 +110,8 @@ class Found:
         return f"{self.num_clusters} / {self.ari:.2f} / {100 * self.accuracy:.1f}"
 
 
-def told() -> Mapping[str, Method]:
-    """`bcfl-mht-8`, told or not told the number of clusters."""
+def variants() -> Mapping[str, Method]:
+    """`bcfl-mht-8`, with and without a given number of clusters."""
     return {
         "from one: K / ARI / accuracy": methods.bcfl_mht(num_clusters="auto", first_clusters=1),
         "from eight": methods.bcfl_mht(num_clusters="auto", first_clusters=8),
@@ -146,13 +146,13 @@ def main(seeds: Sequence[int]) -> None:
     }
     with limited_threads(1):
         for kind, draw in kinds.items():
-            table = Table("seed", "margin, nats", "well posed", *told(), title=kind)
+            table = Table("seed", "margin, nats", "well posed", *variants(), title=kind)
             for seed in track(seeds, description=kind):
                 clients = draw(digits, clients=40, seed=seed)
                 groups = {c: g for c, g in (clients.groups or {}).items() if g is not None}
                 nats = margin(clients, groups, seed)
                 outcomes = [
-                    str(outcome(clients, groups, seed, method)) for method in told().values()
+                    str(outcome(clients, groups, seed, method)) for method in variants().values()
                 ]
                 table.add_row(str(seed), f"{nats:.1f}", "yes" if nats > 0 else "no", *outcomes)
             console.print(table)

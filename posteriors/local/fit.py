@@ -1,4 +1,4 @@
-"""What a local posterior is and how one is asked for, whatever the method."""
+"""Local posteriors: the protocol of their methods, and what the methods share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EvidenceKind = Literal["laplace", "lower bound", "importance"]
 
 
 class UnsupportedFitError(ValueError):
-    """A method can't fit this kind of prior or network; the message names both."""
+    """A method does not support a prior or network; the message names both."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,7 +89,7 @@ class LocalPosteriorFit(Protocol):
     """A method that turns data and a prior into a local posterior."""
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check, without fitting, that the method can take a network and a prior.
+        """Check, without fitting, that the method supports a network and a prior.
 
         Args:
             module: Network with outputs (samples, outputs).
@@ -97,7 +97,7 @@ class LocalPosteriorFit(Protocol):
             prior: Prior over the flat parameter vector, (parameters,).
 
         Raises:
-            UnsupportedFitError: If it can't.
+            UnsupportedFitError: If it does not.
             ValueError: If the prior is improper or of another shape.
         """
         ...
@@ -119,10 +119,10 @@ class LocalPosteriorFit(Protocol):
             inputs: Inputs, (samples, ...), at least one sample.
             targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
             prior: Proper prior over the flat parameter vector, (parameters,).
-            seed: Seed of everything random in the method.
+            seed: Seed of all randomness in the method.
 
         Raises:
-            UnsupportedFitError: If the method can't take this prior or network.
+            UnsupportedFitError: If the method does not support this prior or network.
             ValueError: If shapes don't fit.
         """
         ...

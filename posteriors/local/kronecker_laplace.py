@@ -41,7 +41,7 @@ class KroneckerLaplace:
     link: Link = "probit"
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _check_layers(module)
         sizes = [value.numel() for value in module.parameters()]

@@ -20,7 +20,7 @@ def aligned(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
 
     Args:
         tensor: of any dtype.
-        device: where it goes.
+        device: of the result.
         dtype: of floating-point tensors; others keep theirs.
     """
     placed = tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)

@@ -21,7 +21,7 @@ from bcfl.protocol.requests import Describe, Request, Score, Train
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoopExecutor:
-    """Answers for clients whose data are in this process, on one device.
+    """Local training and scoring in this process, one model at a time, on one device.
 
     Attributes:
         clients: the clients' data by name, on `device` in `dtype`.

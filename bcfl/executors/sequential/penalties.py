@@ -18,11 +18,11 @@ from bcfl.protocol.requests import Train
 
 @dataclass(frozen=True, eq=False)
 class ParameterTerm:
-    """A regulariser of the parameters, with what it compares them to.
+    """A regulariser of the parameters, with its references.
 
     Attributes:
         term: the term.
-        chosen: parameters that it is about.
+        chosen: parameters that it penalises.
         start: (chosen,) of the model that the client starts from.
         references: (chosen,) of each referenced model.
     """
@@ -48,7 +48,7 @@ class ParameterTerm:
 
 @dataclass(frozen=True, eq=False)
 class OutputTerm:
-    """A regulariser of the outputs, with the networks whose outputs it compares them to.
+    """A regulariser of the outputs, with its reference networks.
 
     Attributes:
         term: the term.

@@ -34,11 +34,11 @@ def fitted_posterior(
         model: its architecture.
         view: the client's training samples, all of which are used.
         request: client and objective.
-        start: what the client was sent, with its prior.
-        seed: of everything random in the fit.
+        start: initial model, with its prior.
+        seed: of the fit.
 
     Raises:
-        UnsupportedFitError: the method can't take the prior.
+        UnsupportedFitError: the method does not support the prior.
     """
     prior = DiagonalGaussian(start.mean(model), start.prior_precision(model))
     method = local_posterior_fit(request.objective.posterior, model.likelihood)

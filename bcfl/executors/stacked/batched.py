@@ -51,7 +51,7 @@ def _is_plain(objective: Objective) -> bool:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BatchedExecutor:
-    """Answers for clients whose data are in this process, batched over models and clients.
+    """Local training and scoring in this process, batched over models and clients.
 
     Mini-batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding.
     An answer does not depend on the other requests or on the memory allowed, up to rounding, and
@@ -61,7 +61,7 @@ class BatchedExecutor:
         loop: answers unsupported requests.
         samples: of all clients, by view.
         network: the architecture batched over models; None leaves all to the loop.
-        memory: bytes of working memory beside data and models; None suits it to the device.
+        memory: bytes of working memory besides data and models; None takes what suits the device.
         descent: runs the SGD steps of a batch of trainings.
     """
 

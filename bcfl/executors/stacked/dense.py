@@ -73,7 +73,7 @@ class DenseNetwork:
 
     @classmethod
     def of(cls, model: Model) -> DenseNetwork | None:
-        """The network of a model, or None where it is anything else."""
+        """The network of a model, or None where it is no such chain."""
         layers: list[DenseLayer] = []
         flat = len(model.input_shape) == 1
         for module, (weight, bias) in chain_of(model) or ():

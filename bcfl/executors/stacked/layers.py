@@ -39,7 +39,7 @@ class Layer(Protocol):
         """Add squared per-sample gradients of its parameters, summed over samples and columns.
 
         Args:
-            prepared: what `prepare` gave.
+            prepared: result of `prepare`.
             columns: gradients with respect to the output, each shaped as that.
             into: (models, *shape) for each parameter tensor of the architecture.
         """
@@ -58,7 +58,7 @@ class ParameterFree:
 
 @dataclass(frozen=True, eq=False)
 class Elementwise(ParameterFree):
-    """A layer that treats every channel alike, such as an activation or pooling.
+    """A layer that acts on every channel independently and equally, such as an activation.
 
     Attributes:
         module: the layer of one model.
@@ -264,7 +264,7 @@ def _as_channels(values: Tensor) -> Tensor:
 
 
 def _add(into: Weights, indices: tuple[int, int | None], squares: tuple[Tensor, Tensor]) -> None:
-    """Add the squares of weight and bias where they belong."""
+    """Add the squares to those of weight and bias."""
     for index, square in zip(indices, squares, strict=True):
         if index is not None:
             into[index].add_(square.view_as(into[index]))

@@ -140,7 +140,7 @@ class Network(Protocol):
             inputs: (problems, batch, *shape).
             grad_output: from outputs to the gradient of the loss with respect to them, both
                 (problems, batch, outputs).
-            into: where the gradients go, shaped as the weights.
+            into: receives the gradients, shaped as the weights.
         """
         ...
 
@@ -160,7 +160,7 @@ class Network(Protocol):
             stacked: models.
             inputs: (problems, batch, *shape).
             factors: from outputs (problems, batch, outputs) to (columns, problems, batch, outputs).
-            into: where the sums go, shaped as the weights.
+            into: receives the sums, shaped as the weights.
         """
         ...
 
@@ -186,7 +186,7 @@ def gradients_by_autograd(
         outputs: from models to their outputs.
         stacked: the models.
         grad_output: from outputs to the gradient of the loss with respect to them.
-        into: where the gradients go, shaped as the weights.
+        into: receives the gradients, shaped as the weights.
     """
     with torch.enable_grad():
         live = stacked.live()

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 def is_batched(statistic: Statistic, network: Network) -> bool:
     """Whether a statistic is computed for many models and clients at a time.
 
-    Those of outputs are that allow it, and so is `Evidence`, but for networks with batch
+    True for statistics of outputs that allow it, and for `Evidence` of networks without batch
     normalisation, whose batched gradients are those of training mode.
 
     Args:
@@ -102,7 +102,7 @@ class BatchedScoring:
     def _from_outputs(
         self, chosen: Mapping[Score, Tensor], models: Mapping[str, Posterior]
     ) -> Outcomes:
-        """What follows from the outputs alone."""
+        """Answers to statistics of outputs."""
         pieces = [
             _Piece(request, rows[part])
             for request, rows in sorted(chosen.items(), key=lambda item: item[0].client)
@@ -118,7 +118,7 @@ class BatchedScoring:
         }
 
     def _rows(self, request: Score) -> Tensor:
-        """Which samples are scored, the same as in the loop."""
+        """Indices of the scored samples, the same as in the loop."""
         samples = self.samples[request.view]
         count, first = samples.count[request.client], samples.first[request.client]
         some = subset(count, request.samples, self.seed, 0, request.client, "score")
@@ -135,7 +135,7 @@ class BatchedScoring:
     def _values(
         self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
     ) -> Iterator[tuple[_Piece, str, Array]]:
-        """Each piece for each model: what its statistic needs of each sample, (samples, ...)."""
+        """The values of the statistic for each piece and model, (samples, ...)."""
         for batch in padded_batches(
             pieces,
             lambda piece: piece.rows,

@@ -46,10 +46,10 @@ class BatchedTraining:
     def answer(
         self, requests: Sequence[Train], models: Mapping[str, Posterior], when: tuple[int, int]
     ) -> Outcomes:
-        """Answer trainings; how they are batched changes the time alone, up to rounding.
+        """Answer trainings; batching changes the results by rounding alone.
 
         Args:
-            requests: of plain objectives and of clients that have samples here.
+            requests: of plain objectives and of clients in `samples`.
             models: posteriors by key.
             when: seed of the run and number of the round.
         """
@@ -135,7 +135,7 @@ class BatchedTraining:
     def _curvatures(
         self, requests: Sequence[Train], means: Tensor, buffers: Tensor, when: tuple[int, int]
     ) -> Sequence[Tensor]:
-        """The precision that each client reports, by the objective that all share."""
+        """The precision that each client reports, by the common objective."""
         objective = requests[0].objective
         counts = [self.samples.count[request.client] for request in requests]
         if not objective.reports_precision:

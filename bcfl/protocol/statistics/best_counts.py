@@ -22,7 +22,7 @@ class BestCounts:
 
     Attributes:
         counts: (models,) int64 samples on which the model has the lowest loss, in the order in
-            which the models were named; the first of equals counts.
+            which the models were named; ties go to the first.
         num_samples: samples that were scored; one on which no model's loss is a number counts
             for none.
     """

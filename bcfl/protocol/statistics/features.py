@@ -50,7 +50,7 @@ class Features(NetworkStatistic):
 
 
 def features(network: nn.Module, inputs: Tensor) -> Tensor:
-    """(samples, features) float64: what goes into the last fully connected layer, at most 64.
+    """(samples, features) float64: inputs of the last fully connected layer, at most 64.
 
     The outputs, where no layer is fully connected. More than 64 are projected to 64 by a Gaussian
     matrix that is always the same.

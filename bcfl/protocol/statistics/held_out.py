@@ -65,13 +65,13 @@ class HeldOutLosses(PosteriorStatistic):
         """By prior precision and posterior, (draws, samples, classes) untempered probabilities."""
         rules = [replace(self.rule, prior_precision=p) for p in self.grid.prior_precisions]
         generators = [rule.generator for rule in rules]
-        found: list[list[Tensor]] = [[] for _ in rules]
+        by_rule: list[list[Tensor]] = [[] for _ in rules]
         for posterior in posteriors:
             predictives = [rule.untempered(model, posterior) for rule in rules]
             drawn = _drawn(predictives, self.rule.num_draws, generators, inputs)
-            for place, members in zip(found, drawn, strict=True):
+            for place, members in zip(by_rule, drawn, strict=True):
                 place.append(members)
-        return found
+        return by_rule
 
     def _averaged(self, members: Sequence[Tensor], temperature: float) -> Tensor:
         """(samples, classes) probabilities of the mixture of tempered networks."""

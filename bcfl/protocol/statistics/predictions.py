@@ -23,7 +23,7 @@ Pooling = Literal["probabilities", "logits"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PredictionSums:
-    """What a client reports of its predictions: sums only, never samples.
+    """Sums over a client's predictions.
 
     Attributes:
         confusion: (classes, classes) int64, rows are true classes, columns predicted ones.
@@ -48,7 +48,7 @@ class PredictionSums:
 
     @classmethod
     def of(cls, probabilities: NDArray[np.float64], targets: NDArray[np.int64]) -> PredictionSums:
-        """Sum up predictions.
+        """Sums over predictions.
 
         Args:
             probabilities: (samples, classes), rows sum to 1.

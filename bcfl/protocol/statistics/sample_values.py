@@ -1,4 +1,4 @@
-"""What a network's outputs say of each sample: the common ground of statistics of outputs."""
+"""Per-sample values of a network's outputs, shared by the statistics of outputs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from posteriors.curvature.likelihood import negative_log_likelihood
 
 
 class SampleValues(Protocol):
-    """Numbers per sample; a frozen value, equal where they are the same numbers."""
+    """Values per sample; a frozen value object, compared by value."""
 
     def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
         """(samples, ...) float64.
 
         Args:
             likelihood: how outputs become probabilities.
-            outputs: (samples, outputs) of a network; the samples of several may be put together.
+            outputs: (samples, outputs) of a network; the samples of several may be concatenated.
             targets: (samples,) classes, or (samples, outputs) values.
         """
         ...
@@ -39,7 +39,7 @@ def sample_losses(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> T
 
 
 def capped(losses: Tensor, correct: Tensor, num_classes: int) -> Tensor:
-    """(samples,) losses, where all misclassified samples cost what guessing does, log(classes).
+    """(samples,) losses, where misclassified samples cost log(classes), as a uniform guess does.
 
     Args:
         losses: (samples,) negative log-likelihood, nats; those that are not finite stay.

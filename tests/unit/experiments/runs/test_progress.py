@@ -76,7 +76,7 @@ def test_the_first_interrupt_is_a_request_and_the_second_is_not():
         assert not watch.stops()
         interrupt()
         assert watch.stops()
-        assert "stopping after the round in hand" in output.getvalue()
+        assert "stopping after the current round" in output.getvalue()
         with pytest.raises(KeyboardInterrupt):
             interrupt()
     assert signal.getsignal(signal.SIGINT) is before
