@@ -89,7 +89,7 @@ def check_fit(data: ClientData, model: Model) -> None:
 
 
 def _target_trouble(targets: torch.Tensor, model: Model) -> str:
-    """What is wrong with the targets of a view, or nothing."""
+    """Why the targets of a view are invalid; empty if they are valid."""
     outputs, shape = model.num_outputs, tuple(targets.shape)
     if model.likelihood == "gaussian":
         fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
@@ -272,7 +272,7 @@ class Federation:
             rounds: rounds in all, those already done in `state` included.
             planned_rounds: rounds that the whole run is planned for; by default those that the
                 state was planned for, or else `rounds`.
-            state: where to go on; by default at the beginning.
+            state: state to resume from; by default the initial one.
             on_round: called after each round, for progress, logs and checkpoints.
 
         Raises:

@@ -104,7 +104,7 @@ class FeatureDensity:
         """How much better all clusters or none explain samples than a client's own, nats.
 
         log((mean over clusters of p(features | cluster) + p(features | background)) / sum over
-        clusters of p(cluster | client) p(features | cluster)): 0.7 where all are alike, higher for
+        clusters of p(cluster | client) p(features | cluster)): 0.7 where all are equal, higher for
         samples out of distribution; 0 where no cluster has samples.
 
         Args:

@@ -2,7 +2,7 @@
 
 All scores are fractions but the negative log-likelihood, in nats per sample, and the Brier score,
 from 0 to 2. They take (samples, classes) probabilities and (samples,) true classes. Where there is
-no sample, or only one kind of sample to tell apart, a score is NaN.
+no sample, or only one class of samples to detect, a score is NaN.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def adaptive_reliability(probabilities: Array, targets: Classes, bins: int = BIN
 def risk_by_coverage(probabilities: Array, targets: Classes) -> tuple[Array, NDArray[np.bool_]]:
     """Share of errors among the k most confident predictions, for k from 1 to all.
 
-    Equally confident samples can't be told apart: among them the risk is that of a random order.
+    Among equally confident samples the risk is that of a random order.
 
     Args:
         probabilities: (samples, classes) predicted probabilities.
@@ -182,7 +182,7 @@ def risk_at_coverage(probabilities: Array, targets: Classes, coverage: float = C
 
 @dataclass(frozen=True)
 class Detection:
-    """How well a score tells samples to be found from others.
+    """How well a score separates positive from negative samples.
 
     Attributes:
         auroc: area under the receiver operating characteristic; .5 by chance.
@@ -215,7 +215,7 @@ def detection(score: Array, positive: NDArray[np.bool_]) -> Detection:
 
 
 def misclassification(probabilities: Array, targets: Classes) -> Detection:
-    """Find wrong predictions by their low confidence.
+    """Detect wrong predictions by their low confidence.
 
     Args:
         probabilities: (samples, classes) predicted probabilities.

@@ -129,7 +129,7 @@ class Contrast:
     Attributes:
         weight: mu.
         temperature: tau, which divides the cosines.
-        sees: what is compared.
+        sees: whether parameters or outputs are compared.
         part: parameters that are compared by `parameters`.
     """
 

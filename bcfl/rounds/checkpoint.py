@@ -130,6 +130,6 @@ def _read(checkpoint: Path) -> tuple[dict[str, Any], bytes]:
 
 def _damaged(checkpoint: Path, why: str) -> str:
     return (
-        f"checkpoint {checkpoint} is damaged ({why}); delete this folder to go on from the "
+        f"checkpoint {checkpoint} is damaged ({why}); delete this folder to resume from the "
         "checkpoint before it, or from the beginning if there is none"
     )

@@ -13,7 +13,7 @@ SECONDS_BETWEEN_CHECKS = 1.0
 def become_worker(parent: int) -> None:
     """Leave Ctrl-C to the parent process, and end when the parent has ended, however it did.
 
-    A worker that outlived its parent would go on writing into files that others take over.
+    An orphaned worker would keep writing to files that other processes take over.
 
     Args:
         parent: process id of the parent.

@@ -61,8 +61,8 @@ def report(
         str | None,
         typer.Option(
             metavar="METHOD",
-            help="Do the first rounds of a method again, and show how alike the clients' own "
-            "models were.",
+            help="Repeat the first rounds of a method, and show the similarity of the "
+            "clients' local models.",
         ),
     ] = None,
     debug: Debug = False,
@@ -87,7 +87,7 @@ def graph(
     *,
     method: Annotated[str | None, typer.Option(help="Method, where the run has several.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
-    kind: Annotated[GraphKind, typer.Option(help="What is joined.")] = GraphKind.CLIENTS,
+    kind: Annotated[GraphKind, typer.Option(help="Nodes and edges.")] = GraphKind.CLIENTS,
     format: Annotated[GraphFormat, typer.Option(help="File format.")] = GraphFormat.GRAPHML,
     min_probability: Annotated[float, typer.Option(help="Leave out weaker edges.")] = 0.0,
     out: Annotated[Path | None, typer.Option(help="File; standard output if left out.")] = None,
@@ -137,7 +137,7 @@ def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind)
             "which, as faacl does"
         )
     if not path.is_file():
-        raise ValueError(f"{chosen} isn't finished; go on with: bcfl resume {folder}")
+        raise ValueError(f"{chosen} isn't finished; resume it with: bcfl resume {folder}")
     return path
 
 

@@ -238,7 +238,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
             yield watch
     except (Interrupted, KeyboardInterrupt):
         again = f"bcfl resume {shlex.quote(str(folder))}"
-        screen.print(f"stopped; to go on: {again}", soft_wrap=True, markup=False)
+        screen.print(f"stopped; to resume: {again}", soft_wrap=True, markup=False)
         raise typer.Exit(INTERRUPTED) from None
 
 

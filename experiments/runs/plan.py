@@ -87,7 +87,7 @@ def check_free(folder: Path) -> None:
     """
     if RunFiles(folder).run.exists():
         raise FolderError(
-            f"{folder} holds a run already; to go on with it: bcfl resume "
+            f"{folder} holds a run already; to resume it: bcfl resume "
             f"{shlex.quote(str(folder))}; to start another, give a new folder"
         )
     if folder.exists() and not folder.is_dir():

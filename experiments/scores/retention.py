@@ -74,7 +74,7 @@ def _pieces(clients: Sequence[ClientData]) -> Iterator[_Piece]:
 def _scores(
     model: Model, hypothesis: Hypothesis, pieces: Sequence[_Piece]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(clusters, pieces) mean loss on what is remembered, and accuracy on what is tested."""
+    """(clusters, pieces) mean loss on remembered samples, and accuracy on test samples."""
     mean = hypothesis.clusters[0].mean(model)
     workspace = FlatModule(model, mean.device, mean.dtype)
     scores = []
