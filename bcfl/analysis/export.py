@@ -33,9 +33,10 @@ def to_xarray(
     """Weights, associations and co-associations of all rounds, with named axes.
 
     Axes are `round` (from 1), `hypothesis` (most probable first), `client`, `other_client` and
-    `cluster`. Clusters mean nothing across hypotheses or rounds: those of a round's leading
-    hypothesis are matched to the round before by shared clients, those of its other hypotheses to
-    the leading one. Where true groups are known they are the coordinate `group`, -1 where not.
+    `cluster`. Cluster numbers are not comparable across hypotheses or rounds: those of a round's
+    leading hypothesis are matched to the round before by shared clients, those of its other
+    hypotheses to the leading one. Where true groups are known they are the coordinate `group`, -1
+    where not.
 
     Args:
         history: snapshots of the rounds.

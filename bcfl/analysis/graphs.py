@@ -125,11 +125,11 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
 
     Nodes are named `r3h0` (round 3, most probable hypothesis) or `r3p0` (round 3, first proposal).
     Node attributes: `round`, `rank`, `weight` (0 for proposals), `log_weight` (nats; left out where
-    the weight is 0, for not every format has infinity), `kind` (`hypothesis`, or how a proposal was
-    made), `sizes` (clients per cluster, as text) and `non_empty` (number of clusters with clients).
-    Round 0 is the start. A proposal is made from the trainings of its own round, so its parent is
-    the hypothesis of the round before that these belong to; it survives if it is the parent of a
-    hypothesis of the next round.
+    the weight is 0, since not every format has infinity), `kind` (`hypothesis`, or how a proposal
+    was made), `sizes` (clients per cluster, as text) and `non_empty` (number of clusters with
+    clients). Round 0 is the start. A proposal is made from the trainings of its own round, so its
+    parent is the hypothesis of the round before that these belong to; it survives if it is the
+    parent of a hypothesis of the next round.
     """
     graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
     names: list[str] = []
@@ -166,7 +166,7 @@ def _add_node(
 
 
 def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Sequence[str]) -> None:
-    """Edges from the parents; in the first round from the start that a parent's number names."""
+    """Edges from the parents; in the first round, from the initial hypotheses."""
     for parent in parents:
         source = before[parent] if before else f"r0h{parent}"
         if source not in graph:

@@ -1,7 +1,7 @@
 """Scores of classifiers from clients' sums, and of clusterings against the true groups.
 
 Accuracy, F1, ECE, ARI and AMI are fractions; the negative log-likelihood is in nats per sample.
-Clients without test data are absent from a mapping or hold no samples, and count for nothing; where
+Clients without test data are absent from a mapping or hold no samples, and are ignored; where
 no client is left a score is NaN.
 """
 

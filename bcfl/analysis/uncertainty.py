@@ -186,8 +186,8 @@ class Detection:
 
     Attributes:
         auroc: area under the receiver operating characteristic; .5 by chance.
-        aupr: average precision; the share of samples to be found by chance.
-        fpr95: share of others above the threshold that finds 95 %.
+        aupr: average precision; the share of positive samples by chance.
+        fpr95: false positive rate at a true positive rate of 95 %.
     """
 
     auroc: float
@@ -196,11 +196,11 @@ class Detection:
 
 
 def detection(score: Array, positive: NDArray[np.bool_]) -> Detection:
-    """Find samples by a threshold on a score.
+    """Detection of positive samples by a threshold on a score.
 
     Args:
-        score: (samples,) higher for those to be found.
-        positive: (samples,) whether a sample is to be found.
+        score: (samples,) higher for positive samples.
+        positive: (samples,) whether a sample is positive.
     """
     from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 

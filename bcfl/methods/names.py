@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class UnknownMethodError(ValueError):
-    """A name that no recipe has."""
+    """An unknown name of a method."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedMethod:
-    """A method by its full name: a recipe and what suffixes add to it.
+    """A method by its full name: a recipe with combinators.
 
     Attributes:
         name: the full name.
@@ -36,7 +36,7 @@ class NamedMethod:
 
     @property
     def combinators(self) -> tuple[Combinator, ...]:
-        """What the suffixes do, in the order in which they are applied."""
+        """The combinators of the suffixes, in the order in which they are applied."""
         return tuple(
             combinator for name, combinator in COMBINATORS.items() if name in self.suffixes
         )
@@ -92,7 +92,7 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
 
     Args:
         name: of a recipe, a number where it takes one, and suffixes.
-        options: keywords of the recipe and of what the suffixes add.
+        options: options of the recipe and of the combinators.
 
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.

@@ -50,10 +50,10 @@ class Option:
         return in_words(self.hint)
 
     def read(self, value: object, method: str) -> Any:  # noqa: ANN401 - of the hint's type
-        """A value as the recipe takes it.
+        """A value of the type that the recipe takes.
 
         Args:
-            value: as Python, TOML or JSON have it; the word none serves as None, lists as tuples.
+            value: from Python, TOML or JSON; the text none is None, lists are tuples.
             method: name of the method, for the message.
 
         Raises:
@@ -143,7 +143,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def typed(what: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - any type
-    """A value of a type, made of what TOML, JSON or numpy have for it.
+    """A value of a type, converted from TOML, JSON or numpy.
 
     Args:
         what: name of the value, for the message.
@@ -215,7 +215,7 @@ def _required(value: object, fits: bool) -> object:
 
 
 def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
-    """A type as people say it."""
+    """A type in words."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return " or ".join(in_words(member) for member in inner)

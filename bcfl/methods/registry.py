@@ -21,13 +21,13 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A method by name.
+    """The recipe of a method.
 
     Attributes:
         name: of the method, without a number.
-        function: makes the method of its options.
+        function: from options to the method.
         paper: authors, year, and where in the paper.
-        number: option that a number behind the name sets, empty where there is none.
+        number: option that a number at the end of the name sets; empty without one.
         group: function that some of the options are passed on to.
     """
 
@@ -39,7 +39,7 @@ class Recipe:
 
     @property
     def title(self) -> str:
-        """The name as it is listed, with M for a number."""
+        """The name, with M for a number."""
         return f"{self.name}-M" if self.number else self.name
 
     @property
@@ -70,11 +70,11 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Combinator:
-    """What a suffix of a method's name does to the method.
+    """The combinator of a suffix of names.
 
     Attributes:
         name: the suffix, without a hyphen in front.
-        function: makes one method of another and its own options.
+        function: from a method and options to the extended method.
         paper: authors, year, and where in the paper.
         brings: features that a method can have only once.
     """
@@ -95,7 +95,7 @@ class Combinator:
         return options_of(self.function, None)
 
     def make(self, method: "Method", values: Mapping[str, Any]) -> "Method":
-        """The method that it makes of another one.
+        """The extended method.
 
         Args:
             method: method to extend.
@@ -131,13 +131,13 @@ def recipe(
         RECIPES[name] = entry
 
         @wraps(function)
-        def made(*args: P.args, **options: P.kwargs) -> "Method":
+        def validated(*args: P.args, **options: P.kwargs) -> "Method":
             if args:
                 raise TypeError(f"options of {function.__name__} are given by keyword")
             return entry.make(options)
 
-        made.__signature__ = _signature(entry)  # type: ignore[attr-defined] # for help()
-        return made
+        validated.__signature__ = _signature(entry)  # type: ignore[attr-defined] # for help()
+        return validated
 
     return entered
 
@@ -162,12 +162,12 @@ def combinator(
         COMBINATORS[name] = entry
 
         @wraps(function)
-        def made(method: "Method", /, *args: P.args, **options: P.kwargs) -> "Method":
+        def validated(method: "Method", /, *args: P.args, **options: P.kwargs) -> "Method":
             if args:
                 raise TypeError(f"options of {function.__name__} are given by keyword")
             return entry.make(method, options)
 
-        return made
+        return validated
 
     return entered
 

@@ -93,6 +93,9 @@ def bcfl_mht(
         max_cost_ratio: cost of freeing a cluster that a split may have, in units of the split
             cluster's cost.
         max_clusters: most clusters with auto.
+
+    Raises:
+        ValueError: an option needs another one, such as births `num_clusters="auto"`.
     """
     from bcfl.trackers import AdaptiveMultiHypothesis
     from bcfl.trackers.near_copies import NearCopies
@@ -147,7 +150,7 @@ def _proposals(
     num_clusters: int | Literal["auto"],
     **numbers: Unpack[Proposing],
 ) -> "tuple[Proposal, ...]":
-    """The requested or default proposals, in the order in which they are made."""
+    """The given or default proposals, in the order in which they are made."""
     from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree
 
     finds_number = num_clusters == "auto"

@@ -26,11 +26,11 @@ class Kind(StrEnum):
 def list_(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     method: Annotated[
-        str | None, typer.Argument(help="Whose options, such as ifca-cam.", metavar="[METHOD]")
+        str | None, typer.Argument(help="For `options`, such as ifca-cam.", metavar="[METHOD]")
     ] = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
     debug: Debug = False,
 ) -> None:
     """List methods, options of a method, scenarios or data sets."""

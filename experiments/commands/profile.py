@@ -35,7 +35,7 @@ def profile(
     arithmetic: Arithmetic = "full",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
     debug: Debug = False,
 ) -> None:
     """Measure a few rounds of each method: time by phase, work, bytes, FLOP/s."""

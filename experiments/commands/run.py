@@ -45,7 +45,7 @@ def run(
         typer.Option(
             "--set",
             metavar="METHOD.OPTION=VALUE",
-            help="An option of one method, such as ifca-cam.update=joint; again for more.",
+            help="An option of one method, such as ifca-cam.update=joint; repeatable.",
         ),
     ] = None,
     grid: Annotated[
@@ -79,9 +79,9 @@ def run(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds in parallel.")] = 1,
     threads: Annotated[
-        int, typer.Option(help="Threads of each process; more pay for large networks only.")
+        int, typer.Option(help="Threads per process; more than one pays for large networks only.")
     ] = 1,
-    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     executor: Executor = "auto",
     memory: Memory = None,

@@ -14,13 +14,11 @@ Arguments = ParamSpec("Arguments")
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Executor = Annotated[
     str,
-    typer.Option(
-        help="How clients are worked on: auto, loop, batched, graph (on a GPU) or processes."
-    ),
+    typer.Option(help="Executor: auto, loop, batched, graph (on a GPU) or processes."),
 ]
 Memory = Annotated[str | None, typer.Option(help="Memory for batched work, such as 2GB.")]
 NumWorkers = Annotated[
-    int | None, typer.Option("--workers", help="How many processes, for --executor processes.")
+    int | None, typer.Option("--workers", help="Number of processes of --executor processes.")
 ]
 Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")

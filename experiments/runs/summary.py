@@ -89,7 +89,7 @@ def summarise(
     rounds: Mapping[Pair, Sequence[rows.Row]],
     held_out: Mapping[Pair, Mapping[str, float | None]] | None = None,
 ) -> dict[str, Any]:
-    """What `summary.json` holds.
+    """The contents of `summary.json`.
 
     Args:
         scenario: name of the scenario.
@@ -108,7 +108,7 @@ def summarise(
 
 
 def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
-    """All rounds of all methods and seeds, one line each; what isn't known is empty."""
+    """All rounds of all methods and seeds, one line each; unknown values are empty."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     seconds = [f"seconds_{phase}" for phase in (*rows.PHASES, "total")]
