@@ -7,23 +7,23 @@ from pathlib import Path
 from bcfl.runtime import limited_threads
 from experiments.runs.files import RunFiles, locked
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
-from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
+from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import write_summary
-from experiments.runs.workers import Orders, run_parallel
+from experiments.runs.workers import WorkerConfig, run_parallel
 
 
-def start(plan: Plan, folder: Path, setup: Experiment, watch: Watch) -> None:
+def start(plan: Plan, folder: Path, setup: Experiment, callbacks: RunCallbacks) -> None:
     """Run an experiment in a new folder.
 
     Args:
         plan: the experiment.
         folder: new, or empty.
         setup: the experiment, built and checked.
-        watch: callbacks for progress and interruption.
+        callbacks: for progress and interruption.
 
     Raises:
         FolderError: the folder holds something.
-        Interrupted: `watch` requested a stop.
+        Interrupted: `callbacks` requested a stop.
     """
     check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -31,20 +31,20 @@ def start(plan: Plan, folder: Path, setup: Experiment, watch: Watch) -> None:
     with locked(folder):
         check_free(folder)
         write_plan(plan, setup, files)
-        _carry_out(plan, files, setup, watch)
+        _carry_out(plan, files, setup, callbacks)
 
 
-def resume(plan: Plan, folder: Path, watch: Watch) -> None:
+def resume(plan: Plan, folder: Path, callbacks: RunCallbacks) -> None:
     """Resume a run from its newest checkpoints; a finished run is not changed.
 
     Args:
         plan: what the folder holds, see `read_plan`; with any number of jobs.
         folder: folder of the run.
-        watch: callbacks for progress and interruption.
+        callbacks: for progress and interruption.
 
     Raises:
         CheckpointError: a checkpoint is damaged.
-        Interrupted: `watch` requested a stop.
+        Interrupted: `callbacks` requested a stop.
     """
     files = RunFiles(folder)
     if is_finished(plan, files):
@@ -54,7 +54,7 @@ def resume(plan: Plan, folder: Path, watch: Watch) -> None:
         setup = Experiment(
             scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=plan.threads
         )
-        _carry_out(plan, files, setup, watch)
+        _carry_out(plan, files, setup, callbacks)
 
 
 def is_finished(plan: Plan, files: RunFiles) -> bool:
@@ -70,22 +70,22 @@ def is_finished(plan: Plan, files: RunFiles) -> bool:
     )
 
 
-def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, watch: Watch) -> None:
+def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, callbacks: RunCallbacks) -> None:
     if plan.jobs == 1:
         with limited_threads(plan.threads):
             for pair in plan.scenario.pairs:
-                if watch.stops():
+                if callbacks.should_stop():
                     raise Interrupted
-                run_pair(setup, pair, files.of(pair), watch)
+                run_pair(setup, pair, files.of(pair), callbacks)
     else:
-        orders = Orders(
+        config = WorkerConfig(
             scenario=plan.scenario,
             device=plan.device,
             threads=plan.threads,
             files=files,
             executor=plan.executor,
         )
-        run_parallel(orders, plan.scenario.pairs, plan.jobs, watch)
+        run_parallel(config, plan.scenario.pairs, plan.jobs, callbacks)
     write_summary(plan, files)
     from experiments.reports.report import write_report
 

@@ -138,8 +138,8 @@ def run(
     screen.print(_headline(plan, setup), soft_wrap=True)
     for note in _notes(plan.scenario):
         screen.print(note, soft_wrap=True, markup=False)
-    with _stoppable(screen, plan.scenario, folder) as watch:
-        start(plan, folder, setup, watch)
+    with _stoppable(screen, plan.scenario, folder) as callbacks:
+        start(plan, folder, setup, callbacks)
     _show_results(screen, plan, folder)
 
 
@@ -167,8 +167,8 @@ def resume(
         return
     for name, (was, now) in changed_versions(folder).items():
         screen.print(f"note: the run began with {name} {was}, this is {now}", soft_wrap=True)
-    with _stoppable(screen, plan.scenario, folder) as watch:
-        work.resume(plan, folder, watch)
+    with _stoppable(screen, plan.scenario, folder) as callbacks:
+        work.resume(plan, folder, callbacks)
     _show_results(screen, plan, folder)
 
 
@@ -230,12 +230,12 @@ def _counted(number: int, what: str) -> str:
 
 @contextmanager
 def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[Any]:
-    from experiments.runs.progress import watching
+    from experiments.runs.progress import showing_progress
     from experiments.runs.runner import Interrupted
 
     try:
-        with watching(screen, scenario) as watch:
-            yield watch
+        with showing_progress(screen, scenario) as callbacks:
+            yield callbacks
     except (Interrupted, KeyboardInterrupt):
         again = f"bcfl resume {shlex.quote(str(folder))}"
         screen.print(f"stopped; to resume: {again}", soft_wrap=True, markup=False)

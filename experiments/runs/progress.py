@@ -167,14 +167,14 @@ class Bars:
 
 
 @contextmanager
-def watching(console: Console, scenario: Scenario) -> Iterator[Any]:
+def showing_progress(console: Console, scenario: Scenario) -> Iterator[Any]:
     """Callbacks that show progress, and that stop the run after the current round on Ctrl-C.
 
     Args:
         console: where to show it.
         scenario: what is run.
     """
-    from experiments.runs.runner import Watch
+    from experiments.runs.runner import RunCallbacks
 
     labels = _labels(scenario)
     standings = {
@@ -184,23 +184,23 @@ def watching(console: Console, scenario: Scenario) -> Iterator[Any]:
     bars = None if is_plain else Bars.on(console)
     display: Display = bars or Lines(console)
 
-    def begins(pair: Pair, done: Sequence[Row]) -> None:
+    def on_start(pair: Pair, done: Sequence[Row]) -> None:
         standings[pair].rows[:] = done
         display.show(pair, standings[pair], begins=True)
 
-    def did_round(pair: Pair, row: Row) -> None:
+    def on_round(pair: Pair, row: Row) -> None:
         standings[pair].rows.append(row)
         display.show(pair, standings[pair], begins=False)
 
     def on_interrupt() -> None:
         console.print("stopping after the current round; Ctrl-C again to stop at once")
 
-    with _interruptible(on_interrupt) as stops:
+    with _interruptible(on_interrupt) as should_stop:
         if bars is None:
-            yield Watch(begins, did_round, stops)
+            yield RunCallbacks(on_start, on_round, should_stop)
         else:
             with bars.progress:
-                yield Watch(begins, did_round, stops)
+                yield RunCallbacks(on_start, on_round, should_stop)
 
 
 def _labels(scenario: Scenario) -> dict[Pair, str]:

@@ -33,18 +33,18 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True)
-class Watch:
+class RunCallbacks:
     """Callbacks for the progress of a run and for its interruption.
 
     Attributes:
-        begins: called at the start with the rounds done so far.
-        did_round: called with each new round.
-        stops: called after each round; whether to stop.
+        on_start: called at the start with the rounds done so far.
+        on_round: called with each new round.
+        should_stop: called after each round; whether to stop.
     """
 
-    begins: Callable[[Pair, list[rows.Row]], None] = lambda pair, done: None
-    did_round: Callable[[Pair, rows.Row], None] = lambda pair, row: None
-    stops: Callable[[], bool] = lambda: False
+    on_start: Callable[[Pair, list[rows.Row]], None] = lambda pair, done: None
+    on_round: Callable[[Pair, rows.Row], None] = lambda pair, row: None
+    should_stop: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,7 +153,7 @@ class Log:
         setup: the experiment.
         pair: the method and seed.
         files: where to write.
-        watch: callbacks for progress and interruption.
+        callbacks: for progress and interruption.
         hold_out: samples that no client holds, if there are any.
         since: when the round began.
     """
@@ -161,7 +161,7 @@ class Log:
     setup: Experiment
     pair: Pair
     files: PairFiles
-    watch: Watch
+    callbacks: RunCallbacks
     hold_out: HoldOut | None = None
     since: float = field(default_factory=perf_counter)
 
@@ -179,40 +179,40 @@ class Log:
         row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model)
         self.since = now
         rows.append(self.files.metrics, row)
-        self.watch.did_round(self.pair, row)
+        self.callbacks.on_round(self.pair, row)
         rules = self.setup.scenario.federation
-        is_last, stops = state.round >= rules.rounds, self.watch.stops()
+        is_last, stops = state.round >= rules.rounds, self.callbacks.should_stop()
         if is_last or stops or state.round % rules.checkpoint_every == 0:
             checkpoint.save(state, self.files.checkpoints)
         if stops and not is_last:
             raise Interrupted
 
 
-def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> None:
+def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCallbacks) -> None:
     """Run a method with a seed to its end, from its newest checkpoint if there is one.
 
     Args:
         setup: the experiment.
         pair: the method and seed.
         files: where everything is written; the configuration is there already.
-        watch: callbacks for progress and interruption.
+        callbacks: for progress and interruption.
 
     Raises:
-        Interrupted: `watch` requested a stop.
+        Interrupted: `callbacks` requested a stop.
         ValueError: the newest checkpoint is damaged or of another experiment.
     """
     if files.is_finished:
-        watch.begins(pair, rows.read(files.metrics))
+        callbacks.on_start(pair, rows.read(files.metrics))
         return
     with locked(files.folder):
         federation = setup.federation(pair)
         state = _restored(federation, files)
-        watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
+        callbacks.on_start(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
         log = Log(
             setup=setup,
             pair=pair,
             files=files,
-            watch=watch,
+            callbacks=callbacks,
             hold_out=setup.hold_out(federation, pair.seed),
         )
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
