@@ -1,4 +1,4 @@
-"""What clients gain: test scores of the models that serve them, beside those of other models."""
+"""Gains of clients: test scores of the models that serve them, next to those of other models."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SERVED = "what serves it"
 
 @dataclass(frozen=True)
 class ModelScore:
-    """How well a model predicts the test samples of a client.
+    """Test scores of a model on a client.
 
     Attributes:
-        model: what it is called.
+        model: name of the model.
         accuracy: share of correct predictions.
         nll: mean negative log-likelihood, nats per sample.
     """
@@ -54,14 +54,14 @@ class Judge:
     def scores(
         self, state: FederationState, name: str = SERVED, *, clusters: bool = True
     ) -> dict[str, list[ModelScore]]:
-        """By client, the scores of what serves it, then those of each cluster's model alone.
+        """By client, the scores of its served mixture, then those of each cluster's model alone.
 
         Clients without test samples have none. The clusters are those of the leading hypothesis,
         `cluster 0` first.
 
         Args:
             state: the models.
-            name: what the first score is called.
+            name: of the first score.
             clusters: whether to score the clusters.
         """
         best = state.hypotheses.best.clusters if clusters else ()
@@ -76,24 +76,24 @@ class Judge:
                 for index, posterior in enumerate(best)
             ]
         answers = self._answers({score for *_, score in rows}, models, state.round)
-        found: dict[str, list[ModelScore]] = {}
+        scores_of: dict[str, list[ModelScore]] = {}
         for client, label, score in rows:
             if score in answers:
-                found.setdefault(client, []).append(_scored(label, answers[score]))
-        return found
+                scores_of.setdefault(client, []).append(_scored(label, answers[score]))
+        return scores_of
 
     def _tested(self) -> list[str]:
         return [data.client for data in self.clients if len(data.views.get(TEST, ()))]
 
     def _answers(
-        self, asked: Iterable[Score], models: Mapping[str, Posterior], round: int
+        self, requests: Iterable[Score], models: Mapping[str, Posterior], round: int
     ) -> dict[Score, PredictionSums]:
         if not models:
             return {}
         mean = next(iter(models.values())).mean(self.model)
         device = torch.device("cpu")
         executor = LoopExecutor.on(self.clients, self.model, self.seed, device, mean.dtype)
-        outcomes = executor.answer(list(asked), models, round)
+        outcomes = executor.answer(list(requests), models, round)
         return {
             score: outcome
             for score, outcome in outcomes.items()
@@ -109,5 +109,5 @@ def _ask(client: str, mixture: Mapping[Posterior, float]) -> Score:
 
 
 def _scored(name: str, sums: PredictionSums) -> ModelScore:
-    one = {"": sums}
-    return ModelScore(name, metrics.micro_accuracy(one), metrics.nll(one))
+    pooled = {"": sums}
+    return ModelScore(name, metrics.micro_accuracy(pooled), metrics.nll(pooled))
