@@ -101,7 +101,7 @@ def server_round(
     round = state.round
     everyone = state.hypotheses.best.association.clients
     renewed = setting.schedule is not None and setting.begins(round)
-    talk = RoundExchange(executor, model, round, state.scores, state.cached)
+    talk = RoundExchange(executor, model, round, remembered=state.scores, cached=state.cached)
     asked = participants(everyone, setting.client_fraction, setting.seed, round)
     known = {} if renewed else state.client_info
     client_info = {**known, **talk.drive(_describe(asked, known))}
