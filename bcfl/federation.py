@@ -37,14 +37,14 @@ def check_model(
 
     Args:
         model: the architecture.
-        objective: what the clients will do.
+        objective: of local training.
         shape: of one sample.
-        memory: whether clients are sent the prior that the model was born with, of one precision,
-            or one that holds what earlier rounds found.
+        memory: whether the prior that clients are sent has one precision (`replace`), or the
+            precisions of earlier rounds.
 
     Raises:
         ValueError: the model does not take such samples, gives another number of outputs, or has a
-            layer whose curvature is not known; or its local posterior takes no such model or prior.
+            layer without a curvature rule; or the local posterior does not support it or the prior.
     """
     module, sample = model.module().eval(), torch.zeros(1, *shape)
     try:
@@ -68,6 +68,10 @@ def check_model(
 def check_fit(data: ClientData, model: Model) -> None:
     """Check that a client's samples fit the model.
 
+    Args:
+        data: samples of the client, by view.
+        model: architecture that must read them.
+
     Raises:
         ValueError: a shape or a label does not fit.
     """
@@ -85,7 +89,7 @@ def check_fit(data: ClientData, model: Model) -> None:
 
 
 def _target_trouble(targets: torch.Tensor, model: Model) -> str:
-    """What is wrong with the targets of a view, or nothing."""
+    """Why the targets of a view are invalid; empty if they are valid."""
     outputs, shape = model.num_outputs, tuple(targets.shape)
     if model.likelihood == "gaussian":
         fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
@@ -130,19 +134,19 @@ OnRound = Callable[[FederationState, RoundRecord], None]
 class Federation:
     """Clients whose data are in this process, and the method that associates them.
 
-    Arguments are parsed once, when it is made; nothing of it changes afterwards.
+    Arguments are parsed once, on construction; the object is not changed afterwards.
 
     Attributes:
-        clients: the clients, sorted by name, with the validation samples that the method wants.
-        model: the network that the method uses, made of the one that was given.
+        clients: the clients, sorted by name, with the validation samples that the method needs.
+        model: the network of the method, derived from the one that was given.
         method: the method; a policy that was given in its place is tracked greedily.
-        seed: decides everything random.
+        seed: of all randomness.
         client_fraction: share of the clients that take part in a round, in (0, 1].
-        drop_out: probability that a client drops out of a round that it should take part in.
+        drop_out: probability that a participant drops out of a round.
         device: where the work is done.
         dtype: floating-point type of the parameters.
         evaluate: whether clients test their models after each round.
-        threads: of torch, BLAS and OpenMP while it runs; None leaves them as they are.
+        threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
     """
 
@@ -201,8 +205,8 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that clients, model, method and executor fit one another."""
         names = [data.client for data in self.clients]
-        asked = participants(names, self.client_fraction, self.seed, 0)
-        self.method.check(len(names), len(asked))
+        present = participants(names, self.client_fraction, self.seed, 0)
+        self.method.check(len(names), len(present))
         for data in self.clients:
             check_fit(data, self.model)
         select_executor(self.executor, self.model, self.device)
@@ -268,7 +272,7 @@ class Federation:
             rounds: rounds in all, those already done in `state` included.
             planned_rounds: rounds that the whole run is planned for; by default those that the
                 state was planned for, or else `rounds`.
-            state: where to go on; by default at the beginning.
+            state: state to resume from; by default the initial one.
             on_round: called after each round, for progress, logs and checkpoints.
 
         Raises:
@@ -286,11 +290,11 @@ class Federation:
         planned = state.planned_rounds or rounds
         schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
         executor = self._dropping_out(reliable)
-        setting = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
+        config = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
-                state, record = server_round(self.method, self.model, executor, state, setting)
+                state, record = server_round(self.method, self.model, executor, state, config)
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)

@@ -2,7 +2,7 @@
 
 In a Python session: `datasets`, `partitions` and `models` make what a `bcfl.Federation` takes,
 `report(run, path)` writes the report of a run as HTML, and `open(folder)` gives the finished runs
-of a folder that `bcfl run` wrote. Everything here is loaded when it is first used.
+of a folder that `bcfl run` wrote. Loaded lazily.
 """
 
 from importlib import import_module

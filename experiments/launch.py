@@ -1,4 +1,4 @@
-"""Starting a run in a folder, and going on with it until nothing is left to do."""
+"""Starting and resuming the run of a folder."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 from bcfl.runtime import limited_threads
 from experiments.runs.files import RunFiles, locked
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
-from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
+from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import write_summary
-from experiments.runs.workers import Orders, run_parallel
+from experiments.runs.workers import WorkerConfig, run_parallel
 
 
-def start(plan: Plan, folder: Path, setup: Experiment, watch: Watch) -> None:
-    """Run an experiment in a folder of its own.
+def start(plan: Plan, folder: Path, setup: Experiment, callbacks: RunCallbacks) -> None:
+    """Run an experiment in a new folder.
 
     Args:
         plan: the experiment.
         folder: new, or empty.
         setup: the experiment, built and checked.
-        watch: is told of every round.
+        callbacks: for progress and interruption.
 
     Raises:
         FolderError: the folder holds something.
-        Interrupted: `watch` said to stop.
+        Interrupted: `callbacks` requested a stop.
     """
     check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -31,20 +31,20 @@ def start(plan: Plan, folder: Path, setup: Experiment, watch: Watch) -> None:
     with locked(folder):
         check_free(folder)
         write_plan(plan, setup, files)
-        _carry_out(plan, files, setup, watch)
+        _carry_out(plan, files, setup, callbacks)
 
 
-def resume(plan: Plan, folder: Path, watch: Watch) -> None:
-    """Go on with a run from its newest checkpoints; a finished one is left as it is.
+def resume(plan: Plan, folder: Path, callbacks: RunCallbacks) -> None:
+    """Resume a run from its newest checkpoints; a finished run is not changed.
 
     Args:
         plan: what the folder holds, see `read_plan`; with any number of jobs.
         folder: folder of the run.
-        watch: is told of every round.
+        callbacks: for progress and interruption.
 
     Raises:
         CheckpointError: a checkpoint is damaged.
-        Interrupted: `watch` said to stop.
+        Interrupted: `callbacks` requested a stop.
     """
     files = RunFiles(folder)
     if is_finished(plan, files):
@@ -54,33 +54,38 @@ def resume(plan: Plan, folder: Path, watch: Watch) -> None:
         setup = Experiment(
             scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=plan.threads
         )
-        _carry_out(plan, files, setup, watch)
+        _carry_out(plan, files, setup, callbacks)
 
 
 def is_finished(plan: Plan, files: RunFiles) -> bool:
-    """Whether every round, the summary and the report are there."""
+    """Whether all rounds are done and summary and report are written.
+
+    Args:
+        plan: of the run.
+        files: of its folder.
+    """
     last = (files.summary, files.rounds, files.report)
     return all(files.of(pair).is_finished for pair in plan.scenario.pairs) and all(
         path.is_file() for path in last
     )
 
 
-def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, watch: Watch) -> None:
+def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, callbacks: RunCallbacks) -> None:
     if plan.jobs == 1:
         with limited_threads(plan.threads):
             for pair in plan.scenario.pairs:
-                if watch.stops():
+                if callbacks.should_stop():
                     raise Interrupted
-                run_pair(setup, pair, files.of(pair), watch)
+                run_pair(setup, pair, files.of(pair), callbacks)
     else:
-        orders = Orders(
+        config = WorkerConfig(
             scenario=plan.scenario,
             device=plan.device,
             threads=plan.threads,
             files=files,
             executor=plan.executor,
         )
-        run_parallel(orders, plan.scenario.pairs, plan.jobs, watch)
+        run_parallel(config, plan.scenario.pairs, plan.jobs, callbacks)
     write_summary(plan, files)
     from experiments.reports.report import write_report
 

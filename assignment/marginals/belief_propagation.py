@@ -25,7 +25,7 @@ TOLERANCE = 1e-10
 
 
 class ForcedSizesWarning(RuntimeWarning):
-    """Belief propagation was asked for where bounds force the size of some cluster."""
+    """Belief propagation was requested where bounds force the size of some cluster."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,6 +1,6 @@
-"""What a run has learned: predictions, uncertainty, metrics, association graphs, plots, export.
+"""Analysis of a run: predictions, uncertainty, metrics, association graphs, plots, export.
 
-Reads values; never changes what a federation does. Files of runs and reports are in `experiments`.
+Reads values only. Files of runs and reports are in `experiments`.
 """
 
 from bcfl.analysis import metrics, uncertainty

@@ -33,9 +33,10 @@ def to_xarray(
     """Weights, associations and co-associations of all rounds, with named axes.
 
     Axes are `round` (from 1), `hypothesis` (most probable first), `client`, `other_client` and
-    `cluster`. Clusters mean nothing across hypotheses or rounds: those of a round's leading
-    hypothesis are matched to the round before by shared clients, those of its other hypotheses to
-    the leading one. Where true groups are known they are the coordinate `group`, -1 where not.
+    `cluster`. Cluster numbers are not comparable across hypotheses or rounds: those of a round's
+    leading hypothesis are matched to the round before by shared clients, those of its other
+    hypotheses to the leading one. Where true groups are known they are the coordinate `group`, -1
+    where not.
 
     Args:
         history: snapshots of the rounds.
@@ -55,17 +56,17 @@ def to_xarray(
         "hypothesis_weight": (("round", "hypothesis"), _weights(history)),
         "label": (("round", "hypothesis", "client"), labels),
         "association": (("round", "client", "cluster"), association),
-        "log_captured_mass": (("round",), np.array([one.log_captured_mass for one in history])),
+        "log_captured_mass": (("round",), np.array([s.log_captured_mass for s in history])),
     }
     if co_association:
-        shared = np.stack([_shared(one) for one in history])
+        shared = np.stack([_shared(s) for s in history])
         variables["co_association"] = (("round", "client", "other_client"), shared)
     described = {
         name: (*entry, {"units": DESCRIPTIONS[name][0], "long_name": DESCRIPTIONS[name][1]})
         for name, entry in variables.items()
     }
     coordinates: dict[str, Any] = {
-        "round": np.array([one.round for one in history], dtype=np.int32),
+        "round": np.array([s.round for s in history], dtype=np.int32),
         "hypothesis": np.arange(labels.shape[1], dtype=np.int32),
         "client": clients,
         "cluster": np.arange(association.shape[2], dtype=np.int32),
@@ -74,11 +75,11 @@ def to_xarray(
         coordinates["other_client"] = clients
     if groups and any(group is not None for group in groups.values()):
         known = [groups.get(client) for client in clients]
-        numbers = np.array([UNSEEN if one is None else one for one in known], dtype=np.int32)
+        numbers = np.array([UNSEEN if group is None else group for group in known], dtype=np.int32)
         coordinates["group"] = ("client", numbers)
     title = {"title": "posterior over associations"}
-    found: xarray.Dataset = data_set(described, coordinates, title)
-    return found
+    dataset: xarray.Dataset = data_set(described, coordinates, title)
+    return dataset
 
 
 def _xarray() -> Any:  # noqa: ANN401 - a module
@@ -93,16 +94,16 @@ def _xarray() -> Any:  # noqa: ANN401 - a module
 
 def _weights(history: Sequence[Snapshot]) -> NDArray[np.float64]:
     """(rounds, hypotheses) probabilities."""
-    weights = np.full((len(history), max(len(one.associations) for one in history)), np.nan)
-    for row, one in zip(weights, history, strict=True):
-        row[: len(one.log_weights)] = np.exp(one.log_weights)
+    weights = np.full((len(history), max(len(s.associations) for s in history)), np.nan)
+    for row, snapshot in zip(weights, history, strict=True):
+        row[: len(snapshot.log_weights)] = np.exp(snapshot.log_weights)
     return weights
 
 
 def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """(rounds, hypotheses, clients) labels, (rounds, clients, clusters) probabilities."""
-    every = [one for snapshot in history for one in snapshot.associations]
-    clients, clusters = len(every[0].clients), max(one.num_clusters for one in every)
+    hypotheses = [a for snapshot in history for a in snapshot.associations]
+    clients, clusters = len(hypotheses[0].clients), max(a.num_clusters for a in hypotheses)
     most = max(len(snapshot.associations) for snapshot in history)
     labels = np.full((len(history), most, clients), UNSEEN, dtype=np.int32)
     total = np.zeros((len(history), clients, clusters))

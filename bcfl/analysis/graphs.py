@@ -28,7 +28,8 @@ def support_graph(
     run from client to cluster. All attributes are numbers or text.
 
     Args:
-        hypothesis: whose state remembers supports; without any there are no such edges.
+        hypothesis: with the outcomes of support tests in its state; without any there are no such
+            edges.
         groups: true group of each client.
     """
     graph: nx.DiGraph[str] = nx.DiGraph(kind="support")
@@ -48,7 +49,7 @@ def support_graph(
 
 
 def remembers_support(hypothesis: Hypothesis) -> bool:
-    """Whether a hypothesis knows of tests of support, be they all without success."""
+    """Whether support tests are in the state of a hypothesis, significant or not."""
     return Support.KEY in hypothesis.state
 
 
@@ -100,6 +101,10 @@ def client_cluster_graph(
     Node attributes: `kind` (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters),
     `size` of a cluster (expected number of clients), `group` of a client where known. Edge
     attribute: `probability`, over the kept hypotheses, clusters named as in the leading one.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+        groups: true group of each client, None where it is unknown.
     """
     probabilities = hypotheses.association_probabilities()
     graph: nx.Graph[str] = nx.Graph(kind="client-cluster", round=hypotheses.round)
@@ -116,15 +121,15 @@ def client_cluster_graph(
 
 
 def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
-    """Hypotheses and proposals of all rounds, each joined to those that it came from.
+    """Hypotheses and proposals of all rounds, with edges from their parents.
 
     Nodes are named `r3h0` (round 3, most probable hypothesis) or `r3p0` (round 3, first proposal).
     Node attributes: `round`, `rank`, `weight` (0 for proposals), `log_weight` (nats; left out where
-    the weight is 0, for not every format has infinity), `kind` (`hypothesis`, or how a proposal was
-    made), `sizes` (clients per cluster, as text) and `non_empty` (number of clusters with clients).
-    Round 0 is the start. A proposal is made of its own round's trainings, so it hangs from the
-    hypothesis of the round before that these belong to; it lives on if a hypothesis of the next
-    round hangs from it.
+    the weight is 0, since not every format has infinity), `kind` (`hypothesis`, or how a proposal
+    was made), `sizes` (clients per cluster, as text) and `non_empty` (number of clusters with
+    clients). Round 0 is the start. A proposal is made from the trainings of its own round, so its
+    parent is the hypothesis of the round before that these belong to; it survives if it is the
+    parent of a hypothesis of the next round.
     """
     graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
     names: list[str] = []
@@ -161,7 +166,7 @@ def _add_node(
 
 
 def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Sequence[str]) -> None:
-    """Edges from the parents; in the first round from the start that a parent's number names."""
+    """Edges from the parents; in the first round, from the initial hypotheses."""
     for parent in parents:
         source = before[parent] if before else f"r0h{parent}"
         if source not in graph:

@@ -1,7 +1,7 @@
 """Scores of classifiers from clients' sums, and of clusterings against the true groups.
 
 Accuracy, F1, ECE, ARI and AMI are fractions; the negative log-likelihood is in nats per sample.
-Clients without test data are absent from a mapping or hold no samples, and count for nothing; where
+Clients without test data are absent from a mapping or hold no samples, and are ignored; where
 no client is left a score is NaN.
 """
 
@@ -170,8 +170,8 @@ def agreement(
     ]
     if not known:
         return dict.fromkeys(AGREEMENT, nan)
-    truth, found = zip(*known, strict=True)
-    return {name: score(truth, found) for name, score in AGREEMENT.items()}
+    truth, labels = zip(*known, strict=True)
+    return {name: score(truth, labels) for name, score in AGREEMENT.items()}
 
 
 def _tested(per_client: PerClient) -> list[PredictionSums]:
@@ -192,11 +192,12 @@ def _macro_f1(confusion: NDArray[np.int64]) -> float:
 def _aligned(
     true_groups: ArrayLike, labels: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    truth, found = np.asarray(true_groups, dtype=np.int64), np.array(labels, dtype=np.int64)
-    if truth.shape != found.shape or truth.ndim != 1:
+    truth, predicted = np.asarray(true_groups, dtype=np.int64), np.array(labels, dtype=np.int64)
+    if truth.shape != predicted.shape or truth.ndim != 1:
         raise ValueError(
-            f"true_groups and labels must be (clients,) both, got {truth.shape} and {found.shape}"
+            "true_groups and labels must be (clients,) both, got "
+            f"{truth.shape} and {predicted.shape}"
         )
-    unserved = np.flatnonzero(found < 0)
-    found[unserved] = found.max(initial=0) + 1 + np.arange(len(unserved))
-    return truth, found
+    unserved = np.flatnonzero(predicted < 0)
+    predicted[unserved] = predicted.max(initial=0) + 1 + np.arange(len(unserved))
+    return truth, predicted

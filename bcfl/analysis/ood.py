@@ -1,9 +1,8 @@
 """Out-of-distribution scores of samples for the clusters that a client may be in.
 
-The entropy of a prediction does not tell samples that a network never saw: far from its training
-samples a network can be confident. What does is the density of the samples' features under those of
-each cluster. A sample is out of a client's distribution if other clusters, or none, explain it
-better than the client's own.
+The entropy of a prediction does not detect such samples: far from its training samples a network
+can be confident. The density of their features under those of each cluster does. A sample is out of
+a client's distribution if other clusters, or none, explain it better than the client's own.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ BROADER = 4.0
 class FeatureDensity:
     """Densities of the features of each cluster's samples, and a background density.
 
-    The features are those of one network for all clusters, the mean of their models: what goes into
-    its last fully connected layer. Clients report the statistic `Features`, sums and no samples; a
-    cluster's are the sums of its clients by their association probabilities.
+    The features are those of one network for all clusters, the mean of their models: the inputs of
+    its last fully connected layer. Clients report the statistic `Features`, sums and no samples;
+    a cluster's sums are those of its clients, weighted by their association probabilities.
 
     Attributes:
-        network: whose features they are, in evaluation mode.
+        network: computes the features, in evaluation mode.
         like: a tensor of its dtype and on its device.
         clusters: density of each cluster of the leading hypothesis; None where it is empty.
         background: a broad density around all samples.
@@ -50,7 +49,7 @@ class FeatureDensity:
     background: GaussianDensity
 
     @classmethod
-    def asked(
+    def from_clients(
         cls, model: Model, hypotheses: HypothesisSet, clients: Sequence[str]
     ) -> Steps[FeatureDensity | None]:
         """Ask clients for the sums over their training samples; None where none answers.
@@ -73,7 +72,7 @@ class FeatureDensity:
     def of(
         cls, model: Model, hypotheses: HypothesisSet, sums: Mapping[str, FeatureSums]
     ) -> FeatureDensity:
-        """Fit to what clients report.
+        """Fit the densities to sums that clients report.
 
         Args:
             model: the architecture.
@@ -83,8 +82,8 @@ class FeatureDensity:
         posterior = _mean_of(hypotheses)
         mean = posterior.mean(model)
         placed = {
-            client: FeatureSums(one.count, one.first.to(mean.device), one.second.to(mean.device))
-            for client, one in sums.items()
+            client: FeatureSums(part.count, part.first.to(mean.device), part.second.to(mean.device))
+            for client, part in sums.items()
         }
         rows = hypotheses.association_probabilities()
         places = {name: i for i, name in enumerate(hypotheses.best.association.clients)}
@@ -92,7 +91,7 @@ class FeatureDensity:
         square = total.mean_square
         spread = ridged(total.scatter / total.count, square)
         parts = [
-            _total([one * float(rows[places[name], k]) for name, one in placed.items()])
+            _total([part * float(rows[places[name], k]) for name, part in placed.items()])
             for k in range(rows.shape[1])
         ]
         scatter = sum((part.scatter for part in parts if part.count >= 1), 0 * spread)
@@ -105,7 +104,7 @@ class FeatureDensity:
         """How much better all clusters or none explain samples than a client's own, nats.
 
         log((mean over clusters of p(features | cluster) + p(features | background)) / sum over
-        clusters of p(cluster | client) p(features | cluster)): 0.7 where all are alike, higher for
+        clusters of p(cluster | client) p(features | cluster)): 0.7 where all are equal, higher for
         samples out of distribution; 0 where no cluster has samples.
 
         Args:
@@ -115,17 +114,17 @@ class FeatureDensity:
         Returns:
             (samples,).
         """
-        found = features(self.network, inputs.to(self.like))
+        values = features(self.network, inputs.to(self.like))
         known = [k for k, density in enumerate(self.clusters) if density is not None]
         densities = [density for density in self.clusters if density is not None]
         if not densities:
-            return np.zeros(len(found))
-        each = torch.stack([density.log_density(found) for density in densities])
+            return np.zeros(len(values))
+        each = torch.stack([density.log_density(values) for density in densities])
         weights = torch.as_tensor(association)[known].to(each)
         weights = weights if float(weights.sum()) > 0 else torch.ones_like(weights)
         own = (each + (weights / weights.sum()).log().unsqueeze(1)).logsumexp(0)
         other = torch.logaddexp(
-            each.logsumexp(0) - log(len(densities)), self.background.log_density(found)
+            each.logsumexp(0) - log(len(densities)), self.background.log_density(values)
         )
         return (other - own).cpu().numpy()
 

@@ -83,7 +83,7 @@ def plot_hypothesis_weights(runs: Runs) -> Figure:
 
 
 def plot_uncertain_clients(runs: Runs) -> Figure:
-    """Clients in the order of their association entropy, and between which clusters they are.
+    """Association probabilities of the clients by descending entropy.
 
     At most 20 clients of each run are shown.
 
@@ -93,8 +93,10 @@ def plot_uncertain_clients(runs: Runs) -> Figure:
     Raises:
         ValueError: no client of any run is uncertain; each is in one cluster with more than 99 %.
     """
-    found = {name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()}
-    shown = {name: one for name, one in found.items() if one.num_uncertain}
+    memberships = {
+        name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()
+    }
+    shown = {name: m for name, m in memberships.items() if m.num_uncertain}
     if not shown:
         raise ValueError("runs must have an uncertain client, all are in one cluster for sure")
     return _styled(lambda: draw_uncertain_clients(shown))
@@ -136,7 +138,7 @@ def _named(runs: Runs) -> Mapping[str, Run]:
 
 
 def _styled(draw: Callable[[], Figure]) -> Figure:
-    """The figure, drawn in the style that all pictures share."""
+    """The figure, drawn in the style of all figures."""
     import matplotlib as mpl
 
     with mpl.rc_context(STYLE):

@@ -1,4 +1,4 @@
-"""Predictions of mixtures of cluster models, and how a model becomes a prediction."""
+"""Predictions of mixtures of cluster models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from posteriors import Predictive, predict_mixture
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prediction:
-    """What the mixture of models that serves a client says of some inputs.
+    """The prediction of the mixture of models that serves a client.
 
     The three uncertainties sum to the entropy.
 
@@ -34,8 +34,8 @@ class Prediction:
         association: (clusters,) probability that the client is in a cluster, over the kept
             hypotheses, clusters named as in the leading one; uniform if it was never seen.
         ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
-            client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where no
-            client can be asked.
+            client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where the
+            run has no executor.
     """
 
     mean: NDArray[np.float64]
@@ -53,13 +53,18 @@ class Prediction:
 def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
     """Inputs as a tensor of the models' dtype and device.
 
+    Args:
+        model: architecture that reads the inputs.
+        inputs: (samples, *input shape).
+        like: tensor of the models' dtype and on their device.
+
     Raises:
         ValueError: the shape does not fit the model.
     """
     x = torch.as_tensor(inputs).to(like)
     if not model.reads(tuple(x.shape[1:])):
-        wanted = ", ".join(map(str, model.input_shape))
-        raise ValueError(f"inputs must have shape (samples, {wanted}), got {tuple(x.shape)}")
+        shape = ", ".join(map(str, model.input_shape))
+        raise ValueError(f"inputs must have shape (samples, {shape}), got {tuple(x.shape)}")
     return x
 
 
@@ -67,6 +72,12 @@ def labelled(
     model: Model, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor, like: Tensor
 ) -> View:
     """Samples with their classes as tensors on the models' device.
+
+    Args:
+        model: architecture that reads the inputs.
+        inputs: (samples, *input shape).
+        targets: (samples,) classes, integers.
+        like: tensor of the models' dtype and on their device.
 
     Raises:
         ValueError: inputs or classes do not fit the model, or there are none.
@@ -99,12 +110,12 @@ def predict(
         inputs: (samples, *input_shape).
         rule: how a posterior becomes a prediction.
     """
-    components: Sequence[Predictive] = [rule.component(model, one) for one in mixture]
+    components: Sequence[Predictive] = [rule.component(model, posterior) for posterior in mixture]
     weights = torch.tensor(list(mixture.values()), dtype=torch.float64)
-    found = predict_mixture(components, weights, inputs, rule.num_draws, rule.generator)
-    split = found.uncertainty
+    predicted = predict_mixture(components, weights, inputs, rule.num_draws, rule.generator)
+    split = predicted.uncertainty
     return Prediction(
-        mean=found.probabilities.cpu().numpy(),
+        mean=predicted.probabilities.cpu().numpy(),
         entropy=split.total.cpu().numpy(),
         data_uncertainty=split.data.cpu().numpy(),
         model_uncertainty=split.model.cpu().numpy(),

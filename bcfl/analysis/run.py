@@ -1,4 +1,4 @@
-"""What a federation has learned: hypotheses, associations, graphs, predictions."""
+"""The outcome of a federation: hypotheses, associations, graphs, predictions."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Run:
 
     Attributes:
         model: the architecture.
-        state: what the next round would go on from.
-        records: what happened in each round that this call did.
+        state: state after the last round, from which the run can be continued.
+        records: outcome of each round of this call.
         groups: true group of each client where known; for analysis only.
-        executor: reaches the clients, whose sums tune predictions and tell inputs that are out of
-            distribution; None leaves these out. A run holds no client's samples itself.
+        executor: reaches the clients, whose sums tune predictions and give out-of-distribution
+            scores; None leaves these out. A run holds no client's samples itself.
     """
 
     model: Model
@@ -91,7 +91,7 @@ class Run:
 
         Weighs that round's hypotheses by `ancestor_shares`. Where weights accumulate over rounds
         (memory `accumulate`) that is the posterior over the past associations given all rounds;
-        otherwise it tells what has survived. Clusters are named as in the hypothesis of the
+        otherwise it is the share that survived. Clusters are named as in the hypothesis of the
         largest share.
 
         Args:
@@ -115,7 +115,7 @@ class Run:
         return graphs.hypothesis_tree(self.state.history)
 
     def support_graph(self) -> nx.DiGraph[str]:
-        """Clusters of the leading hypothesis and who supports whom; see `support_graph`."""
+        """Support between clusters of the leading hypothesis; see `support_graph`."""
         return support_graph(self.hypotheses.best, self.groups)
 
     @property
@@ -139,10 +139,10 @@ class Run:
 
     @cached_property
     def rule(self) -> PredictionRule:
-        """How this run predicts unless told otherwise.
+        """The default prediction rule of this run.
 
         Where clients set training samples aside (`calibration` of a method), it is `plug-in` with
-        the temperature that sums over those choose, else `plug-in` as it is. Tuned on the same
+        the temperature chosen by sums over those, else plain `plug-in`. Tuned on the same
         sums, the predictives that average over the posterior choose a prior so narrow that they
         predict the same at many times the cost (`experiments.studies.calibration`).
         """
@@ -231,7 +231,7 @@ class Run:
 
         Args:
             predictive: as in `predict`; a `plug-in` gets a temperature only.
-            clients: names of the clients that are asked; None asks all.
+            clients: names of the clients that report sums; None is all.
             view: name of the held-out samples; they must not have been trained on.
             grid: values to try.
 
@@ -243,10 +243,10 @@ class Run:
         names = self.clients if clients is None else sorted(clients)
         for client in names:
             self._check(client)
-        found = self.ask(tuned(rule, self.hypotheses, names, view, grid))
-        if found is None:
+        best = self.ask(tuned(rule, self.hypotheses, names, view, grid))
+        if best is None:
             raise ValueError(f"clients must have samples in the view {view!r}, none has")
-        return found
+        return best
 
     def ask(self, steps: Steps[Result]) -> Result:
         """Let the clients answer a generator of requests, on the data of the last round.
@@ -269,7 +269,13 @@ class Run:
         return export.to_xarray(self.state.history, self.groups, co_association=co_association)
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
-        """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read."""
+        """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read.
+
+        Args:
+            path: file to write.
+            co_association: whether to include the co-association probabilities, clients x clients
+                per round.
+        """
         self.to_xarray(co_association=co_association).to_netcdf(path, engine="scipy")
 
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
@@ -296,18 +302,18 @@ class Run:
     ) -> Prediction:
         x = fitting(self.model, inputs, self._mean)
         with computing("full", x.device):
-            found = predict(self.model, membership.mixture, membership.association, x, rule)
+            predicted = predict(self.model, membership.mixture, membership.association, x, rule)
             density = self.feature_density
             if density is None:
-                return found
-            return replace(found, ood_score=density.ood_score(membership.association, x))
+                return predicted
+            return replace(predicted, ood_score=density.ood_score(membership.association, x))
 
     @cached_property
     def feature_density(self) -> FeatureDensity | None:
         """The clusters' samples, for `Prediction.ood_score`; None where no client answers."""
         if self.executor is None:
             return None
-        return self.ask(FeatureDensity.asked(self.model, self.hypotheses, self.clients))
+        return self.ask(FeatureDensity.from_clients(self.model, self.hypotheses, self.clients))
 
     @property
     def _mean(self) -> torch.Tensor:

@@ -23,15 +23,15 @@ def tuned(
     view: str,
     grid: TuningGrid = GRID,
 ) -> Steps[PredictionRule | None]:
-    """The rule with the prior precision and temperature that held-out samples ask for.
+    """Tune prior precision and temperature of a rule on held-out samples.
 
     Each client reports its log losses over the grid under the mixture that serves it; their sum
     decides, see `posteriors.predictive.choose`.
 
     Args:
-        rule: says which predictive; a `plug-in` has no use for a prior precision.
+        rule: with the predictive; a `plug-in` has no prior precision.
         hypotheses: with their models, of a classifier.
-        clients: who is asked, sorted by name.
+        clients: names of the clients that report sums, sorted.
         view: name of the held-out samples.
         grid: values to try.
 

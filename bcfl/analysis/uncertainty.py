@@ -2,7 +2,7 @@
 
 All scores are fractions but the negative log-likelihood, in nats per sample, and the Brier score,
 from 0 to 2. They take (samples, classes) probabilities and (samples,) true classes. Where there is
-no sample, or only one kind of sample to tell apart, a score is NaN.
+no sample, or only one class of samples to detect, a score is NaN.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ SLACK = 1e-9
 
 
 def nll(probabilities: Array, targets: Classes) -> float:
-    """Mean negative log-likelihood, nats per sample."""
+    """Mean negative log-likelihood, nats per sample.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     if not len(targets):
         return nan
     chosen = probabilities[np.arange(len(targets)), targets]
@@ -29,7 +34,12 @@ def nll(probabilities: Array, targets: Classes) -> float:
 
 
 def brier(probabilities: Array, targets: Classes) -> float:
-    """Mean squared distance between the predicted distribution and the true class, 0 to 2."""
+    """Mean squared distance between the predicted distribution and the true class, 0 to 2.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     if not len(targets):
         return nan
     truth = np.eye(probabilities.shape[1])[targets]
@@ -37,7 +47,12 @@ def brier(probabilities: Array, targets: Classes) -> float:
 
 
 def accuracy(probabilities: Array, targets: Classes) -> float:
-    """Share of samples whose most probable class is the true one."""
+    """Share of samples whose most probable class is the true one.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     return float(_correct(probabilities, targets).mean()) if len(targets) else nan
 
 
@@ -71,17 +86,27 @@ class Reliability:
 def reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Reliability:
     """Bins of equal width, ((i - 1) / bins, i / bins].
 
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        bins: number of bins.
+
     References:
         Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 3.
     """
     confidence = probabilities.max(axis=1)
     index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
-    members = [np.flatnonzero(index == one) for one in range(bins)]
+    members = [np.flatnonzero(index == number) for number in range(bins)]
     return _reliability(members, confidence, _correct(probabilities, targets))
 
 
 def adaptive_reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Reliability:
     """Bins that hold equally many samples, as far as they can, in the order of confidence.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        bins: number of bins.
 
     References:
         Nguyen, O'Connor (2015), "Posterior calibration and exploratory analysis for natural
@@ -95,7 +120,11 @@ def adaptive_reliability(probabilities: Array, targets: Classes, bins: int = BIN
 def risk_by_coverage(probabilities: Array, targets: Classes) -> tuple[Array, NDArray[np.bool_]]:
     """Share of errors among the k most confident predictions, for k from 1 to all.
 
-    Equally confident samples can't be told apart: among them the risk is that of a random order.
+    Among equally confident samples the risk is that of a random order.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
 
     Returns:
         (samples,) risks, and (samples,) whether a threshold on the confidence keeps just so many.
@@ -112,6 +141,10 @@ def risk_by_coverage(probabilities: Array, targets: Classes) -> tuple[Array, NDA
 def aurc(probabilities: Array, targets: Classes) -> float:
     """Area under the risk-coverage curve: mean risk over all numbers of samples kept.
 
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+
     References:
         Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
         classifiers", section 3.
@@ -121,7 +154,13 @@ def aurc(probabilities: Array, targets: Classes) -> float:
 
 
 def coverage_at_risk(probabilities: Array, targets: Classes, risk: float = RISK) -> float:
-    """Largest share of samples that a threshold keeps at a risk of at most `risk`; 0 if none."""
+    """Largest share of samples that a threshold keeps at a risk of at most `risk`; 0 if none.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        risk: largest share of errors among the samples kept.
+    """
     risks, reachable = risk_by_coverage(probabilities, targets)
     if not len(risks):
         return nan
@@ -130,19 +169,25 @@ def coverage_at_risk(probabilities: Array, targets: Classes, risk: float = RISK)
 
 
 def risk_at_coverage(probabilities: Array, targets: Classes, coverage: float = COVERAGE) -> float:
-    """Share of errors among the most confident samples, at least a share `coverage` of all."""
+    """Share of errors among the most confident samples, at least a share `coverage` of all.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+        coverage: least share of the samples that is kept, in (0, 1].
+    """
     risks, _ = risk_by_coverage(probabilities, targets)
     return float(risks[ceil(coverage * len(risks) - SLACK) - 1]) if len(risks) else nan
 
 
 @dataclass(frozen=True)
 class Detection:
-    """How well a score tells samples to be found from others.
+    """How well a score separates positive from negative samples.
 
     Attributes:
         auroc: area under the receiver operating characteristic; .5 by chance.
-        aupr: average precision; the share of samples to be found by chance.
-        fpr95: share of others above the threshold that finds 95 %.
+        aupr: average precision; the share of positive samples by chance.
+        fpr95: false positive rate at a true positive rate of 95 %.
     """
 
     auroc: float
@@ -150,34 +195,44 @@ class Detection:
     fpr95: float
 
 
-def detection(score: Array, wanted: NDArray[np.bool_]) -> Detection:
-    """Find samples by a threshold on a score.
+def detection(score: Array, positive: NDArray[np.bool_]) -> Detection:
+    """Detection of positive samples by a threshold on a score.
 
     Args:
-        score: (samples,) higher for those to be found.
-        wanted: (samples,) whether a sample is to be found.
+        score: (samples,) higher for positive samples.
+        positive: (samples,) whether a sample is positive.
     """
     from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-    if wanted.all() or not wanted.any():
+    if positive.all() or not positive.any():
         return Detection(nan, nan, nan)
-    false, true, _ = roc_curve(wanted, score, drop_intermediate=False)
+    false, true, _ = roc_curve(positive, score, drop_intermediate=False)
     return Detection(
-        float(roc_auc_score(wanted, score)),
-        float(average_precision_score(wanted, score)),
+        float(roc_auc_score(positive, score)),
+        float(average_precision_score(positive, score)),
         float(false[true >= RECALL - SLACK].min()),
     )
 
 
 def misclassification(probabilities: Array, targets: Classes) -> Detection:
-    """Find wrong predictions by their low confidence."""
+    """Detect wrong predictions by their low confidence.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     return detection(1 - probabilities.max(axis=1), ~_correct(probabilities, targets))
 
 
 def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
-    """All scores that need nothing but predictions and true classes, by name."""
+    """All scores that need nothing but predictions and true classes, by name.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
     bins = reliability(probabilities, targets)
-    found = misclassification(probabilities, targets)
+    errors = misclassification(probabilities, targets)
     return {
         "accuracy": accuracy(probabilities, targets),
         "nll": nll(probabilities, targets),
@@ -188,9 +243,9 @@ def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
         "aurc": aurc(probabilities, targets),
         "coverage_at_5_risk": coverage_at_risk(probabilities, targets),
         "risk_at_80_coverage": risk_at_coverage(probabilities, targets),
-        "wrong_auroc": found.auroc,
-        "wrong_aupr": found.aupr,
-        "wrong_fpr95": found.fpr95,
+        "wrong_auroc": errors.auroc,
+        "wrong_aupr": errors.aupr,
+        "wrong_fpr95": errors.fpr95,
     }
 
 
@@ -207,9 +262,9 @@ def _correct(probabilities: Array, targets: Classes) -> NDArray[np.bool_]:
 def _reliability(
     members: list[NDArray[np.intp]], confidence: Array, correct: NDArray[np.bool_]
 ) -> Reliability:
-    filled = [one for one in members if len(one)]
+    filled = [rows for rows in members if len(rows)]
     return Reliability(
-        np.array([len(one) for one in filled], dtype=np.int64),
-        np.array([confidence[one].mean() for one in filled], dtype=np.float64),
-        np.array([correct[one].mean() for one in filled], dtype=np.float64),
+        np.array([len(rows) for rows in filled], dtype=np.int64),
+        np.array([confidence[rows].mean() for rows in filled], dtype=np.float64),
+        np.array([correct[rows].mean() for rows in filled], dtype=np.float64),
     )

@@ -18,6 +18,11 @@ def rows_at_once(inputs: Tensor) -> int:
 
 
 def network_outputs(network: nn.Module, inputs: Tensor) -> Tensor:
-    """(samples, outputs) of at least one sample, without gradients."""
+    """(samples, outputs) of at least one sample, without gradients.
+
+    Args:
+        network: network, in the mode that it is to be evaluated in.
+        inputs: (samples, *input shape).
+    """
     with torch.no_grad():
         return torch.cat([network(part) for part in torch.split(inputs, rows_at_once(inputs))])

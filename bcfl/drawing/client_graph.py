@@ -58,7 +58,7 @@ class ClientGraph:
 
     @classmethod
     def of(cls, graph: nx.Graph[str], clients: int | None = None) -> ClientGraph:
-        """Take what `bcfl.analysis.association_graph` made.
+        """From a graph of `bcfl.analysis.association_graph`.
 
         Args:
             graph: the association graph of a run.
@@ -75,7 +75,12 @@ class ClientGraph:
 
 
 def evenly(groups: Mapping[str, int | None], limit: int | None) -> dict[str, int | None]:
-    """At most so many clients, the same share of every group, spread over the order of names."""
+    """At most `limit` clients, the same share of every group, evenly spaced by name.
+
+    Args:
+        groups: true group of each client, None where it is unknown.
+        limit: largest number of clients; None is all.
+    """
     if limit is None or len(groups) <= limit:
         return dict(groups)
     ordered = sorted(groups, key=lambda name: (_rank(groups[name]), name))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, LEFT, RIGHT = 10.4, 0.06, 0.81
-"""Inches, and where axes begin and end: the same for all pictures over rounds, full width."""
+"""Inches, and where axes begin and end: the same for all figures over rounds, full width."""
 START_COLOUR = "#8b929c"
 LINEAGE_COLOURS = (*COLOURS[1:4], COLOURS[5], COLOURS[6], COLOURS[4])
 LABELLED = 0.05

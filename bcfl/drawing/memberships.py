@@ -44,7 +44,7 @@ class Memberships:
 
     @classmethod
     def of(cls, graph: nx.Graph[str]) -> Memberships:
-        """Take what `bcfl.analysis.client_cluster_graph` made; clients never seen are left out.
+        """From a graph of `bcfl.analysis.client_cluster_graph`, without clients never seen.
 
         Raises:
             KeyError: the graph is another one.

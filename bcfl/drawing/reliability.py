@@ -67,12 +67,17 @@ def name_axes(axes: Axes, title: str, across: str, up: str) -> None:
 
 def kind_styles(methods: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
     """A line style for each kind of prediction, the same in all panels."""
-    kinds = dict.fromkeys(kind for found in methods for kind in found)
+    kinds = dict.fromkeys(kind for method in methods for kind in method)
     return {kind: line_style(index) for index, kind in enumerate(kinds)}
 
 
 def with_legend(figure: Figure, places: Sequence[Axes]) -> Figure:
-    """The figure, with one key to what all panels show."""
+    """The figure, with one legend for all panels.
+
+    Args:
+        figure: figure to add the legend to.
+        places: panels whose labelled artists it lists.
+    """
     drawn: dict[str, Any] = {}
     for axes in places:
         handles, names = axes.get_legend_handles_labels()

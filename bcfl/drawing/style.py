@@ -1,4 +1,4 @@
-"""Colours, line styles and panels that all pictures share."""
+"""Colours, line styles and panels that all figures share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Executors: who answers requests, and how.
+"""Executors: local training and scoring on the clients, in this process or in several.
 
-Everything is loaded when it is first used: names and options of executors need no torch.
+Loaded lazily: names and options of executors need no torch.
 """
 
 from importlib import import_module

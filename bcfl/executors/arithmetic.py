@@ -15,22 +15,22 @@ from bcfl.protocol.requests import Request
 
 
 @contextmanager
-def computing(kind: Arithmetic, device: torch.device) -> Iterator[None]:
+def computing(arithmetic: Arithmetic, device: torch.device) -> Iterator[None]:
     """Context in which torch computes with some precision; its switches are restored afterwards.
 
     Casts of parameters are not cached, since training changes parameters in place. A GPU is made
     the current device, which streams, CUDA graphs and Triton kernels use.
 
     Args:
-        kind: of arithmetic; the TF32 switches are set in every case, since torch enables TF32 for
-            convolutions by default.
+        arithmetic: numerical precision; the TF32 switches are set in every case, since torch
+            enables TF32 for convolutions by default.
         device: of the computations.
     """
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     before = products.allow_tf32, convolutions.allow_tf32
-    mixed = kind == "bfloat16"
+    mixed = arithmetic == "bfloat16"
     try:
-        products.allow_tf32 = convolutions.allow_tf32 = kind == "tf32"
+        products.allow_tf32 = convolutions.allow_tf32 = arithmetic == "tf32"
         with (
             torch.cuda.device(device) if device.type == "cuda" else nullcontext(),
             torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
@@ -53,17 +53,17 @@ class Computing:
 
     Attributes:
         executor: the wrapped one.
-        kind: of arithmetic.
+        arithmetic: numerical precision.
         device: of the executor.
     """
 
     executor: Executor
-    kind: Arithmetic
+    arithmetic: Arithmetic
     device: torch.device
 
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
         """Answer as the executor does; see `Executor`."""
-        with computing(self.kind, self.device):
+        with computing(self.arithmetic, self.device):
             return self.executor.answer(requests, models, round)

@@ -1,4 +1,4 @@
-"""Which samples are used when: a function of (seed, round, client) alone."""
+"""Mini-batches and random subsets of samples: functions of (seed, round, client) alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ def training_batches(
 ) -> Tensor:
     """Indices of the samples of each SGD step, (steps, min(batch_size, num_samples)) int64.
 
-    The client's samples are shuffled, gone through, shuffled again, and so on; the stream is cut
-    into batches of equal size, so each sample is used equally often to within one.
+    The samples are shuffled anew for each epoch, and the stream of epochs is cut into mini-batches
+    of equal size, so each sample is used equally often to within one.
+
+    Args:
+        num_samples: training samples of the client.
+        batch_size: samples per mini-batch.
+        steps: number of SGD steps.
+        seed: of the federation.
+        round: number of the server round.
+        client: name of the client.
     """
     random = generator(seed, round, client, "batches")
     size = min(batch_size, num_samples)
@@ -28,7 +36,16 @@ def training_batches(
 def subset(
     num_samples: int, limit: int | None, seed: int, round: int, client: str, purpose: str
 ) -> Tensor | None:
-    """A uniform random subset (limit,) of sample indices, or None where all fit in the limit."""
+    """A uniform random subset (limit,) of sample indices, or None where all fit in the limit.
+
+    Args:
+        num_samples: samples to choose from.
+        limit: size of the subset; None is all.
+        seed: of the federation.
+        round: number of the server round.
+        client: name of the client.
+        purpose: name of the random stream, so that subsets for different uses are independent.
+    """
     if limit is None or num_samples <= limit:
         return None
     random = generator(seed, round, client, purpose)
@@ -36,6 +53,11 @@ def subset(
 
 
 def slices(num_samples: int, size: int) -> Iterator[slice]:
-    """Consecutive slices of at most `size` samples."""
+    """Consecutive slices of at most `size` samples.
+
+    Args:
+        num_samples: samples in all.
+        size: largest length of a slice.
+    """
     for start in range(0, num_samples, size):
         yield slice(start, min(start + size, num_samples))

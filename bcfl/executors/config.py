@@ -1,4 +1,4 @@
-"""Names and options of executors, checked when they are given; nothing here needs torch."""
+"""Names and options of executors, validated on construction; importing this needs no torch."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def arithmetic_named(text: str) -> Arithmetic:
 
 
 def bytes_named(text: str) -> int:
-    """The number of bytes that a text such as 2GB, 512MiB or 1.5e9 stands for.
+    """The number of bytes in a text such as 2GB, 512MiB or 1.5e9.
 
     Raises:
-        ValueError: it stands for none, or for less than one byte.
+        ValueError: the text is no size, or less than one byte.
     """
-    found = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
-    unit = UNITS.get(found[2].upper() or "B") if found else None
+    match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = UNITS.get(match[2].upper() or "B") if match else None
     try:
-        number = float(found[1]) * unit if found and unit else 0.0
+        number = float(match[1]) * unit if match and unit else 0.0
     except ValueError:
         number = 0.0
     if number < 1:
@@ -56,7 +56,7 @@ def bytes_named(text: str) -> int:
 
 
 def checked_memory(memory: int | None) -> int | None:
-    """The budget itself.
+    """The memory budget, validated.
 
     Raises:
         ValueError: it is no whole number of at least one byte.
@@ -67,7 +67,7 @@ def checked_memory(memory: int | None) -> int | None:
 
 
 def checked_workers(count: int | None) -> int | None:
-    """The number itself.
+    """The number of workers, validated.
 
     Raises:
         ValueError: it is no whole number of at least 1.
@@ -79,7 +79,7 @@ def checked_workers(count: int | None) -> int | None:
 
 @dataclass(frozen=True)
 class ExecutorConfig:
-    """An executor by name, what it may take, and how exactly it computes.
+    """Executor, memory, processes and numerical precision.
 
     Attributes:
         name: `loop` trains and scores one model at a time; `batched` many in one batch; `graph`, on

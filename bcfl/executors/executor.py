@@ -9,12 +9,12 @@ from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Request
 
 Outcome: TypeAlias = Any
-"""An answer, of the kind that the request or its statistic says, or a `Failure`."""
+"""An answer, whose type depends on the request and its statistic, or a `Failure`."""
 Outcomes: TypeAlias = dict[Request, Outcome]
 
 
 class Executor(Protocol):
-    """Reaches the clients: in this process, in others, or over a network."""
+    """Runs requests on the clients: in this process, in others, or over a network."""
 
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int

@@ -15,7 +15,12 @@ SHARE_ON_GPU = 0.5
 
 
 def budget(memory: int | None, device: torch.device) -> int:
-    """Bytes of working memory: the given number, or one that suits the device."""
+    """Bytes of working memory: the given number, or one that suits the device.
+
+    Args:
+        memory: given number of bytes, or None.
+        device: where the work is done.
+    """
     if memory is not None:
         return memory
     if device.type == "cuda":
@@ -24,7 +29,13 @@ def budget(memory: int | None, device: torch.device) -> int:
 
 
 def chunks(items: Sequence[Item], bytes_each: int, limit: int) -> Iterator[Sequence[Item]]:
-    """Consecutive parts of nearly equal size that fit in a limit, of one item at least."""
+    """Consecutive parts of nearly equal size that fit in a limit, of one item at least.
+
+    Args:
+        items: items to divide.
+        bytes_each: working memory of one item, bytes.
+        limit: working memory of a part, bytes.
+    """
     most = max(1, limit // max(1, bytes_each))
     parts = -(-len(items) // most)
     size = -(-len(items) // max(1, parts))

@@ -1,4 +1,4 @@
-"""From the options of an executor to the executor, and which one `auto` is."""
+"""Selection and construction of executors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def select_executor(
     """The name of the executor for a model on a device, and the reason.
 
     Measured on two CPU cores and on a GPU: small fully connected networks train several times
-    faster when batched over models, since what is saved is the overhead of each operation. Batched
+    faster when batched over models, which saves the overhead of single operations. Batched
     convolutions are no faster on a CPU; on a GPU they are, many times.
 
     Args:
@@ -53,7 +53,7 @@ def select_executor(
 
 
 def _check(config: ExecutorConfig, device: torch.device) -> None:
-    """Refuse what the requested executor cannot do."""
+    """Check that the executor supports device and precision."""
     if config.name == "graph" and device.type != "cuda":
         raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
     if config.name == "graph" and config.arithmetic == "bfloat16":

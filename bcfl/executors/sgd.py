@@ -17,7 +17,12 @@ class GradientTerm(Protocol):
     """A regulariser of the parameters."""
 
     def add_gradient(self, parameters: Tensor, gradients: Tensor) -> None:
-        """Add the gradient of the weighted term, in place."""
+        """Add the gradient of the weighted term, in place.
+
+        Args:
+            parameters: (..., parameters) current parameters.
+            gradients: (..., parameters) gradient of the loss, changed in place.
+        """
         ...
 
 
@@ -25,7 +30,12 @@ class FrozenEntries(Protocol):
     """Entries of a flat vector that are not trained."""
 
     def fill(self, vector: Tensor, value: float) -> None:
-        """Set them to a value, in place."""
+        """Set the entries to a value, in place.
+
+        Args:
+            vector: (..., parameters) tensor, changed in place.
+            value: new value of the entries.
+        """
         ...
 
 
@@ -42,7 +52,7 @@ class SgdStep:
         anchor: mean of the prior.
         pull: precision of the prior per sample, see `prior_pull`; None leaves the prior out.
         terms: regularisers of the parameters of one model.
-        frozen: entries of one model that stay as they are.
+        frozen: entries of one model that are not trained.
     """
 
     objective: Objective
@@ -55,8 +65,8 @@ class SgdStep:
         """Take one step, in place.
 
         Args:
-            parameters: where the gradient was taken; moved.
-            gradients: of the mean loss; what the objective adds is added.
+            parameters: current parameters; updated.
+            gradients: of the mean loss; those of the other terms are added.
             velocity: of the steps so far, zero before the first; updated.
         """
         self.add_gradients(parameters, gradients)
@@ -64,7 +74,12 @@ class SgdStep:
         parameters.add_(velocity, alpha=-self.objective.learning_rate)
 
     def add_gradients(self, parameters: Tensor, gradients: Tensor) -> None:
-        """Add the gradients of what depends on the parameters alone, in place."""
+        """Add the gradients of weight decay, prior and regularisers, in place.
+
+        Args:
+            parameters: (..., parameters) current parameters.
+            gradients: (..., parameters) gradient of the loss, changed in place.
+        """
         if self.objective.weight_decay:
             gradients.add_(parameters, alpha=self.objective.weight_decay)
         if self.pull is not None:
@@ -82,7 +97,7 @@ def prior_pull(
 
     Args:
         objective: with the weight of the prior.
-        prior: what the client was sent.
+        prior: sent to the client.
         model: the architecture.
         num_samples: training samples of the client.
 

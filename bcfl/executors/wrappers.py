@@ -36,8 +36,8 @@ class Stepwise:
 class Unreliable:
     """Lets each client drop out of a round with some probability.
 
-    A client that drops out is gone before it trains; whether it still scores is a coin flip. The
-    draw depends on (seed, round, client) alone.
+    A client that drops out does not train; it still scores with probability 1/2. The draw depends
+    on (seed, round, client) alone.
 
     Attributes:
         executor: answers for the clients that stay.
@@ -58,8 +58,10 @@ class Unreliable:
     ) -> Outcomes:
         """Answer for the clients that stay; see `Executor`."""
         staying = [r for r in requests if not self._dropped(r, round)]
-        gone = Failure("missing", "the client dropped out of the round")
-        outcomes: Outcomes = dict.fromkeys((r for r in requests if self._dropped(r, round)), gone)
+        failure = Failure("missing", "the client dropped out of the round")
+        outcomes: Outcomes = dict.fromkeys(
+            (r for r in requests if self._dropped(r, round)), failure
+        )
         return outcomes | self.executor.answer(staying, models, round)
 
     def _dropped(self, request: Request, round: int) -> bool:

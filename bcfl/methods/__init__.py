@@ -1,6 +1,6 @@
-"""Methods: recipes with their own options, and what suffixes add to them.
+"""Methods: recipes with their own options, and combinators that extend them.
 
-`methods.ifca(num_clusters=3)` makes a method; `methods.with_additive_model(...)` makes one of it;
+`methods.ifca(num_clusters=3)` makes a method; `methods.with_additive_model(...)` extends it;
 `methods.build("ifca-cam", num_clusters=3)` is both by name. `RECIPES` and `COMBINATORS` list what
 there is, with papers and options. Nothing here needs torch before a method is made.
 """

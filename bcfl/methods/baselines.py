@@ -1,4 +1,4 @@
-"""Methods without clusters, and those of one loss or distance: flat posteriors, one hypothesis."""
+"""Methods without clusters, and methods by loss or distance: flat posteriors, one hypothesis."""
 
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -23,7 +23,7 @@ def fedavg(**common: Unpack[Common]) -> "Method":
 
 @recipe("fedprox", "Li et al. 2020, algorithm 2")
 def fedprox(*, proximal: float = 0.95, **common: Unpack[Common]) -> "Method":
-    """FedAvg with local models held near the common one.
+    """FedAvg with a proximal term.
 
     Args:
         proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
@@ -48,7 +48,7 @@ def local(**common: Unpack[Common]) -> "Method":
 
 @recipe("centralised", "")
 def centralised(**common: Unpack[Common]) -> "Method":
-    """All samples in one place: a bound, not a federation."""
+    """All samples pooled: an upper bound, not a federation."""
     from bcfl.policies.baselines.centralised import Centralised
     from bcfl.rounds.method import Method
 
@@ -144,8 +144,8 @@ def kmeans(
         num_clusters: number K of clusters.
         cluster_size: fewest and most clients of a cluster.
         clustered_layers: layers whose distance counts; the thesis of WeCFL takes the classifier.
-        clustering_rounds: rounds after which clients keep their clusters; none goes on. The thesis
-            of WeCFL has 10.
+        clustering_rounds: rounds after which clients keep their clusters; none is no limit. The
+            thesis of WeCFL has 10.
         starts: starts of K-means, of which the best counts. Default: scikit-learn.
     """
     from bcfl.architecture.layout import Part

@@ -42,7 +42,7 @@ class PosteriorOptions(Common, total=False):
 
 
 class BayesianOptions(PosteriorOptions, total=False):
-    """Options of the methods that are no more than a tracker."""
+    """Options of the methods that differ in the tracker alone."""
 
     num_clusters: int
     temperature: Temperature
@@ -172,7 +172,7 @@ def bcfl_mh(
 
     Args:
         max_hypotheses: number M of hypotheses that are kept.
-        max_per_parent: associations that are looked at for each hypothesis; none is M.
+        max_per_parent: associations that are ranked per hypothesis; none is M.
     """
     from bcfl.trackers import MultiHypothesis
 
@@ -210,7 +210,7 @@ def bcfl_asymmetric(
     Args:
         borrowing_temperature: divides the log-likelihoods that say how much is borrowed; 1 is
             Bayes.
-        least_power: powers below this are not worth a training.
+        least_power: smallest power for which a client is trained.
     """
     from bcfl.policies.bayes.borrowing import AsymmetricBCFL
     from bcfl.trackers import Greedy

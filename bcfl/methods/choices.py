@@ -1,7 +1,7 @@
-"""Values that several recipes choose among.
+"""Types of options that several recipes share.
 
-They are those of the classes that take them, said again so that reading them needs no torch; mypy
-and a test see to it that they agree.
+They repeat those of the classes that take them, so that the registry needs no torch; mypy and a
+test check that they agree.
 """
 
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What the suffixes of a method's name do: each makes one method of another."""
+"""Combinators: suffixes of a name, each of which extends a method."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -210,7 +210,7 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
 
 @combinator("finetune", "Ma et al. 2023, section 5", brings=("fine-tuning",))
 def with_finetuning(method: "Method", *, finetuning_steps: int | None = None) -> "Method":
-    """Clients train on before the last test.
+    """Clients fine-tune before the last test.
 
     Args:
         method: any method.
@@ -243,7 +243,7 @@ def _with_regularizer(method: "Method", term: "Regularizer", after: float) -> "M
 
 
 def _innermost(policy: "Policy", change: Callable[[Any], Any]) -> "Policy":
-    """Change the policies inside the wrappers."""
+    """Apply a change to the innermost policies."""
     from bcfl.policies import WarmUp
     from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 

@@ -20,7 +20,7 @@ def fedsoft(
     every: int = 1,
     **common: Unpack[Common],
 ) -> "Method":
-    """Each client feeds all clusters, by how often they are best.
+    """Each client contributes to all clusters, by how often they are best.
 
     Args:
         num_clusters: number K of clusters.
@@ -54,7 +54,7 @@ def feddrift(
     max_clusters: int | None = None,
     **common: Unpack[Common],
 ) -> "Method":
-    """One cluster per client at first, merged where alike.
+    """One cluster per client at first; similar clusters are merged.
 
     Args:
         delta: bound on losses, nats per sample; the paper's program compares accuracies.
@@ -85,10 +85,10 @@ def ewc(
     proximal: float = 0.95,
     **common: Unpack[Common],
 ) -> "Method":
-    """FedProx that holds on to what earlier time steps needed.
+    """FedProx with elastic weight consolidation between time steps.
 
     Args:
-        weight: lambda, weight of the hold.
+        weight: lambda, weight of the consolidation.
         fisher_decay: gamma, share of the earlier Fisher information that is kept at each time step.
         proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
             section 3.5.
@@ -144,13 +144,13 @@ def apd(
     proximal: float = 0.95,
     **common: Unpack[Common],
 ) -> "Method":
-    """FedProx on shared weights, with masks and sparse weights of one's own.
+    """FedProx on shared weights, with each client's masks and sparse weights.
 
     Every client is its own cluster; the shared weights are common to all.
 
     Args:
-        retention: lambda_2, strength of the hold on the weights of earlier time steps; the 100 of
-            the authors goes with Adam.
+        retention: lambda_2, weight of the penalty on changes of earlier time steps; the 100 of
+            the authors is for Adam.
         sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
             program.
         proximal: rho, weight of the squared distance of the shared weights from those that were
@@ -180,14 +180,14 @@ def fedweit(
     """APD with masked uploads, and attention to others' sparse weights.
 
     Args:
-        retention: lambda_2, strength of the hold on the weights of earlier time steps.
+        retention: lambda_2, weight of the penalty on changes of earlier time steps.
         sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
             program.
         masked_share: share of the outputs of a layer that is not sent. Default: the authors'
             program.
-        least: adaptive weights up to this size are neither sent nor lent. Default: the
+        least: adaptive weights up to this size are neither sent nor shared. Default: the
             authors' program.
-        slots: how many clients' adaptive weights a network can draw on.
+        slots: number of clients whose adaptive weights a network attends to.
     """
     from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED
     from bcfl.architecture.fedweit import MaskedUpload, transferring

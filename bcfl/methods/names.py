@@ -1,4 +1,4 @@
-"""From a name such as `ifca-cam` or `bcfl-mht-8-w` to a method."""
+"""Parsing of names such as `ifca-cam` or `bcfl-mht-8-w`, and construction of their methods."""
 
 import re
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class UnknownMethodError(ValueError):
-    """A name that no recipe has."""
+    """An unknown name of a method."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedMethod:
-    """A method by its full name: a recipe and what suffixes add to it.
+    """A method by its full name: a recipe with combinators.
 
     Attributes:
         name: the full name.
@@ -36,8 +36,10 @@ class NamedMethod:
 
     @property
     def combinators(self) -> tuple[Combinator, ...]:
-        """What the suffixes do, in the order in which they are applied."""
-        return tuple(one for name, one in COMBINATORS.items() if name in self.suffixes)
+        """The combinators of the suffixes, in the order in which they are applied."""
+        return tuple(
+            combinator for name, combinator in COMBINATORS.items() if name in self.suffixes
+        )
 
     @cached_property
     def options(self) -> Mapping[str, Option]:
@@ -50,14 +52,14 @@ class NamedMethod:
             options |= combinator.options
         return options
 
-    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of the right types; nothing is loaded for it.
+    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of the right types; needs no torch.
 
         Raises:
             UnknownOptionError: the method has no such option.
             ValueError: a value is of another type, or a number differs from that of the name.
         """
-        chosen = checked(self.name, self.options, given)
+        chosen = checked(self.name, self.options, options)
         number = chosen.get(self.recipe.number, self.number)
         if self.number is not None and number != self.number:
             raise ValueError(
@@ -66,14 +68,14 @@ class NamedMethod:
             )
         return chosen
 
-    def build(self, given: Mapping[str, Any]) -> "Method":
+    def build(self, options: Mapping[str, Any]) -> "Method":
         """The method with these options.
 
         Raises:
             UnknownOptionError: the method has no such option.
             ValueError: a value does not fit, or suffixes do not fit the method.
         """
-        chosen = self.check(given)
+        chosen = self.check(options)
         if self.number is not None:
             chosen[self.recipe.number] = self.number
         own = {*self.recipe.options, OBJECTIVE}
@@ -90,30 +92,30 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
 
     Args:
         name: of a recipe, a number where it takes one, and suffixes.
-        options: keywords of the recipe and of what the suffixes add.
+        options: options of the recipe and of the combinators.
 
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
         UnknownOptionError: the method has no such option; the message names those it has.
-        ValueError: a value does not fit, or suffixes do not go together.
+        ValueError: a value does not fit, or suffixes exclude one another.
     """
     return named(name).build(options)
 
 
 def named(name: str) -> NamedMethod:
-    """What a name means; nothing is loaded for it.
+    """The recipe, number and suffixes of a name; needs no torch.
 
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
-        ValueError: a suffix is there twice, or two that bring the same.
+        ValueError: a suffix occurs twice, or two exclude each other.
     """
     base, suffixes = name, list[str]()
     while base not in RECIPES:
-        found = next((s for s in COMBINATORS if base.endswith(f"-{s}")), None)
-        if found is None:
+        suffix = next((s for s in COMBINATORS if base.endswith(f"-{s}")), None)
+        if suffix is None:
             break
-        base = base.removesuffix(f"-{found}")
-        suffixes.insert(0, found)
+        base = base.removesuffix(f"-{suffix}")
+        suffixes.insert(0, suffix)
     _check_together(name, suffixes)
     recipe, number = _recipe(base, name)
     return NamedMethod(name=name, recipe=recipe, number=number, suffixes=tuple(suffixes))

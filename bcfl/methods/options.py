@@ -1,6 +1,6 @@
 """Options of methods, read from the signatures and docstrings of their recipes.
 
-Nothing here, nor in the signatures, needs torch: a wrong name is told before anything is loaded.
+Neither this module nor the signatures need torch, so an unknown name is reported at once.
 """
 
 import inspect
@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 NOTHING = "none"
-"""How a configuration file, which has no null, says None."""
+"""None in a configuration file, which has no null."""
 OBJECTIVE = "objective"
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
@@ -23,7 +23,7 @@ class UnknownOptionError(ValueError):
 
 
 class Misfit(Exception):
-    """A value that is not of the type asked for."""
+    """A value of another type than the option's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Option:
         hint: type of the value.
         default: value if it is not given.
         description: one sentence.
-        source: where the default comes from; empty where it is our own choice.
+        source: source of the default; empty where it is ours.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Option:
         return in_words(self.hint)
 
     def read(self, value: object, method: str) -> Any:  # noqa: ANN401 - of the hint's type
-        """A value as the recipe takes it.
+        """A value of the type that the recipe takes.
 
         Args:
-            value: as Python, TOML or JSON have it; the word none serves as None, lists as tuples.
+            value: from Python, TOML or JSON; the text none is None, lists are tuples.
             method: name of the method, for the message.
 
         Raises:
@@ -74,13 +74,13 @@ def options_of(
         fixed: parameters that are no options.
     """
     own = inspect.signature(function).parameters.values()
-    found = {p.name: p for p in own if p.kind is p.KEYWORD_ONLY}
+    parameters = {p.name: p for p in own if p.kind is p.KEYWORD_ONLY}
     passed = next((get_args(p.annotation)[0] for p in own if p.kind is p.VAR_KEYWORD), None)
     if passed is not None and group is not None:
         source = inspect.signature(group).parameters
-        found |= {key: source[key] for key in passed.__annotations__ if key in source}
+        parameters |= {key: source[key] for key in passed.__annotations__ if key in source}
     texts = {**(documented(group) if group else {}), **documented(function)}
-    kept = {name: p for name, p in found.items() if name not in {OBJECTIVE, *fixed}}
+    kept = {name: p for name, p in parameters.items() if name not in {OBJECTIVE, *fixed}}
     return {name: _option(p, texts.get(name, "")) for name, p in kept.items()}
 
 
@@ -96,7 +96,7 @@ def _option(parameter: inspect.Parameter, text: str) -> Option:
 
 
 def documented(function: Callable[..., Any]) -> dict[str, str]:
-    """What a Google docstring says of each argument."""
+    """Descriptions of the arguments in a Google docstring."""
     section = re.search(r"\nArgs:\n(.*?)(\n\w+:\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
     if section is None:
         return {}
@@ -104,20 +104,22 @@ def documented(function: Callable[..., Any]) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in entries}
 
 
-def checked(method: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+def checked(
+    method: str, options: Mapping[str, Option], values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Values of the right types for options that a method has.
 
     Args:
         method: its name, for messages.
         options: those that it has.
-        given: values by option; `objective` is passed through.
+        values: values by option; `objective` is passed through.
 
     Raises:
         UnknownOptionError: the method has no such option; the message names those it has.
         ValueError: a value is of another type.
     """
     known = [*options, OBJECTIVE]
-    for name in given:
+    for name in values:
         if name not in known:
             raise UnknownOptionError(
                 f"method {method!r} has no option {name!r}.{nearest(name, known)} "
@@ -125,18 +127,23 @@ def checked(method: str, options: Mapping[str, Option], given: Mapping[str, Any]
             )
     return {
         name: value if name == OBJECTIVE else options[name].read(value, method)
-        for name, value in given.items()
+        for name, value in values.items()
     }
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that is most like a wrong one; empty where none is."""
+    """A hint at the known name most similar to an unknown one; empty where none is similar.
+
+    Args:
+        name: the unknown name.
+        known: names to compare it to.
+    """
     close = get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def typed(what: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - any type
-    """A value of a type, made of what TOML, JSON or numpy have for it.
+    """A value of a type, converted from TOML, JSON or numpy.
 
     Args:
         what: name of the value, for the message.
@@ -208,14 +215,14 @@ def _required(value: object, fits: bool) -> object:
 
 
 def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
-    """A type as people say it."""
+    """A type in words."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return " or ".join(in_words(one) for one in inner)
+        return " or ".join(in_words(member) for member in inner)
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin is tuple and inner[-1] is Ellipsis:
         return f"a list, each of it {in_words(inner[0])}"
     if origin is tuple:
-        return f"a list of {', '.join(in_words(one) for one in inner)}"
+        return f"a list of {', '.join(in_words(member) for member in inner)}"
     return NOTHING if hint is NoneType else WORDS.get(hint, str(hint))

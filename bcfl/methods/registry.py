@@ -1,7 +1,7 @@
-"""The one list of methods: names, papers, descriptions, recipes and options.
+"""The registry of methods: names, papers, descriptions, recipes and options.
 
-`recipe` and `combinator` enter a function into it. All else, `bcfl list`, tables of scenarios,
-options of the command line and the documentation, is read from it.
+`recipe` and `combinator` register a function. `bcfl list`, tables of scenarios, options of the
+command line and the documentation are derived from the registry.
 """
 
 import inspect
@@ -21,13 +21,13 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A method by name.
+    """The recipe of a method.
 
     Attributes:
         name: of the method, without a number.
-        function: makes the method of its options.
+        function: from options to the method.
         paper: authors, year, and where in the paper.
-        number: option that a number behind the name sets, empty where there is none.
+        number: option that a number at the end of the name sets; empty without one.
         group: function that some of the options are passed on to.
     """
 
@@ -39,7 +39,7 @@ class Recipe:
 
     @property
     def title(self) -> str:
-        """The name as it is listed, with M for a number."""
+        """The name, with M for a number."""
         return f"{self.name}-M" if self.number else self.name
 
     @property
@@ -52,13 +52,13 @@ class Recipe:
         """Its options by name."""
         return options_of(self.function, self.group) | options_of(flat, None)
 
-    def make(self, given: Mapping[str, Any]) -> "Method":
+    def make(self, values: Mapping[str, Any]) -> "Method":
         """The method with these options.
 
         Raises:
             ValueError: it has no such option, or a value is of another type or out of range.
         """
-        chosen = checked(self.title, self.options, given)
+        chosen = checked(self.title, self.options, values)
         share = chosen.get("calibration", self.options["calibration"].default)
         if not 0 <= share < 1:
             raise ValueError(f"calibration must lie in [0, 1), got {share}")
@@ -70,13 +70,13 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Combinator:
-    """What a suffix of a method's name does to the method.
+    """The combinator of a suffix of names.
 
     Attributes:
         name: the suffix, without a hyphen in front.
-        function: makes one method of another and its own options.
+        function: from a method and options to the extended method.
         paper: authors, year, and where in the paper.
-        brings: what a method can have once only.
+        brings: features that a method can have only once.
     """
 
     name: str
@@ -94,13 +94,17 @@ class Combinator:
         """Its options by name."""
         return options_of(self.function, None)
 
-    def make(self, method: "Method", given: Mapping[str, Any]) -> "Method":
-        """The method that it makes of another one.
+    def make(self, method: "Method", values: Mapping[str, Any]) -> "Method":
+        """The extended method.
+
+        Args:
+            method: method to extend.
+            values: values of the options by name.
 
         Raises:
             ValueError: it has no such option, a value does not fit, or the method does not.
         """
-        chosen = checked(f"-{self.name}", self.options, given)
+        chosen = checked(f"-{self.name}", self.options, values)
         return replace(self.function(method, **chosen), name=f"{method.name}-{self.name}")
 
 
@@ -113,12 +117,12 @@ COMBINATORS: dict[str, Combinator] = {}
 def recipe(
     name: str, paper: str, *, number: str = "", group: Callable[..., Any] = flat
 ) -> Callable[[Callable[P, "Method"]], Callable[P, "Method"]]:
-    """Enter a recipe into the list; calls of it are checked.
+    """Register a recipe; its calls are validated, and positional options raise TypeError.
 
     Args:
         name: of the method.
         paper: authors, year, and where in the paper.
-        number: option that a number behind the name sets.
+        number: option that a number at the end of the name sets.
         group: function that the options behind `**` are passed on to.
     """
 
@@ -127,13 +131,13 @@ def recipe(
         RECIPES[name] = entry
 
         @wraps(function)
-        def made(*args: P.args, **options: P.kwargs) -> "Method":
+        def validated(*args: P.args, **options: P.kwargs) -> "Method":
             if args:
                 raise TypeError(f"options of {function.__name__} are given by keyword")
             return entry.make(options)
 
-        made.__signature__ = _signature(entry)  # type: ignore[attr-defined] # for help()
-        return made
+        validated.__signature__ = _signature(entry)  # type: ignore[attr-defined] # for help()
+        return validated
 
     return entered
 
@@ -143,12 +147,12 @@ def combinator(
 ) -> Callable[
     [Callable[Concatenate["Method", P], "Method"]], Callable[Concatenate["Method", P], "Method"]
 ]:
-    """Enter what a suffix does into the list; calls of it are checked.
+    """Register a combinator; its calls are validated, and positional options raise TypeError.
 
     Args:
         name: the suffix.
         paper: authors, year, and where in the paper.
-        brings: what a method can have once only.
+        brings: features that a method can have only once.
     """
 
     def entered(
@@ -158,12 +162,12 @@ def combinator(
         COMBINATORS[name] = entry
 
         @wraps(function)
-        def made(method: "Method", /, *args: P.args, **options: P.kwargs) -> "Method":
+        def validated(method: "Method", /, *args: P.args, **options: P.kwargs) -> "Method":
             if args:
                 raise TypeError(f"options of {function.__name__} are given by keyword")
             return entry.make(method, options)
 
-        return made
+        return validated
 
     return entered
 
@@ -174,12 +178,12 @@ def summary(function: Callable[..., Any]) -> str:
 
 
 def _signature(entry: Recipe) -> inspect.Signature:
-    """What a recipe takes, with the options that it passes on."""
+    """The signature of a recipe, including the options that it passes on."""
     training = inspect.signature(flat).parameters[OBJECTIVE]
     parameters = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.hint
+            name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=option.hint
         )
-        for name, one in entry.options.items()
+        for name, option in entry.options.items()
     ]
     return inspect.Signature([*parameters, training], return_annotation="Method")

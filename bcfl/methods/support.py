@@ -1,4 +1,4 @@
-"""FAACL: clusters that are trained by clients which they do not serve."""
+"""FAACL: clusters that are also trained by clients that they do not serve."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -44,18 +44,18 @@ def clusters(
     """Clusters with directed support.
 
     Args:
-        hierarchical: whether clusters meet level by level.
+        hierarchical: whether clusters are merged level by level.
         epsilon: by how much a supporter's model may be worse, nats per sample. Default: the
             largest of table B.1 of the thesis.
         alpha: significance level of the tests. Default: the author's program.
         loss: whether losses are compared raw, or capped so that each wrongly classified sample
             costs log(classes). Default: the author's program.
-        withdraws: whether a supporter that fails a later test is one no more. Default: algorithm 2.
+        withdraws: whether a supporter is removed when it fails a later test. Default: algorithm 2.
         cold_start: rounds of local training, or their share of the run. Default: 50 of 368 rounds
             in the author's program.
         clustering: most rounds with tests, or their share of the run.
         repeats: most passes for each level of the hierarchy, and rounds of tests after a newcomer.
-        supporters_after_merge: who supports a merged cluster.
+        supporters_after_merge: supporters of a merged cluster.
     """
     from bcfl.policies.faacl.faacl import FAACL
     from bcfl.policies.faacl.support import SupportTesting
@@ -73,7 +73,7 @@ def clusters(
 
 @recipe("faacl", f"{THESIS}, algorithm 5", group=clusters)
 def faacl(*, validation: float = 0.25, **options: Unpack[SupportOptions]) -> "Method":
-    """Clusters that support each other merge; supporters train along.
+    """Clusters that support each other merge; supporters also train.
 
     Args:
         validation: share of the clients' training samples on which support is tested.
@@ -83,7 +83,7 @@ def faacl(*, validation: float = 0.25, **options: Unpack[SupportOptions]) -> "Me
 
 @recipe("faacl-h", f"{THESIS}, algorithm 6", group=clusters)
 def faacl_hierarchical(*, validation: float = 0.25, **options: Unpack[SupportOptions]) -> "Method":
-    """FAACL whose clusters meet level by level.
+    """FAACL with a hierarchy of merges.
 
     Args:
         validation: share of the clients' training samples on which support is tested.
@@ -101,13 +101,13 @@ def continual_faacl(
     merging_rounds: int = 3,
     **options: Unpack[SupportOptions],
 ) -> "Method":
-    """FAACL in which devices look for the concept of new data.
+    """FAACL with a search for the concept of new data.
 
     Args:
         validation: share of the clients' training samples on which support is tested.
         memory_samples: most validation samples of a time step that are remembered.
-        own_rounds: rounds whose local steps a device's own model gets.
-        own_start: whether that model begins as the initial one, or as that of its cluster.
+        own_rounds: number of rounds of local steps for a device's own model.
+        own_start: whether that model starts from the initial model, or from its cluster's.
         merging_rounds: rounds of a time step in which clusters may merge.
     """
     from bcfl.policies.faacl.continual import ContinualFAACL

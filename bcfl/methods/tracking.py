@@ -1,4 +1,4 @@
-"""BCFL-MHT: the tracker whose hypotheses differ, and all of its pieces."""
+"""BCFL-MHT: multi-hypothesis tracking with proposals, and all of its options."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -59,7 +59,7 @@ def bcfl_mht(
     max_clusters: int = 16,
     **options: Unpack[PosteriorOptions],
 ) -> "Method":
-    """Up to M hypotheses that differ, split proposals, adaptive.
+    """Up to M distinct hypotheses, split proposals, adaptive.
 
     Args:
         num_clusters: number K of clusters; auto lets hypotheses gain and lose clusters, judged on
@@ -68,13 +68,13 @@ def bcfl_mht(
             there are it finds groups that a common model serves nearly as well; from one it often
             misses those. Default: measured.
         max_hypotheses: most hypotheses M that are kept.
-        max_per_parent: associations that are looked at for each hypothesis; none is M.
-        temperature: as in the other methods, but as Bayes has it. Default: measured.
+        max_per_parent: associations that are ranked per hypothesis; none is M.
+        temperature: as in the other methods; 1 is Bayes' rule. Default: measured.
         memory: what the next round's prior remembers. Default: measured.
-        adapt: whether only as many are kept as the weights say there are. Default: measured.
+        adapt: whether only the effective number of hypotheses is kept. Default: measured.
         near_copies: distance of clusters below which hypotheses are merged, as a share of the
             spread between clusters; none merges nothing. Default: measured.
-        remembers_absent: whether absent clients count with what they last said.
+        remembers_absent: whether absent clients count with their last costs.
         n_scan: rounds after which past ambiguities are decided; none leaves them to the weights.
             Default: measured.
         starts: initial hypotheses, each with networks of its own. Default: measured.
@@ -84,15 +84,18 @@ def bcfl_mht(
             measured.
         propose_every: rounds between proposals.
         splits: clusters that a proposal tries to split.
-        freeing_splits: the same, with auto, for splits whose second half takes another's place.
-        slots: places that are tried for each half.
-        pairs: pairs of clusters that are tried for a merge.
-        deaths: clusters that are tried for a death.
+        freeing_splits: the same, with auto, for splits whose second half replaces another cluster.
+        slots: slots that are tried for each half.
+        pairs: pairs of clusters for which a merge is proposed.
+        deaths: clusters for which a death is proposed.
         min_members: trained members that a cluster needs to be split.
         min_gain: gain of a split into an empty cluster, nats per dimension.
         max_cost_ratio: cost of freeing a cluster that a split may have, in units of the split
             cluster's cost.
         max_clusters: most clusters with auto.
+
+    Raises:
+        ValueError: an option needs another one, such as births `num_clusters="auto"`.
     """
     from bcfl.trackers import AdaptiveMultiHypothesis
     from bcfl.trackers.near_copies import NearCopies
@@ -147,7 +150,7 @@ def _proposals(
     num_clusters: int | Literal["auto"],
     **numbers: Unpack[Proposing],
 ) -> "tuple[Proposal, ...]":
-    """The proposals that are asked for, or the usual ones, in the order in which they are made."""
+    """The given or default proposals, in the order in which they are made."""
     from bcfl.trackers.proposals import Birth, Death, Merge, SplitAndFree
 
     finds_number = num_clusters == "auto"
@@ -171,5 +174,5 @@ def _proposals(
                 f"move {move!r} changes the number of clusters: num_clusters must be 'auto', got "
                 f"{num_clusters}"
             )
-    wanted = moves if moves is not None else USUAL if finds_number else ("split",)
-    return tuple(proposal for move, proposal in known.items() if move in wanted)
+    names = moves if moves is not None else USUAL if finds_number else ("split",)
+    return tuple(proposal for move, proposal in known.items() if move in names)

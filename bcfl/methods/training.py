@@ -1,4 +1,4 @@
-"""What all methods share: how clients train, and how many samples they set aside."""
+"""Options that all methods share: local training and held-out samples."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
@@ -30,7 +30,7 @@ def flat(*, objective: "Objective | None" = None, calibration: float = 0.0) -> "
 
 
 def trained(objective: "Objective | None") -> "Objective":
-    """The local training that was asked for, or the default one."""
+    """The given local training, or the default."""
     from bcfl.protocol.objective import Objective
 
     return Objective() if objective is None else objective

@@ -1,4 +1,4 @@
-"""Methods that cluster clients by how alike their updates are; one hypothesis, flat posteriors.
+"""Methods that cluster clients by the similarity of their updates; one hypothesis, flat posteriors.
 
 All start from one model. OCFL, SCL and BCL take the unweighted mean of a cluster's updates, as in
 their papers; FedGroup weighs by samples after its cold start.
@@ -40,7 +40,7 @@ def one_shot(
         clustering: how updates are clustered.
         norm: p of the norm in the clustering temperature.
         rule: whether the temperature must rise above that of the round before, as in the paper's
-            tables, or as algorithm 1 is printed, which fires at once.
+            tables, or as algorithm 1 is printed, which triggers in the first round.
     """
     from bcfl.policies.updates.clustering_temperature import TemperatureRise
     from bcfl.policies.updates.one_shot import OneShotClustering
@@ -114,7 +114,7 @@ def scl(
     linkage: Literal["single", "complete"] = "single",
     **common: Unpack[Common],
 ) -> "Method":
-    """Clusters whose mean update is short are split in two.
+    """Clusters with a small mean update are split in two.
 
     Args:
         mean_norm: a cluster splits only if its mean update is shorter. Default: the program of

@@ -1,7 +1,7 @@
 """The messages between server and clients: requests, answers, objectives, statistics.
 
-Plain values, fit to be sent over a network. Who answers is in `bcfl.executors`; what is requested,
-and why, in `bcfl.policies`.
+Plain values that can be sent over a network. Executors, which answer them, are in `bcfl.executors`;
+policies, which make the requests, in `bcfl.policies`.
 """
 
 from bcfl.protocol.answers import ClientInfo, Failure, Trained

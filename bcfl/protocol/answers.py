@@ -1,4 +1,4 @@
-"""What clients answer, but for scores: those are answered as their statistic says."""
+"""Answers of clients to `Describe` and `Train`; statistics define the answers to scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class ClientInfo:
-    """Answer to `Describe`: samples per view, and shape of one input sample."""
+    """Answer to `Describe`.
+
+    Attributes:
+        num_samples: number of samples by name of the view.
+        input_shape: of one sample, without the batch dimension.
+    """
 
     num_samples: Mapping[str, int]
     input_shape: tuple[int, ...]

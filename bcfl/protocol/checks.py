@@ -1,4 +1,4 @@
-"""Tests of the numbers in an answer, shared by all kinds of answers."""
+"""Checks of the numbers in an answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_count(number: object) -> bool:
 def tensor_trouble(
     tensor: object, shapes: Collection[tuple[int, ...]], largest: float = LARGEST_SUM
 ) -> str:
-    """What is wrong with a tensor of an answer; empty if nothing is.
+    """Why a tensor of an answer is invalid; empty if it is valid.
 
     Args:
         tensor: float32 or float64 where it is usable.

@@ -1,4 +1,4 @@
-"""How a client trains, by numbers and names."""
+"""The objective of local training."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Objective:
             by draws (`nuts`, tiny networks). The means of the last two aren't where SGD ended.
         regularizers: further terms of the training loss.
         phases: names of the blocks that are trained together, phase after phase; empty trains
-            all blocks together. Blocks in no phase stay as they were sent.
+            all blocks together. Blocks in no phase are not trained.
         upload: which of the trained parameters are sent; None is all.
         against: what the other blocks are while a phase trains: as they were at the `start`, or
             as earlier phases `updated` them.

@@ -1,4 +1,4 @@
-"""How a posterior over networks becomes predicted probabilities, by name and numbers."""
+"""The predictive distribution of a posterior over networks, by name and hyperparameters."""
 
 from __future__ import annotations
 
@@ -73,11 +73,27 @@ class PredictionRule:
             )
 
     def component(self, model: Model, posterior: Posterior) -> Predictive:
-        """The predictive of one posterior; raises as `untempered` does."""
+        """The predictive of one posterior, at the temperature of the rule.
+
+        Args:
+            model: architecture.
+            posterior: over its parameters.
+
+        Raises:
+            ValueError: the predictive needs curvature that the posterior lacks; see `check`.
+        """
         return _Tempered(self.untempered(model, posterior), self.temperature)
 
     def untempered(self, model: Model, posterior: Posterior) -> Predictive:
-        """The predictive of one posterior at temperature 1; raises as `check` does."""
+        """The predictive of one posterior at temperature 1.
+
+        Args:
+            model: architecture.
+            posterior: over its parameters.
+
+        Raises:
+            ValueError: the predictive needs curvature that the posterior lacks; see `check`.
+        """
         mean = posterior.mean(model)
         module = model.network(mean, posterior.buffers(model))
         if self.predictive == "plug-in":

@@ -1,7 +1,7 @@
-"""Terms that a client adds to its training loss, by name and numbers.
+"""Regularisers of local training.
 
-Every term composes with every method: it says which models the client needs beside the one that it
-starts from, and what they add to the loss. Gradients flow into the client's own parameters alone.
+Every regulariser composes with every method: it names the reference models that the client needs
+besides its start, and defines the penalty. Gradients flow into the client's own parameters alone.
 """
 
 from __future__ import annotations
@@ -23,22 +23,28 @@ Sees = Literal["parameters", "outputs"]
 
 
 class Regularizer(Protocol):
-    """One addend of the training loss.
+    """A term of the training loss.
 
     Attributes:
         weight: factor in front of the term.
-        part: parameters that it is about.
+        part: parameters that it penalises.
         sees: what `penalty` is given, `parameters` or `outputs`.
     """
 
     @property
-    def weight(self) -> float: ...  # noqa: D102
+    def weight(self) -> float:
+        """Factor in front of the term."""
+        ...
 
     @property
-    def part(self) -> Part: ...  # noqa: D102
+    def part(self) -> Part:
+        """Parameters that it penalises."""
+        ...
 
     @property
-    def sees(self) -> Sees: ...  # noqa: D102
+    def sees(self) -> Sees:
+        """Argument of `penalty`, `parameters` or `outputs`."""
+        ...
 
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
@@ -65,18 +71,22 @@ class Regularizer(Protocol):
 
 
 class SelfContained:
-    """A term that needs no cluster's model but the one that the client starts from."""
+    """A term that needs no cluster model besides the start."""
 
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """None that follow from the clusters."""
+        """None that follow from the clusters; see `Regularizer.references`."""
         del clusters, shares, start
         return ()
 
 
 def check_weight(name: str, weight: float) -> None:
-    """Check a factor of a term.
+    """Check the weight of a term.
+
+    Args:
+        name: of the argument, for the message.
+        weight: its value.
 
     Raises:
         ValueError: it is not positive and finite; the message names it.
@@ -91,7 +101,7 @@ class Proximal(SelfContained):
 
     Attributes:
         weight: rho; 0.95 in the thesis of WeCFL (section 3.5).
-        part: parameters that are held back; running statistics never are.
+        part: parameters that are penalised; running statistics never are.
     """
 
     weight: float = 0.95
@@ -102,14 +112,14 @@ class Proximal(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the squared distance from the start."""
+        """Half the squared distance from the start; see `Regularizer.penalty`."""
         del references
         return 0.5 * (live - start).square().sum()
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """-log softmax of the similarity to one's own cluster's model: CFL-CON (Ma 2024, chapter 4).
+    """-log softmax of the similarity to the own cluster's model: CFL-CON (Ma 2024, chapter 4).
 
     Own is the model that the client starts from; the others are those of the other clusters. With
     `sees="parameters"` the similarity is the cosine of parameters (CON-para, equation 4.3); with
@@ -119,7 +129,7 @@ class Contrast:
     Attributes:
         weight: mu.
         temperature: tau, which divides the cosines.
-        sees: what is compared.
+        sees: whether parameters or outputs are compared.
         part: parameters that are compared by `parameters`.
     """
 
@@ -137,13 +147,16 @@ class Contrast:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The models of the other clusters."""
+        """The models of the other clusters; see `Regularizer.references`."""
         del shares
         others = {posterior.key: posterior for posterior in clusters if posterior.key != start}
         return tuple(others.values())
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Cross-entropy of picking one's own cluster by similarity, in [0, log K + 2 / tau]."""
+        """Cross-entropy of choosing the own cluster by similarity, in [0, log K + 2 / tau].
+
+        See `Regularizer.penalty`.
+        """
         rows = live if live.ndim > 1 else live[None]
         models = [other if other.ndim > 1 else other[None] for other in (start, *references)]
         cosines = torch.stack([cosine_similarity(rows, other, dim=1) for other in models], dim=1)
@@ -173,12 +186,15 @@ class Sharing:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The mean model of all clusters."""
+        """The mean model of all clusters; see `Regularizer.references`."""
         del start
         return (weighted_mean(clusters, shares),) if len(clusters) > 1 else ()
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the squared distance from the mean model; 0 where there is one cluster."""
+        """Half the squared distance from the mean model; 0 where there is one cluster.
+
+        See `Regularizer.penalty`.
+        """
         del start
         if not references:
             return live.sum() * 0
@@ -206,7 +222,7 @@ class Attraction:
     def __post_init__(self) -> None:
         check_weight("weight", self.weight)
         if not self.importances or not all(
-            np.isfinite(one) and one >= 0 for one in self.importances
+            np.isfinite(importance) and importance >= 0 for importance in self.importances
         ):
             raise ValueError(
                 f"importances must be finite and at least 0, one per cluster, got "
@@ -216,12 +232,15 @@ class Attraction:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The models of all clusters."""
+        """The models of all clusters; see `Regularizer.references`."""
         del shares, start
         return tuple(clusters)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the weighted sum of squared distances from the clusters' models."""
+        """Half the weighted sum of squared distances from the clusters' models.
+
+        See `Regularizer.penalty`.
+        """
         del start
         pairs = zip(self.importances, references, strict=True)
         distances = [importance * (live - other).square().sum() for importance, other in pairs]
@@ -233,11 +252,11 @@ class Consolidation(SelfContained):
     """weight / 2 sum fisher (parameters - anchor)^2.
 
     The references are the client's own: the anchor, and a model whose parameters are the diagonal
-    of the Fisher information per sample. Whoever asks for the training names them.
+    of the Fisher information per sample. The request for the training names them.
 
     Attributes:
         weight: lambda; loss and Fisher information are both means over samples.
-        part: parameters that are held.
+        part: parameters that are penalised.
     """
 
     weight: float = 10.0
@@ -248,7 +267,10 @@ class Consolidation(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the squared distance from the anchor, weighted by the Fisher information."""
+        """Half the squared distance from the anchor, weighted by the Fisher information.
+
+        See `Regularizer.penalty`.
+        """
         del start
         anchor, fisher = references
         return 0.5 * (fisher * (live - anchor).square()).sum()
@@ -256,11 +278,11 @@ class Consolidation(SelfContained):
 
 @dataclass(frozen=True)
 class Sparsity(SelfContained):
-    """weight sum |parameters|: few of a client's own parameters differ from zero.
+    """weight sum |parameters|: the L1 penalty of a client's own parameters.
 
     Attributes:
         weight: lambda_1.
-        part: parameters that are to be few.
+        part: parameters that are penalised.
     """
 
     weight: float = 4e-4
@@ -271,6 +293,6 @@ class Sparsity(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Summed absolute values."""
+        """Summed absolute values; see `Regularizer.penalty`."""
         del start, references
         return live.abs().sum()

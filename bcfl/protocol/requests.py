@@ -1,7 +1,7 @@
-"""All that a server can ask of a client, and how requests are put together.
+"""Requests from the server to clients, and their decomposition into parts.
 
-Requests name models by key and objectives and statistics by name and numbers, so that they can
-travel over a network as they are. Policies and trackers are generators: they yield an `Exchange`
+Requests name models by key and objectives and statistics by name and hyperparameters, so that they
+can be sent over a network. Policies and trackers are generators: they yield an `Exchange`
 and are sent the `Replies`. The framework deduplicates requests, so that each is answered once.
 """
 
@@ -26,12 +26,12 @@ class Undivided:
     """A request with one part: itself."""
 
     def parts(self) -> tuple[Any, ...]:
-        """What it is made of, each of which needs to be answered only once."""
+        """Its parts, each of which is answered once per round."""
         return (self,)
 
     @property
     def topic(self) -> Any:  # noqa: ANN401 - the request
-        """Parts of the same topic can be asked in one request."""
+        """Parts of the same topic can be joined in one request."""
         return self
 
     def joined(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401 - a request
@@ -54,7 +54,11 @@ class Undivided:
 
 @dataclass(frozen=True)
 class Describe(Undivided):
-    """Ask a client who it is; answered by `ClientInfo`."""
+    """Ask a client for its number of samples and their shape; answered by `ClientInfo`.
+
+    Attributes:
+        client: name of the client.
+    """
 
     client: str
     phase: ClassVar[str] = "score"
@@ -62,7 +66,7 @@ class Describe(Undivided):
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Ask a client for a statistic of models on its samples; answered as the statistic says.
+    """Ask a client for a statistic of models on its samples, which defines the answer.
 
     Attributes:
         client: name of the client.
@@ -80,7 +84,7 @@ class Score:
     phase: ClassVar[str] = "score"
 
     def parts(self) -> tuple[Request, ...]:
-        """The (client, model) pairs of an elementwise statistic; any other as it is."""
+        """The (client, model) pairs of an elementwise statistic, else the request itself."""
         if not self.statistic.elementwise:
             return (self,)
         return tuple(self._of((key,)) for key in self.models)
@@ -97,7 +101,7 @@ class Score:
 
     @property
     def topic(self) -> Request:
-        """Pairs with one client in the same respect can be asked in one request."""
+        """Pairs of one client that differ in the model alone have the same topic."""
         return self._of(()) if self.statistic.elementwise else self
 
     def joined(self, parts: Sequence[Any]) -> Request:
@@ -153,7 +157,7 @@ Replies: TypeAlias = Mapping[Request, Any]
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Requests asked at one time, and the models that they name.
+    """Requests that are answered together, and the models that they name.
 
     Attributes:
         requests: in any order, repeats allowed.
@@ -165,7 +169,12 @@ class Exchange:
 
     @classmethod
     def of(cls, requests: Iterable[Request], models: Iterable[Posterior]) -> Exchange:
-        """Ask `requests` about `models`."""
+        """An exchange of requests and the models that they name.
+
+        Args:
+            requests: to be answered together.
+            models: that they name, in any order.
+        """
         return cls(tuple(requests), {posterior.key: posterior for posterior in models})
 
 
@@ -174,7 +183,7 @@ Steps: TypeAlias = Generator[Exchange, Replies, Result]
 
 
 def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
-    """Run several generators in lockstep, so that what they ask at one time is asked at once."""
+    """Run several generators in lockstep, joining their exchanges."""
     results: dict[int, Result] = {}
     asking: dict[int, Exchange] = {}
 
@@ -200,7 +209,13 @@ def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
 def loss_matrix(
     clients: Sequence[str], keys: Sequence[str], scores: Mapping[str, Mapping[str, LossSum]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Summed losses (clients, models) and numbers of samples (clients,) from score replies."""
+    """Summed losses (clients, models) and numbers of samples (clients,) from score replies.
+
+    Args:
+        clients: names of the clients, in the order of the rows.
+        keys: keys of the models, in the order of the columns.
+        scores: reported losses by client and model key.
+    """
     losses = [[scores[client][key].total for key in keys] for client in clients]
     counts = [scores[client][keys[0]].num_samples for client in clients]
     return np.array(losses).reshape(len(clients), len(keys)), np.array(counts, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Partial uploads: which trained parameters a client sends, by name and numbers."""
+"""Partial uploads: which trained parameters a client sends."""
 
 from __future__ import annotations
 

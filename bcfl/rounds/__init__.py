@@ -1,6 +1,6 @@
 """The server round: exchange, checks of answers, cost ledger, state, evaluation, checkpoints.
 
-Knows no method. What a run has learned is in `bcfl.analysis`.
+Independent of the method. Analysis of a run is in `bcfl.analysis`.
 """
 
 from bcfl.rounds import checkpoint

@@ -1,4 +1,4 @@
-"""A federation's state as plain structure plus tensors, keeping which objects are shared."""
+"""Serialisation of a federation's state to JSON and tensors; shared objects stay shared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Structure = dict[str, Any]
 
 
 class StateWriter:
-    """Turns one state into structure and tensors; each shared object is written once."""
+    """Serialises a state to structure and tensors; each shared object is written once."""
 
     def __init__(self) -> None:
         self._index: dict[str, dict[int, int]] = {}
@@ -34,7 +34,7 @@ class StateWriter:
         self._alive: list[object] = []
 
     def structure(self, state: FederationState) -> Structure:
-        """The state without its tensors, as JSON can hold it."""
+        """The state without its tensors, serialisable as JSON."""
         hypotheses = state.hypotheses
         kept = {
             "round": hypotheses.round,
@@ -135,10 +135,10 @@ class StateWriter:
 
 
 def _plain(state: Mapping[str, Any]) -> Structure:
-    """A policy's state, which must come back from JSON as it was.
+    """A policy's state, which must survive a round trip through JSON.
 
     Raises:
-        TypeError: it would not.
+        TypeError: it does not.
     """
     plain = dict(state)
     try:
@@ -154,13 +154,13 @@ def _plain(state: Mapping[str, Any]) -> Structure:
 
 
 class StateReader:
-    """Builds a state from structure and tensors, sharing what was shared."""
+    """Restores a state from structure and tensors, with the same shared objects."""
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self._tensors = tensors
 
     def state(self, structure: Structure) -> FederationState:
-        """The state that `StateWriter` was given."""
+        """The restored state."""
         tables = structure["tables"]
         gaussians = [
             DiagonalGaussian(self._tensors[str(mean)], self._tensors[str(precision)])

@@ -1,4 +1,4 @@
-"""Saving and loading what a federation carries from round to round.
+"""Checkpoints of the state of a federation.
 
 A checkpoint is a folder `round-000010` with `state.json` (structure, numbers, a checksum) and
 `tensors.safetensors`. It is written under another name and renamed, so that a folder of that name
@@ -24,7 +24,7 @@ KEPT = 2
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is not there, not whole, or not of this program."""
+    """A checkpoint that is missing, damaged, or of another version."""
 
 
 def save(state: FederationState, folder: Path) -> Path:
@@ -32,7 +32,7 @@ def save(state: FederationState, folder: Path) -> Path:
 
     Args:
         state: what to save.
-        folder: where checkpoints lie; made if need be.
+        folder: of the checkpoints; created if missing.
 
     Returns:
         The checkpoint's folder.
@@ -75,8 +75,8 @@ def _write(path: Path, content: bytes) -> None:
 
 def newest(folder: Path) -> Path | None:
     """The newest checkpoint in a folder, or None."""
-    found = _all(folder)
-    return found[-1] if found else None
+    folders = _all(folder)
+    return folders[-1] if folders else None
 
 
 def _all(folder: Path) -> list[Path]:
@@ -90,7 +90,7 @@ def load(
 
     Args:
         checkpoint: the folder that `save` returned.
-        device: where the tensors go.
+        device: of the tensors.
         dtype: floating-point type that the tensors must have; None takes any.
 
     Raises:
@@ -130,6 +130,6 @@ def _read(checkpoint: Path) -> tuple[dict[str, Any], bytes]:
 
 def _damaged(checkpoint: Path, why: str) -> str:
     return (
-        f"checkpoint {checkpoint} is damaged ({why}); delete this folder to go on from the "
+        f"checkpoint {checkpoint} is damaged ({why}); delete this folder to resume from the "
         "checkpoint before it, or from the beginning if there is none"
     )

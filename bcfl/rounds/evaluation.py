@@ -21,6 +21,10 @@ def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, fl
 
     p(model) = sum over hypotheses of the hypothesis' weight times the client's serving probability
     (BCFL, equation 10 seen from one client). Probabilities up to 1e-9 are left out.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+        client: name of the client.
     """
     return Membership.of_client(hypotheses, client).mixture
 
@@ -35,12 +39,12 @@ def evaluate(
 
     Args:
         hypotheses: with their models.
-        clients: who is asked.
+        clients: names of the clients to evaluate.
         pooling: whether the models' probabilities are averaged or their logits.
         view: which of the clients' samples.
     """
     mixtures = {client: served_mixture(hypotheses, client) for client in clients}
-    asked = {
+    requests = {
         client: Score(
             client=client,
             models=tuple(posterior.key for posterior in mixture),
@@ -49,8 +53,8 @@ def evaluate(
         )
         for client, mixture in mixtures.items()
     }
-    replies = yield Exchange.of(asked.values(), (m for h in hypotheses for m in h.clusters))
-    return {client: replies[score] for client, score in asked.items() if score in replies}
+    replies = yield Exchange.of(requests.values(), (m for h in hypotheses for m in h.clusters))
+    return {client: replies[score] for client, score in requests.items() if score in replies}
 
 
 def evaluate_finetuned(
@@ -62,11 +66,11 @@ def evaluate_finetuned(
 ) -> Steps[Mapping[str, PredictionSums]]:
     """Let every client train on from the model that serves it most, then test the result.
 
-    Nothing of it goes back into the clusters.
+    The clusters are not changed.
 
     Args:
         hypotheses: with their models.
-        clients: who is asked.
+        clients: names of the clients to evaluate.
         objective: of the training.
         model: the architecture.
         view: which of the clients' samples.
@@ -76,13 +80,13 @@ def evaluate_finetuned(
         mixture = served_mixture(hypotheses, client)
         best[client] = max(mixture, key=lambda posterior: mixture[posterior])
     plain = replace(objective, regularizers=(), curvature="samples")
-    asked = [Train(client, best[client].key, plain) for client in clients]
-    replies = yield Exchange.of(asked, best.values())
+    requests = [Train(client, best[client].key, plain) for client in clients]
+    replies = yield Exchange.of(requests, best.values())
     own = {
         t.client: best[t.client].with_parameters(
             model, lineage_key("finetuned", t.client, t.start), replies[t].mean, replies[t].buffers
         )
-        for t in asked
+        for t in requests
         if t in replies
     }
     tests = {

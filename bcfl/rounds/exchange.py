@@ -20,12 +20,12 @@ Result = TypeVar("Result")
 
 
 class RoundExchange:
-    """The server's side of one round's conversation; forgotten when the round ends.
+    """The exchanges of one round; discarded when the round ends.
 
-    What is `remembered` of earlier rounds is not asked again, and what is `cached` not sent again.
+    Answers in `remembered` are not requested again, and blocks in `cached` not sent again.
 
     Attributes:
-        ledger: what the conversation cost.
+        ledger: what the exchanges cost.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class RoundExchange:
         return run_exchanges(steps, self._answer)
 
     def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
-        """Scores that hold in later rounds too, since their models live on.
+        """Scores that remain valid in later rounds, since their models survive.
 
         Args:
-            keys: of the models that live on.
+            keys: of the surviving models.
         """
         return {r: answer for r, answer in self._answers.items() if r.holds_for(keys)}
 
@@ -93,7 +93,7 @@ class RoundExchange:
         self.ledger.seconds[phase] = self.ledger.seconds.get(phase, 0.0) + spent
 
     def _take(self, request: Request, outcome: Outcome) -> None:
-        """Remember an answer part by part, or that there is none."""
+        """Store an answer part by part, or the failure."""
         parts = request.parts()
         if isinstance(outcome, Failure):
             self.ledger.failures.append(f"{request.client}: {outcome.text} ({outcome.kind})")

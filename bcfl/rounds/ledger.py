@@ -80,7 +80,7 @@ class Ledger:
                 self.scores_requested += len(request.models)
 
     def send(self, request: Request, models: Mapping[str, Posterior]) -> None:
-        """Count a distinct request that goes out.
+        """Count a distinct request that is sent.
 
         Args:
             request: the request.
@@ -170,7 +170,7 @@ class Ledger:
         return self._sizes[block.key]
 
     def _send_once(self, client: str, key: str, numbers: int) -> bool:
-        """Whether the client did not have it yet."""
+        """Count a payload unless the client has it already; whether it was sent."""
         if (client, key) in self._sent:
             return False
         self._sent.add((client, key))

@@ -16,10 +16,10 @@ from bcfl.trackers import Greedy, Tracker
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """All that a server needs to know to run a federation.
+    """A method of clustered federated learning.
 
     Attributes:
-        policy: cost and solver: how associations are ranked.
+        policy: cost and solver that rank the associations.
         tracker: which association hypotheses are followed and kept.
         aggregation: how local models become cluster models.
         name: for tables and folders.
@@ -29,13 +29,13 @@ class Method:
             judge or fit something on held-out samples.
         starts: how many hypotheses there are at the beginning, each with its own networks.
         prior_precision: precision of the prior around the initial network, per parameter.
-        architecture: makes the method's network of the one that the federation is given, such as
-            `additive`; None takes it as it is.
-        pooling: how the models that serve a client are put together.
-        finetuned: how clients train on from what serves them after the last round, for their test
-            alone; None leaves them as they are.
-        centralised: all samples are pooled in one place that takes part as a client; a bound, not
-            a federation.
+        architecture: transforms the federation's network into that of the method, such as
+            `additive`; None keeps it.
+        pooling: how predictions of the models that serve a client are combined.
+        finetuned: objective by which clients fine-tune what serves them after the last round, for
+            their test alone; None is no fine-tuning.
+        centralised: all samples are pooled in one more participant; an upper bound, not a
+            federation.
         finds_number: the number of clusters is found, so where there are fewer clients than
             clusters to begin with, it begins with as many as there are clients.
     """

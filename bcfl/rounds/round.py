@@ -25,15 +25,15 @@ from bcfl.runtime.seeds import generator
 
 @dataclass(frozen=True)
 class RoundConfig:
-    """What is the same in all rounds.
+    """Settings that all rounds share.
 
     Attributes:
-        seed: decides everything random.
-        client_fraction: share of the clients that is asked in a round, in (0, 1].
+        seed: of all randomness.
+        client_fraction: share of the clients that participate in a round, in (0, 1].
         evaluate: whether clients test the models that serve them after each round.
-        schedule: time steps of the clients' data, and rounds of the whole run. What clients have
-            said of a model that has not changed is not asked again within a time step. None where
-            the length of the run is unknown; every request is sent again then.
+        schedule: time steps of the clients' data, and rounds of the whole run. Scores of an
+            unchanged model are not requested again within a time step. None where the length of
+            the run is unknown; every request is sent again then.
     """
 
     seed: int
@@ -64,7 +64,14 @@ class RoundConfig:
 
 
 def participants(clients: Sequence[str], share: float, seed: int, round: int) -> tuple[str, ...]:
-    """The clients asked in a round: a random share of them, at least one, sorted by name."""
+    """The participants of a round: a random share of the clients, at least one, sorted by name.
+
+    Args:
+        clients: names of all clients.
+        share: share that takes part, in (0, 1].
+        seed: of the federation.
+        round: number of the server round.
+    """
     count = max(1, round_half_up(share * len(clients)))
     if count >= len(clients):
         return tuple(sorted(clients))
@@ -83,38 +90,38 @@ def server_round(
     model: Model,
     executor: Executor,
     state: FederationState,
-    setting: RoundConfig,
+    config: RoundConfig,
 ) -> tuple[FederationState, RoundRecord]:
-    """Do one round.
+    """Run one round.
 
     Args:
         method: policy, tracker and aggregation.
         model: the architecture.
         executor: reaches the clients.
         state: of before the round.
-        setting: seed, participation, evaluation.
+        config: seed, participation, evaluation.
 
     Returns:
         The state after the round, and what happened in it.
     """
     started = perf_counter()
     round = state.round
-    everyone = state.hypotheses.best.association.clients
-    renewed = setting.schedule is not None and setting.begins(round)
-    talk = RoundExchange(executor, model, round, remembered=state.scores, cached=state.cached)
-    asked = participants(everyone, setting.client_fraction, setting.seed, round)
+    clients = state.hypotheses.best.association.clients
+    renewed = config.schedule is not None and config.begins(round)
+    exchange = RoundExchange(executor, model, round, remembered=state.scores, cached=state.cached)
+    chosen = participants(clients, config.client_fraction, config.seed, round)
     known = {} if renewed else state.client_info
-    client_info = {**known, **talk.drive(_describe(asked, known))}
-    present = tuple(client for client in asked if client in client_info)
-    context = _context(method, model, setting, round, {c: client_info[c] for c in present})
-    hypotheses, info = talk.drive(
+    client_info = {**known, **exchange.drive(_describe(chosen, known))}
+    present = tuple(client for client in chosen if client in client_info)
+    context = _context(method, model, config, round, {c: client_info[c] for c in present})
+    hypotheses, info = exchange.drive(
         method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)
     )
-    ledger = talk.ledger
+    ledger = exchange.ledger
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()
-    tested = _tested(client_info, everyone) if setting.evaluate else ()
-    testing_steps = _testing(method, model, hypotheses, tested, setting.ends(round))
+    tested = _tested(client_info, clients) if config.evaluate else ()
+    testing_steps = _testing(method, model, hypotheses, tested, config.ends(round))
     evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
     ledger.seconds["evaluate"] = perf_counter() - testing
@@ -127,8 +134,8 @@ def server_round(
         info=info,
         ledger=ledger,
     )
-    alive = {p.key for h in hypotheses.competing for p in h.clusters}
-    lasting = {} if setting.begins(round + 1) else talk.lasting(alive)
+    surviving = {p.key for h in hypotheses.competing for p in h.clusters}
+    lasting = {} if config.begins(round + 1) else exchange.lasting(surviving)
     after = replace(
         state,
         hypotheses=hypotheses,
@@ -143,10 +150,10 @@ def server_round(
 def _describe(
     clients: Sequence[str], known: Mapping[str, ClientInfo]
 ) -> Steps[Mapping[str, ClientInfo]]:
-    """Ask newcomers who they are."""
-    asked = [Describe(client) for client in clients if client not in known]
-    replies = (yield Exchange.of(asked, ())) if asked else {}
-    return {request.client: replies[request] for request in asked if request in replies}
+    """Have clients without a description describe themselves."""
+    requests = [Describe(client) for client in clients if client not in known]
+    replies = (yield Exchange.of(requests, ())) if requests else {}
+    return {request.client: replies[request] for request in requests if request in replies}
 
 
 def _tested(client_info: Mapping[str, ClientInfo], clients: Sequence[str]) -> tuple[str, ...]:
@@ -161,7 +168,7 @@ def _tested(client_info: Mapping[str, ClientInfo], clients: Sequence[str]) -> tu
 def _context(
     method: Method,
     model: Model,
-    setting: RoundConfig,
+    config: RoundConfig,
     round: int,
     present: Mapping[str, ClientInfo],
 ) -> RoundContext:
@@ -169,15 +176,15 @@ def _context(
         round=round,
         participants=tuple(present),
         num_samples={client: info.num_samples[TRAIN] for client, info in present.items()},
-        seed=setting.seed,
+        seed=config.seed,
         model=model,
         candidates_per_parent=method.tracker.candidates_per_parent,
         num_validation={
             client: info.num_samples.get(VALIDATION, 0) for client, info in present.items()
         },
-        num_rounds=setting.num_rounds,
-        step=setting.step(round),
-        rounds_in_step=setting.rounds_in_step(round),
+        num_rounds=config.num_rounds,
+        step=config.step(round),
+        rounds_in_step=config.rounds_in_step(round),
     )
 
 
@@ -198,5 +205,5 @@ def _evaluate(
     executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
 ) -> tuple[Mapping[str, PredictionSums], list[str]]:
     """Evaluations, and what failed; their exchange is not in the round's ledger."""
-    talk = RoundExchange(executor, model, round)
-    return talk.drive(testing), talk.ledger.failures
+    exchange = RoundExchange(executor, model, round)
+    return exchange.drive(testing), exchange.ledger.failures

@@ -1,4 +1,4 @@
-"""What a federation carries from round to round, and what it reports of each."""
+"""The state of a federation between rounds, and the record of a round."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class FederationState:
     Attributes:
         hypotheses: the association hypotheses with their models.
         history: associations and weights of all rounds so far.
-        client_info: what clients have said of themselves.
-        scores: what they have said of models that have not changed since.
+        client_info: description of each client so far.
+        scores: reported losses of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
         cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
     """
@@ -50,39 +50,39 @@ class FederationState:
         """Rounds done."""
         return self.hypotheses.round
 
-    def planned(self, rounds: int, asked: int | None) -> FederationState:
-        """The state with its plan, which is made once and kept when the run goes on.
+    def planned(self, rounds: int, planned: int | None) -> FederationState:
+        """The state with the planned number of rounds, which is set once and kept on continuation.
 
         Args:
             rounds: rounds to do in all, the plan unless another is given.
-            asked: rounds that the whole run is asked to be planned for.
+            planned: rounds that the whole run is planned for.
 
         Raises:
             ValueError: the plan would be shorter than the rounds, or another one than was made.
         """
         if self.planned_rounds is None:
-            if asked is not None and (not isinstance(asked, int) or asked < rounds):
+            if planned is not None and (not isinstance(planned, int) or planned < rounds):
                 raise ValueError(
                     f"planned_rounds must be a whole number of at least the {rounds} rounds, got "
-                    f"{asked}"
+                    f"{planned}"
                 )
-            return replace(self, planned_rounds=rounds if asked is None else asked)
-        if asked not in (None, self.planned_rounds):
+            return replace(self, planned_rounds=rounds if planned is None else planned)
+        if planned not in (None, self.planned_rounds):
             raise ValueError(
                 f"planned_rounds must be {self.planned_rounds}, for which the first "
-                f"{self.round} rounds of this run were planned, got {asked}; leave it out to keep "
-                "the plan, or begin anew"
+                f"{self.round} rounds of this run were planned, got {planned}; leave it out to "
+                "keep the plan, or begin anew"
             )
         return self
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RoundRecord:
-    """What happened in a round; logged, never carried on.
+    """The outcome of a round; logged, not part of the state.
 
     Attributes:
         round: rounds done, this one included.
-        participants: clients that were asked; `ledger.failures` says who did not answer.
+        participants: clients that took part; failed requests are in `ledger.failures`.
         snapshot: associations and weights after the round.
         evaluations: predictions of each client's served mixture on its test samples; clients
             without test samples, or that did not answer, are left out.
@@ -113,9 +113,17 @@ def initial_state(
     device: torch.device,
     dtype: torch.dtype,
 ) -> FederationState:
-    """No client associated, clusters at freshly initialised networks.
+    """The state before round 1: no client associated, clusters at newly initialised networks.
 
     There are `method.starts` equally probable hypotheses, each with networks of its own.
+
+    Args:
+        method: gives the number of clusters and of initial hypotheses.
+        model: architecture.
+        clients: names of the clients, sorted.
+        seed: of the initial networks.
+        device: of the parameters.
+        dtype: of the parameters.
     """
     num_clusters = method.first_clusters(len(clients))
     networks = 1 if method.common_start else num_clusters

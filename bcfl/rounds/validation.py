@@ -1,4 +1,4 @@
-"""Checks of the answers of all executors; statistics say what is wrong with their own."""
+"""Validation of answers, whatever the executor; statistics validate their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ LARGEST_PARAMETER = 1e15
 
 
 def checked(request: Request, outcome: Outcome, model: Model) -> Outcome:
-    """The outcome itself if it is usable, else the failure that it is."""
+    """The answer if it is valid, else a `Failure` of kind `invalid`; failures are passed on.
+
+    Args:
+        request: what the client was sent.
+        outcome: its answer, or a failure.
+        model: architecture of the federation.
+    """
     if isinstance(outcome, Failure):
         return outcome
     trouble = _trouble(request, outcome, model)
@@ -50,12 +56,12 @@ def _training_trouble(outcome: object, model: Model) -> str:
     if not isinstance(outcome, Trained):
         return "no trained model"
     layout = model.layout
-    wanted: Mapping[str, tuple[Collection[tuple[int, ...]], float]] = {
+    expected: Mapping[str, tuple[Collection[tuple[int, ...]], float]] = {
         "mean": ([(layout.num_parameters,)], LARGEST_PARAMETER),
         "buffers": ([(layout.num_buffers,)], LARGEST_SUM),
         "curvature": ([(layout.num_parameters,), ()], LARGEST_SUM),
     }
-    for name, (shapes, largest) in wanted.items():
+    for name, (shapes, largest) in expected.items():
         trouble = tensor_trouble(getattr(outcome, name), shapes, largest)
         if trouble:
             return f"a trained model whose {name} {trouble}"

@@ -1,4 +1,4 @@
-"""What every worker process does at its start, and how its death is told."""
+"""Set-up of worker processes, and the error for one that died."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS_BETWEEN_CHECKS = 1.0
 def become_worker(parent: int) -> None:
     """Leave Ctrl-C to the parent process, and end when the parent has ended, however it did.
 
-    A worker that outlived its parent would go on writing into files that others take over.
+    An orphaned worker would keep writing to files that other processes take over.
 
     Args:
         parent: process id of the parent.
@@ -23,7 +23,7 @@ def become_worker(parent: int) -> None:
 
 
 def died(worker: str, cause: object, option: str) -> ChildProcessError:
-    """The error that tells of a dead worker process.
+    """The error for a worker process that died.
 
     Args:
         worker: which process it was, in words.

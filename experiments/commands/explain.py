@@ -48,7 +48,7 @@ def explain(
             lines = overview(history.client_reports())
         else:
             (report,) = history.client_reports([find_client(client, history.names)])
-            lines = tell(report, history)
+            lines = in_words(report, history)
     done = f"{history.run.state.round} of {history.rounds} rounds"
     screen = console()
     screen.print(f"{pair}, after {done}", soft_wrap=True, markup=False)
@@ -59,7 +59,7 @@ def explain(
         screen.print(line, soft_wrap=True, markup=False)
 
 
-def tell(report: ClientReport, history: RunHistory) -> Iterator[str]:
+def in_words(report: ClientReport, history: RunHistory) -> Iterator[str]:
     """Lines of a client's report.
 
     Args:
@@ -106,7 +106,7 @@ def _in_cluster(cluster: int) -> str:
 
 def _how_sure(report: ClientReport, carries_weights: bool) -> list[str]:
     if report.cluster < 0:
-        return ["it was never asked, so nothing is known of it"]
+        return ["it never took part, so nothing is known of it"]
     order = report.probabilities.argsort()[::-1]
     shown = [c for c in order if report.probabilities[c] >= SHOWN]
     chances = ", ".join(f"{report.probabilities[c]:.0%} in cluster {c}" for c in shown)
@@ -140,7 +140,7 @@ def _block(chance: float) -> str:
 
 
 def _since(matrix: Matrix, cluster: int) -> str:
-    """Since which round the probability has stayed above that of being sure."""
+    """First round from which on the probability exceeds the level of certainty."""
     doubted = [number for number, row in enumerate(matrix, start=1) if row[cluster] < SURE]
     last = doubted[-1] if doubted else 0
     if last == len(matrix):
@@ -246,7 +246,7 @@ def _baseline(report: ClientReport) -> ModelScore | None:
 
 
 def _stays(report: ClientReport) -> int:
-    """The round since which it has been where it is."""
+    """First round from which on the client has stayed in its cluster."""
     clusters = report.clusters
     moves = [n for n, cluster in enumerate(clusters, start=1) if cluster != clusters[-1]]
     return (moves[-1] if moves else 0) + 1

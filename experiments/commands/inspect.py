@@ -1,4 +1,4 @@
-"""`bcfl compare`, `bcfl report` and `bcfl graph`: looking at runs."""
+"""`bcfl compare`, `bcfl report` and `bcfl graph`: tables, reports and graphs of runs."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def report(
         str | None,
         typer.Option(
             metavar="METHOD",
-            help="Do the first rounds of a method again, and show how alike the clients' own "
-            "models were.",
+            help="Repeat the first rounds of a method, and show the similarity of the "
+            "clients' local models.",
         ),
     ] = None,
     debug: Debug = False,
@@ -87,7 +87,7 @@ def graph(
     *,
     method: Annotated[str | None, typer.Option(help="Method, where the run has several.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
-    kind: Annotated[GraphKind, typer.Option(help="What is joined.")] = GraphKind.CLIENTS,
+    kind: Annotated[GraphKind, typer.Option(help="Nodes and edges.")] = GraphKind.CLIENTS,
     format: Annotated[GraphFormat, typer.Option(help="File format.")] = GraphFormat.GRAPHML,
     min_probability: Annotated[float, typer.Option(help="Leave out weaker edges.")] = 0.0,
     out: Annotated[Path | None, typer.Option(help="File; standard output if left out.")] = None,
@@ -99,15 +99,17 @@ def graph(
 
     if not 0 <= min_probability <= 1:
         raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
-    found = nx.read_graphml(_stored(folder, method, seed, kind))
-    weak = [(a, b) for a, b, p in found.edges(data="probability", default=1) if p < min_probability]
-    found.remove_edges_from(weak)
-    text = _written(found, format)
+    stored = nx.read_graphml(_stored(folder, method, seed, kind))
+    weak = [
+        (a, b) for a, b, p in stored.edges(data="probability", default=1) if p < min_probability
+    ]
+    stored.remove_edges_from(weak)
+    text = _written(stored, format)
     if out is None:
         typer.echo(text)
         return
     out.write_text(text + "\n", encoding="utf-8")
-    nodes, edges = found.number_of_nodes(), found.number_of_edges()
+    nodes, edges = stored.number_of_nodes(), stored.number_of_edges()
     typer.echo(f"{out}: {nodes} nodes, {edges} edges")
 
 
@@ -135,18 +137,18 @@ def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind)
             "which, as faacl does"
         )
     if not path.is_file():
-        raise ValueError(f"{chosen} isn't finished; go on with: bcfl resume {folder}")
+        raise ValueError(f"{chosen} isn't finished; resume it with: bcfl resume {folder}")
     return path
 
 
-def _written(found: nx.Graph[str], format: GraphFormat) -> str:
+def _written(graph: nx.Graph[str], format: GraphFormat) -> str:
     import networkx as nx
 
     if format is GraphFormat.JSON:
-        return json.dumps(nx.node_link_data(found, edges="edges"), indent=1)
+        return json.dumps(nx.node_link_data(graph, edges="edges"), indent=1)
     buffer = BytesIO()
     if format is GraphFormat.GEXF:
-        nx.write_gexf(found, buffer)
+        nx.write_gexf(graph, buffer)
     else:
-        nx.write_graphml(found, buffer)
+        nx.write_graphml(graph, buffer)
     return buffer.getvalue().decode()

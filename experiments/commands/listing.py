@@ -26,11 +26,11 @@ class Kind(StrEnum):
 def list_(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     method: Annotated[
-        str | None, typer.Argument(help="Whose options, such as ifca-cam.", metavar="[METHOD]")
+        str | None, typer.Argument(help="For `options`, such as ifca-cam.", metavar="[METHOD]")
     ] = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
     debug: Debug = False,
 ) -> None:
     """List methods, options of a method, scenarios or data sets."""
@@ -68,8 +68,8 @@ NOTES = {
 def _methods() -> list[dict[str, str]]:
     from bcfl.methods import COMBINATORS, RECIPES
 
-    recipes = [(one.title, one.description, one.paper) for one in RECIPES.values()]
-    suffixes = [(f"-{one.name}", one.description, one.paper) for one in COMBINATORS.values()]
+    recipes = [(r.title, r.description, r.paper) for r in RECIPES.values()]
+    suffixes = [(f"-{c.name}", c.description, c.paper) for c in COMBINATORS.values()]
     keys = ("name", "description", "paper")
     return [dict(zip(keys, entry, strict=True)) for entry in (*recipes, *suffixes)]
 
@@ -97,14 +97,14 @@ def _scenarios() -> list[dict[str, Any]]:
 
     return [
         {
-            "name": one.name,
-            "description": one.description,
-            "dataset": one.data.dataset,
-            "methods": list(one.methods),
-            "seeds": list(one.seeds),
-            "rounds": one.federation.rounds,
+            "name": scenario.name,
+            "description": scenario.description,
+            "dataset": scenario.data.dataset,
+            "methods": list(scenario.methods),
+            "seeds": list(scenario.seeds),
+            "rounds": scenario.federation.rounds,
         }
-        for one in available()
+        for scenario in available()
     ]
 
 

@@ -1,4 +1,4 @@
-"""What options of `bcfl run` change in a scenario."""
+"""Options of `bcfl run` that override a scenario."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ SHARED = ("epsilon", "alpha", "delta", "decay", "posterior")
 HELD_OUT = ("validation", "calibration")
 """Options that set training samples aside."""
 SET_ASIDE = 0.2
-"""Share of the training samples that the methods of a grid set aside to be chosen by."""
+"""Share of the training samples that methods of a grid hold out for the choice."""
 
 
-def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
-    """The scenario with what was given on the command line.
+def overridden(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
+    """The scenario with the options of the command line.
 
     Args:
-        scenario: as its file has it.
-        given: values by option, None where nothing was given.
+        scenario: as in its file.
+        options: values by option, None where nothing was given.
 
     Raises:
         ValueError: a value cannot be read, or no method of the run has the option.
@@ -54,16 +54,21 @@ def overridden(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
         "grid": with_grids,
     }
     for name, read in readers.items():
-        if given.get(name) is not None:
-            scenario = read(given[name], scenario)
+        if options.get(name) is not None:
+            scenario = read(options[name], scenario)
     return scenario
 
 
 def with_shared(scenario: Scenario, option: str, value: object) -> Scenario:
     """The scenario with an option of all methods of the run that have it.
 
+    Args:
+        scenario: with the methods.
+        option: name of the option.
+        value: its new value.
+
     Raises:
-        ValueError: none has it, or the value is of another type.
+        ValueError: no method has it, or the value is of another type.
     """
     having = [
         label for label in scenario.methods if option in named(Variant.of(label).method).options
@@ -80,10 +85,14 @@ def _with_shared(option: str, value: object, scenario: Scenario) -> Scenario:
 
 
 def with_own_options(texts: Sequence[str], scenario: Scenario) -> Scenario:
-    """The scenario with options of single methods, such as `ifca-cam.update=joint`.
+    """The scenario with options of single methods.
+
+    Args:
+        texts: such as `ifca-cam.update=joint`.
+        scenario: with the methods.
 
     Raises:
-        ValueError: a text is none, or names a method that is not run or an option that it has not.
+        ValueError: a text is malformed, or names an unknown method or option.
     """
     options = dict(scenario.method_options)
     for text in texts:
@@ -104,7 +113,7 @@ def with_grids(texts: Sequence[str], scenario: Scenario) -> Scenario:
         scenario: with the methods.
 
     Raises:
-        ValueError: a text is none, or names a method that is not run or an option that it has not.
+        ValueError: a text is malformed, or names an unknown method or option.
     """
     grids = []
     for text in texts:

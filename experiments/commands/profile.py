@@ -1,4 +1,4 @@
-"""`bcfl profile`: where the time goes."""
+"""`bcfl profile`: time and work by phase."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def profile(
     arithmetic: Arithmetic = "full",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
     debug: Debug = False,
 ) -> None:
     """Measure a few rounds of each method: time by phase, work, bytes, FLOP/s."""
@@ -71,12 +71,14 @@ def profile(
     sentences = []
     for name in chosen.methods:
         federation = setup.federation(Pair(name, chosen.seeds[0]))
-        found = profiled(federation, rounds, peak)
-        per_round = [f"{1e3 * found.seconds[phase] / rounds:.1f}" for phase in PHASES]
-        counts = [f"{done} of {asked}" for asked, done in (found.trainings, found.scores)]
-        sent = [f"{number / rounds:.2f}" for number in found.megabytes]
+        measured = profiled(federation, rounds, peak)
+        per_round = [f"{1e3 * measured.seconds[phase] / rounds:.1f}" for phase in PHASES]
+        counts = [
+            f"{done} of {requested}" for requested, done in (measured.trainings, measured.scores)
+        ]
+        sent = [f"{number / rounds:.2f}" for number in measured.megabytes]
         table.add_row(name, *per_round, *counts, *sent)
-        sentences.append(f"{name}: {found.in_words}")
+        sentences.append(f"{name}: {measured.in_words}")
     screen.print(table)
     screen.print(f"a matrix product of 1024 x 1024 reaches {peak / 1e9:.1f} GFLOP/s here")
     for sentence in sentences:

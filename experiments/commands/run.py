@@ -45,7 +45,7 @@ def run(
         typer.Option(
             "--set",
             metavar="METHOD.OPTION=VALUE",
-            help="An option of one method, such as ifca-cam.update=joint; again for more.",
+            help="An option of one method, such as ifca-cam.update=joint; repeatable.",
         ),
     ] = None,
     grid: Annotated[
@@ -77,11 +77,11 @@ def run(
             help="Local posteriors of bcfl methods, such as laplace-full; small networks."
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Methods and seeds at one time.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Methods and seeds in parallel.")] = 1,
     threads: Annotated[
-        int, typer.Option(help="Threads of each process; more pay for large networks only.")
+        int, typer.Option(help="Threads per process; more than one pays for large networks only.")
     ] = 1,
-    data_dir: Annotated[Path | None, typer.Option(help="Where data sets are looked for.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     executor: Executor = "auto",
     memory: Memory = None,
@@ -92,7 +92,7 @@ def run(
 ) -> None:
     """Run a scenario, by its name or as a .toml file; end with a table and a report."""
     del debug
-    given = {
+    options = {
         "methods": methods,
         "set": set_,
         "grid": grid,
@@ -117,7 +117,7 @@ def run(
     from experiments.config.scenario import load
     from experiments.runs.plan import Plan, check_free, new_folder
 
-    chosen = overridden(load(scenario), given)
+    chosen = overridden(load(scenario), options)
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.runtime import device_named
@@ -126,7 +126,7 @@ def run(
     from experiments.runs.runner import Experiment
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
-    command, where = _command(scenario, given), str(device_named(device))
+    command, where = _command(scenario, options), str(device_named(device))
     plan = Plan(
         scenario=chosen, device=where, threads=threads, jobs=jobs, command=command, executor=working
     )
@@ -138,8 +138,8 @@ def run(
     screen.print(_headline(plan, setup), soft_wrap=True)
     for note in _notes(plan.scenario):
         screen.print(note, soft_wrap=True, markup=False)
-    with _stoppable(screen, plan.scenario, folder) as watch:
-        start(plan, folder, setup, watch)
+    with _stoppable(screen, plan.scenario, folder) as callbacks:
+        start(plan, folder, setup, callbacks)
     _show_results(screen, plan, folder)
 
 
@@ -148,11 +148,11 @@ def resume(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
     *,
     jobs: Annotated[
-        int | None, typer.Option(help="Methods and seeds at one time; as before if left out.")
+        int | None, typer.Option(help="Methods and seeds in parallel; as before if left out.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Go on with the interrupted run in a folder; a finished one stays as it is."""
+    """Resume the interrupted run of a folder; a finished one is not changed."""
     del debug
     from experiments.runs.files import RunFiles
     from experiments.runs.plan import changed_versions, read_plan
@@ -167,8 +167,8 @@ def resume(
         return
     for name, (was, now) in changed_versions(folder).items():
         screen.print(f"note: the run began with {name} {was}, this is {now}", soft_wrap=True)
-    with _stoppable(screen, plan.scenario, folder) as watch:
-        work.resume(plan, folder, watch)
+    with _stoppable(screen, plan.scenario, folder) as callbacks:
+        work.resume(plan, folder, callbacks)
     _show_results(screen, plan, folder)
 
 
@@ -176,9 +176,9 @@ def _command(scenario: str, given: dict[str, Any]) -> str:
     options = [
         word
         for name, value in given.items()
-        for one in (value if isinstance(value, list) else [value])
-        if one is not None
-        for word in (f"--{name}", str(one))
+        for text in (value if isinstance(value, list) else [value])
+        if text is not None
+        for word in (f"--{name}", str(text))
     ]
     return shlex.join(["bcfl", "run", scenario, *options])
 
@@ -208,19 +208,19 @@ def _headline(plan: Plan, setup: Experiment) -> str:
 
 
 def _notes(scenario: Scenario) -> list[str]:
-    """What is set aside for a choice among variants of a method."""
+    """Notes on the samples held out to choose among the variants of a method."""
     from experiments.config.variants import Variant
 
-    found = {}
+    notes = {}
     for label in scenario.methods:
         variant = Variant.of(label)
         share = scenario.options(label).get("calibration", 0)
         if variant.options and share:
-            found[variant.method] = share
+            notes[variant.method] = share
     return [
         f"{method}: {share:.0%} of each client's training samples are set aside, to choose among "
         "its variants by; methods that set none aside train on all"
-        for method, share in found.items()
+        for method, share in notes.items()
     ]
 
 
@@ -230,15 +230,15 @@ def _counted(number: int, what: str) -> str:
 
 @contextmanager
 def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[Any]:
-    from experiments.runs.progress import watching
+    from experiments.runs.progress import showing_progress
     from experiments.runs.runner import Interrupted
 
     try:
-        with watching(screen, scenario) as watch:
-            yield watch
+        with showing_progress(screen, scenario) as callbacks:
+            yield callbacks
     except (Interrupted, KeyboardInterrupt):
         again = f"bcfl resume {shlex.quote(str(folder))}"
-        screen.print(f"stopped; to go on: {again}", soft_wrap=True, markup=False)
+        screen.print(f"stopped; to resume: {again}", soft_wrap=True, markup=False)
         raise typer.Exit(INTERRUPTED) from None
 
 

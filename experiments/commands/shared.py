@@ -1,4 +1,4 @@
-"""What all commands share: the console, and mistakes told in one sentence."""
+"""Console and error handling that all commands share."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ Arguments = ParamSpec("Arguments")
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Executor = Annotated[
     str,
-    typer.Option(
-        help="How clients are worked on: auto, loop, batched, graph (on a GPU) or processes."
-    ),
+    typer.Option(help="Executor: auto, loop, batched, graph (on a GPU) or processes."),
 ]
 Memory = Annotated[str | None, typer.Option(help="Memory for batched work, such as 2GB.")]
 NumWorkers = Annotated[
-    int | None, typer.Option("--workers", help="How many processes, for --executor processes.")
+    int | None, typer.Option("--workers", help="Number of processes of --executor processes.")
 ]
 Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")
@@ -29,12 +27,16 @@ MISTAKE, INTERRUPTED = 2, 130
 
 
 def console() -> Console:
-    """Standard output without anything that text files don't have, unless it is a terminal."""
+    """Standard output, as plain text unless it is a terminal."""
     return Console(highlight=False, emoji=False)
 
 
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """End with one sentence on standard error and exit code 2 where a user made a mistake."""
+    """Report user errors as one sentence on standard error, with exit code 2.
+
+    Raises:
+        typer.Exit: of the wrapped command, with the exit code.
+    """
 
     @wraps(command)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:

@@ -1,4 +1,4 @@
-"""`bcfl uncertainty`: how far the predictions of a run can be trusted."""
+"""`bcfl uncertainty`: calibration and detection scores of a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def uncertainty(
     predictive: Annotated[
         list[Kind] | None,
         typer.Option(
-            help="Prediction beside the plain softmax; may be repeated; plug-in and linearised if "
+            help="Prediction besides the plain softmax; may be repeated; plug-in and linearised if "
             "left out."
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""Scenarios and options: what is run, checked when it is read.
+"""Scenarios and options, validated when they are read.
 
 Running it is in `experiments.runs`.
 """

@@ -1,4 +1,4 @@
-"""How clients are worked on, as the command line and the files of a run say it."""
+"""Options of executors, from the command line and the files of a run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bcfl.executors import ExecutorConfig, arithmetic_named, bytes_named, execut
 def executor_of(
     executor: str, memory: str | None, workers: int | None, arithmetic: str, jobs: int = 1
 ) -> ExecutorConfig:
-    """What options say.
+    """The executor that options describe.
 
     Args:
         executor: a name.
         memory: such as 2GB.
-        workers: a number; None shares the processors that there are among the jobs.
+        workers: a number; None divides the processors among the jobs.
         arithmetic: a name.
-        jobs: processes that do methods and seeds.
+        jobs: parallel methods and seeds.
 
     Raises:
         ValueError: a name is unknown, or a number is out of range.
@@ -35,12 +35,12 @@ def executor_of(
 
 
 def as_table(config: ExecutorConfig) -> dict[str, Any]:
-    """Keys and values as the file of a run has them."""
+    """The options as a table of `run.json`."""
     table = asdict(config)
     return {"executor": table.pop("name"), **table}
 
 
 def from_table(table: Mapping[str, Any]) -> ExecutorConfig:
-    """What a run that is on file was done with; one without a word of it was done by `loop`."""
+    """The executor in `run.json`; `loop` where it is missing."""
     known = {key: table[key] for key in ("memory", "workers", "arithmetic") if key in table}
     return ExecutorConfig(table.get("executor", "loop"), **known)

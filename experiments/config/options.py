@@ -1,4 +1,4 @@
-"""Options of what is built by name: known names, known keys, whole numbers."""
+"""Validation of names, keys and whole numbers in configuration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_keys(
     also: Collection[str] = (),
     without: Collection[str] = (),
 ) -> None:
-    """Refuse configuration that a builder doesn't take.
+    """Check configuration against the arguments of a builder.
 
     Args:
         what: the thing that is built, for the message.
@@ -72,7 +72,12 @@ def named_arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]
 
 
 def check_whole(what: str, number: object, least: int) -> None:
-    """Refuse anything but a whole number of at least so much.
+    """Check that a number is whole and not too small.
+
+    Args:
+        what: name of the option, for the message.
+        number: its value.
+        least: smallest allowed value.
 
     Raises:
         ValueError: the number is too small, or not whole.

@@ -25,21 +25,21 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class UnknownScenarioError(ValueError):
-    """A name that no scenario has, or a file that isn't there."""
+    """An unknown scenario, or a missing file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """An experiment in full.
+    """A complete experiment.
 
     Attributes:
         name: for tables and folders.
         description: one sentence for people.
         data: where the samples come from.
-        partition: how they are divided among clients; drawn with the seed of the run.
+        partition: of the samples among clients; drawn with the seed of the run.
         model: the network.
-        training: what clients do.
-        federation: what holds for all rounds.
+        training: local training.
+        federation: settings of all rounds.
         methods: names of methods, or of variants such as `ifca@num_clusters=3`.
         seeds: each method runs once per seed.
         method_options: options by method; tables `[methods.NAME]`.
@@ -75,13 +75,13 @@ class Scenario:
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """All that there is to run: every method with the first seed, then with the next."""
+        """Methods and seeds of the run: every method with the first seed, then with the next."""
         return tuple(Pair(name, seed) for seed in self.seeds for name in self.methods)
 
     def options(self, label: str) -> dict[str, Any]:
         """Options of a method of this run, local training as the table `objective`.
 
-        Later ones count more: those of `[federation]` that the method has, those of
+        Later ones take precedence: those of `[federation]` that the method has, those of
         `[methods.NAME]`, those that a variant has in its name.
 
         Args:
@@ -96,10 +96,10 @@ class Scenario:
         method = named(variant.method)
         shared = applicable(variant.method, self.federation.options)
         own = merged(self.method_options.get(variant.method, {}), variant.options)
-        given = merged(shared, own)
-        numbers = merged({OBJECTIVE: asdict(self.training)}, given)[OBJECTIVE]
+        options = merged(shared, own)
+        numbers = merged({OBJECTIVE: asdict(self.training)}, options)[OBJECTIVE]
         training = asdict(read_section(Training, numbers, f"{OBJECTIVE} of {label}"))
-        return {**method.check({**given, OBJECTIVE: training})}
+        return {**method.check({**options, OBJECTIVE: training})}
 
     def build(self, label: str) -> Method:
         """A method of this run.
@@ -118,7 +118,7 @@ class Scenario:
         return replace(method, name=label)
 
     def table(self) -> dict[str, Any]:
-        """Keys and values as TOML and JSON have them, defaults filled in."""
+        """Keys and values as in TOML and JSON, defaults filled in."""
         federation = asdict(self.federation)
         options = federation.pop("options")
         return {
@@ -151,8 +151,8 @@ def from_table(table: Mapping[str, Any], folder: Path | None = None) -> Scenario
     """A scenario from the keys and values of a file.
 
     Args:
-        table: as `Scenario.table` gives it; all that has a default may be left out.
-        folder: relative paths in the table start here.
+        table: in the form of `Scenario.table`; keys with defaults may be left out.
+        folder: base of relative paths in the table.
 
     Raises:
         ValueError: a key is unknown (the message has the nearest) or missing, or a value has
@@ -181,11 +181,11 @@ def from_table(table: Mapping[str, Any], folder: Path | None = None) -> Scenario
 
 
 def load(name: str | Path) -> Scenario:
-    """Read a scenario of the package by name, or one of your own by its path.
+    """Read a scenario of the package by name, or a file by its path.
 
     Raises:
         UnknownScenarioError: there is no such scenario or file.
-        ValueError: the file is no TOML, or says something that `from_table` refuses.
+        ValueError: the file is no TOML, or `from_table` rejects it.
     """
     path = FOLDER / f"{name}.toml"
     if Path(name).suffix == ".toml" or len(Path(name).parts) > 1:
@@ -204,7 +204,7 @@ def load(name: str | Path) -> Scenario:
 def available() -> tuple[Scenario, ...]:
     """The scenarios of the package, sorted by name."""
     return tuple(
-        load(path.stem) for path in sorted(FOLDER.glob("*.toml"), key=lambda one: one.stem)
+        load(path.stem) for path in sorted(FOLDER.glob("*.toml"), key=lambda file: file.stem)
     )
 
 
@@ -228,7 +228,7 @@ def _federation(table: object) -> Rules:
 
 def _method_options(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Options by method; variants of a method share its table."""
-    found: dict[str, Mapping[str, Any]] = {}
+    options: dict[str, Mapping[str, Any]] = {}
     for label, table in tables.items():
         if not isinstance(table, Mapping):
             raise ValueError(f"[methods.{label}] must be a table of options, got {table!r}")
@@ -237,8 +237,8 @@ def _method_options(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
                 f"{OBJECTIVE} of [methods.{label}] must be a table, such as "
                 f"{OBJECTIVE}.learning_rate = 0.05, got {table[OBJECTIVE]!r}"
             )
-        found[Variant.of(label).method] = table
-    return {name: table for name, table in found.items() if table}
+        options[Variant.of(label).method] = table
+    return {name: table for name, table in options.items() if table}
 
 
 def _choice(table: object, what: str, key: str) -> Choice:
@@ -257,7 +257,7 @@ def _check_misplaced(section: str, table: object) -> None:
 
 
 def _anchored(data: Data, folder: Path) -> Data:
-    """The same with paths that mean the same from any working directory."""
+    """The same with absolute paths."""
     is_path = data.dataset.endswith(".npz") or os.sep in data.dataset
     dataset = _absolute(data.dataset, folder) if is_path else data.dataset
     return Data(dataset, data.data_dir and _absolute(data.data_dir, folder))

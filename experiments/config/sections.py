@@ -16,7 +16,7 @@ def read_section(kind: type[Section], table: object, what: str) -> Section:
 
     Args:
         kind: dataclass whose fields are the known keys.
-        table: keys and values as TOML or JSON have them; lists serve as tuples.
+        table: keys and values from TOML or JSON; lists become tuples.
         what: name of the table, for messages.
 
     Raises:

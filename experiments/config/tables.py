@@ -17,7 +17,7 @@ class Data:
 
     Attributes:
         dataset: name of a data set, an `.npz` file, or a folder of IDX files.
-        data_dir: folder in which names are looked for first.
+        data_dir: folder that is searched first.
     """
 
     dataset: str
@@ -26,10 +26,10 @@ class Data:
 
 @dataclass(frozen=True)
 class Choice:
-    """Something built by name: the partition, the model.
+    """A component built by name: the partition or the model.
 
     Attributes:
-        name: which one.
+        name: of the component.
         options: its keyword arguments.
     """
 
@@ -39,7 +39,17 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """Local training, see `bcfl.Objective`; `none` takes all samples for the curvature."""
+    """Local training; see `bcfl.Objective`.
+
+    Attributes:
+        local_steps: SGD steps per round.
+        batch_size: samples per step.
+        learning_rate: step size.
+        momentum: classical momentum.
+        weight_decay: factor of the parameters in the gradient.
+        prior_weight: weight of the prior in the training loss.
+        curvature_samples: most samples for the curvature; `none` is all.
+    """
 
     local_steps: int = 10
     batch_size: int = 32
@@ -52,12 +62,12 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What holds for the whole federation; table `[federation]`.
+    """Settings of the whole federation; table `[federation]`.
 
     Attributes:
         rounds: rounds of every method.
-        client_fraction: share of the clients asked per round, in (0, 1].
-        drop_out: probability that an asked client drops out of a round.
+        client_fraction: share of the clients that participate in a round, in (0, 1].
+        drop_out: probability that a participant drops out of a round.
         checkpoint_every: rounds between checkpoints.
         options: values of options, such as `num_clusters`, for all methods that have them; what
             `[methods.NAME]` says counts more.
@@ -83,7 +93,11 @@ class Rules:
         return replace(self, options={**self.options, **options})
 
     def lasting(self, rounds: int) -> Rules:
-        """The same with another number of rounds; the warm-up keeps its share of them."""
+        """The same with another number of rounds; the warm-up keeps its share of them.
+
+        Raises:
+            ValueError: the number is below 1.
+        """
         if rounds < 1:
             raise ValueError(f"rounds must be at least 1, got {rounds}")
         usual = COMBINATORS["w"].options[WARM_UP].default

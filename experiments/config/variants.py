@@ -1,7 +1,6 @@
 """Methods of a run with their options: `ifca`, or one of several variants, `ifca@num_clusters=3`.
 
-A variant says its options in its name, so that tables, folders and files need nothing else to tell
-variants of a method apart.
+A variant has its options in its name, which identifies it in tables, folders and files.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ SEPARATOR = "@"
 
 @dataclass(frozen=True)
 class Variant:
-    """A method as a run names it.
+    """A method with the options in its label.
 
     Attributes:
         method: name of the method.
-        options: values by option, as the name says them.
+        options: values by option, as in the name.
     """
 
     method: str
@@ -31,10 +30,10 @@ class Variant:
 
     @classmethod
     def of(cls, label: str) -> Variant:
-        """What a name says.
+        """Parse the label of a variant.
 
         Raises:
-            ValueError: something behind the separator is no `option=value`.
+            ValueError: a part after the separator is no `option=value`.
         """
         method, *rest = label.split(SEPARATOR)
         options: dict[str, Any] = {}
@@ -47,14 +46,19 @@ class Variant:
 
     def labelled(self, options: Mapping[str, Any]) -> str:
         """The name with further options, the new ones last."""
-        given = {**flattened(self.options), **options}
-        pairs = (f"{name}={in_text(value)}" for name, value in given.items())
+        values = {**flattened(self.options), **options}
+        pairs = (f"{name}={in_text(value)}" for name, value in values.items())
         return SEPARATOR.join([self.method, *pairs])
 
 
 @dataclass(frozen=True, order=True)
 class Pair:
-    """One method with one seed: the unit of work of a run."""
+    """One method with one seed: the unit of work of a run.
+
+    Attributes:
+        method: label of the method, with the options of its variant.
+        seed: of the partition, the networks and all draws.
+    """
 
     method: str
     seed: int
@@ -65,7 +69,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of one option of a method, all of which are to be tried.
+    """Values of one option of a method to compare.
 
     Attributes:
         method: name of the method.
@@ -88,28 +92,33 @@ def expanded(labels: Sequence[str], grids: Sequence[Grid]) -> tuple[str, ...]:
     Raises:
         ValueError: a grid is of a method that is not among them.
     """
-    found: list[str] = []
+    variants: list[str] = []
     check_methods((grid.method for grid in grids), labels, "--grid")
     for label in labels:
         variant = Variant.of(label)
         mine = [grid for grid in grids if grid.method == variant.method]
         names = [grid.option for grid in mine]
         points = product(*(grid.values for grid in mine))
-        found += [
+        variants += [
             variant.labelled(dict(zip(names, point, strict=True))) if mine else label
             for point in points
         ]
-    return tuple(found)
+    return tuple(variants)
 
 
-def check_methods(wanted: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
+def check_methods(names: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
     """Check that options are of methods of the run.
+
+    Args:
+        names: names of methods.
+        labels: labels of the variants of the run.
+        what: where the names were given, for the message.
 
     Raises:
         ValueError: one is not; the message names those that are.
     """
     known = list(dict.fromkeys(Variant.of(label).method for label in labels))
-    for name in wanted:
+    for name in names:
         named(name)
         if name not in known:
             raise ValueError(
@@ -121,8 +130,12 @@ def check_methods(wanted: Any, labels: Sequence[str], what: str) -> None:  # noq
 def assignment_of(text: str, what: str) -> tuple[str, str, str]:
     """Method, option and value of a text such as `ifca-cam.update=joint`.
 
+    Args:
+        text: METHOD.OPTION=VALUE.
+        what: where it was given, for the message.
+
     Raises:
-        ValueError: it is none.
+        ValueError: the text has another form.
     """
     path, equals, value = text.partition("=")
     method, dot, option = path.strip().partition(".")
@@ -133,8 +146,8 @@ def assignment_of(text: str, what: str) -> tuple[str, str, str]:
     return method, option, value.strip()
 
 
-def value_of(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
-    """A value in TOML; what is none is text."""
+def value_of(text: str) -> Any:  # noqa: ANN401 - any TOML value
+    """A TOML value, or else the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -142,7 +155,7 @@ def value_of(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
 
 
 def values_of(text: str) -> tuple[Any, ...]:
-    """Values between commas; those within brackets or quotes belong together."""
+    """Values separated by commas outside brackets and quotes."""
     try:
         return tuple(tomllib.loads(f"values = [{text}]")["values"])
     except tomllib.TOMLDecodeError:
@@ -150,7 +163,7 @@ def values_of(text: str) -> tuple[Any, ...]:
 
 
 def in_text(value: object) -> str:
-    """A value as `value_of` reads it, without spaces."""
+    """The inverse of `value_of`, without spaces."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
@@ -159,15 +172,15 @@ def in_text(value: object) -> str:
 
 
 def nested(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with `objective.learning_rate` and its like as a table."""
-    found: dict[str, Any] = {}
+    """Options with dotted names, such as `objective.learning_rate`, as nested tables."""
+    tables: dict[str, Any] = {}
     for name, value in options.items():
         table, dot, key = name.partition(".")
         if dot and table == OBJECTIVE:
-            found[table] = {**found.get(table, {}), key: value}
+            tables[table] = {**tables.get(table, {}), key: value}
         else:
-            found[name] = value
-    return found
+            tables[name] = value
+    return tables
 
 
 def flattened(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,13 +191,18 @@ def flattened(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, the second ones counting; of local training each number counts for itself."""
+    """The union of two sets of options; options of local training are merged one by one.
+
+    Args:
+        first: options by name.
+        second: options that take precedence.
+    """
     training = {**first.get(OBJECTIVE, {}), **second.get(OBJECTIVE, {})}
     return {**first, **second, **({OBJECTIVE: training} if training else {})}
 
 
 def written(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys and values as TOML has them, which knows no None."""
+    """Keys and values as in TOML, which has no None."""
     return {
         key: written(value) if isinstance(value, Mapping) else _written(value)
         for key, value in table.items()
@@ -199,6 +217,10 @@ def _written(value: object) -> object:
 
 def check_option(method: str, option: str) -> None:
     """Check that a method has an option.
+
+    Args:
+        method: name of a method.
+        option: name of an option, or `objective.` and a field of it.
 
     Raises:
         UnknownMethodError: there is no such method.

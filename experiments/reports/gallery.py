@@ -1,4 +1,4 @@
-"""The figures of the report, each with a caption that says what to look for."""
+"""The figures of the report, each with a caption."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
 
 
 def _curves(run: RunFolder) -> Picture | None:
-    wanted = [
+    names = [
         curves.Panel(
             name="accuracy",
             title="accuracy, %",
@@ -71,7 +71,7 @@ def _curves(run: RunFolder) -> Picture | None:
             name="ari", title="adjusted Rand index", series=_known(run, "ari"), limits=(-0.03, 1.03)
         ),
     ]
-    shown = [panel for panel in wanted if panel.series]
+    shown = [panel for panel in names if panel.series]
     if not shown:
         return None
     several = any(len(run.seeds(method)) > 1 for method in run.methods)
@@ -208,7 +208,7 @@ def _uncertainty(run: RunFolder) -> Picture | None:
 
 def _hypotheses(run: RunFolder) -> Picture | None:
     mass, effective = _known(run, "log_captured_mass"), _known(run, "effective_hypotheses")
-    wanted = [
+    names = [
         curves.Panel(
             name="mass",
             title="log captured mass, nats",
@@ -224,7 +224,7 @@ def _hypotheses(run: RunFolder) -> Picture | None:
             limits=(1.0, 2.0),
         ),
     ]
-    shown = [panel for panel in wanted if panel.series]
+    shown = [panel for panel in names if panel.series]
     if not shown:
         return None
     return Picture.of(

@@ -162,13 +162,13 @@ def record(setup: Experiment, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
         rounds: number of rounds, at most those of the experiment.
     """
     federation = setup.federation(pair)
-    setting = RoundConfig(pair.seed, federation.client_fraction, evaluate=False)
+    config = RoundConfig(pair.seed, federation.client_fraction, evaluate=False)
     state = federation.initial_state()
     similarities = []
     for _ in range(min(rounds, setup.scenario.federation.rounds)):
         recorder = Recorder(federation.engine, federation.model)
         before = state
-        state, _ = server_round(federation.method, federation.model, recorder, state, setting)
+        state, _ = server_round(federation.method, federation.model, recorder, state, config)
         similarities.append(_similarity(recorder, before, state))
     columns = [np.stack(column) for column in zip(*similarities, strict=True)]
     names = ("clusters", "distances", "models", "updates")
@@ -200,6 +200,6 @@ def _similarity(
 def _start(recorder: Recorder, client: str, parent: Hypothesis, label: int) -> str | None:
     """Key of the initial model of a client: its cluster's, else any of the hypothesis."""
     keys = [cluster.key for cluster in parent.clusters]
-    wanted = [keys[label], *keys] if label != UNSEEN else keys
-    tried = [*wanted, *(start for name, start in recorder.trained if name == client)]
+    candidates = [keys[label], *keys] if label != UNSEEN else keys
+    tried = [*candidates, *(start for name, start in recorder.trained if name == client)]
     return next((key for key in tried if (client, key) in recorder.trained), None)

@@ -1,4 +1,4 @@
-"""The report of runs in a Python session, which lie in no folder."""
+"""The report of runs in a Python session, which have no folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SEED = 0
 def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run") -> Path:
     """Write the report of a run, or of several by name, as one HTML file that opens offline.
 
-    It holds what `bcfl run` reports, but for what only a scenario knows: the partition, samples
-    that no client holds, and several seeds.
+    It has the contents of the report of `bcfl run`, except what only a scenario has: the partition,
+    samples that no client holds, and several seeds.
 
     Args:
         runs: a run, or several by name, each with the records of all its rounds.

@@ -88,9 +88,9 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
     scenario = read_plan(folder).scenario
     for name in query.methods:
         chosen("method of this run", name, dict.fromkeys(scenario.methods))
-    wanted = query.methods or scenario.methods
+    methods = query.methods or scenario.methods
     experiment, any_checkpoint = Experiment(scenario=scenario, device="cpu"), False
-    for pair in (pair for pair in scenario.pairs if pair.method in wanted):
+    for pair in (pair for pair in scenario.pairs if pair.method in methods):
         if newest_state(folder, pair) is None:
             continue
         restored = restore(folder, pair, experiment)
@@ -100,7 +100,7 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
         any_checkpoint = True
         yield from _results(evaluation, pair, query)
     if not any_checkpoint:
-        raise ValueError(f"there is no checkpoint of {', '.join(wanted)} in {folder}")
+        raise ValueError(f"there is no checkpoint of {', '.join(methods)} in {folder}")
 
 
 def _results(evaluation: UncertaintyEvaluation, pair: Pair, query: Query) -> Iterator[Result]:

@@ -1,6 +1,6 @@
-"""Where the files of a run lie, and writing them so that a kill leaves them whole.
+"""Paths of the files of a run, and atomic writing.
 
-DIR/run.json says what the run is, and is its first file. DIR/METHOD/seed-S/ holds `config.toml`,
+DIR/run.json describes the run, and is its first file. DIR/METHOD/seed-S/ holds `config.toml`,
 `metrics.jsonl`, `checkpoints/` and graphs, of variants of a method also `held_out.json`;
 DIR/summary.json, DIR/rounds.csv and DIR/report.html come at the end, in this order.
 """
@@ -23,7 +23,7 @@ GRAPHS: Mapping[str, str] = {
 """Graphs that every finished run has, by kind."""
 SUPPORT = "support"
 OTHER_GRAPHS: Mapping[str, str] = {SUPPORT: "support.graphml"}
-"""Graphs that only some methods leave."""
+"""Graphs that only some methods have."""
 
 
 class BusyError(ValueError):
@@ -32,7 +32,11 @@ class BusyError(ValueError):
 
 @dataclass(frozen=True)
 class PairFiles:
-    """Files of one method with one seed."""
+    """Files of one method with one seed.
+
+    Attributes:
+        folder: DIR/METHOD/seed-S.
+    """
 
     folder: Path
 
@@ -68,13 +72,17 @@ class PairFiles:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Files of a whole run."""
+    """Files of a whole run.
+
+    Attributes:
+        folder: folder of the run.
+    """
 
     folder: Path
 
     @property
     def run(self) -> Path:
-        """What was run, with which versions, and how to run it again."""
+        """Scenario, versions and command of the run."""
         return self.folder / "run.json"
 
     @property
@@ -89,17 +97,17 @@ class RunFiles:
 
     @property
     def report(self) -> Path:
-        """The report for people."""
+        """The report as HTML."""
         return self.folder / "report.html"
 
     @property
     def uncertainty(self) -> Path:
-        """Scores of calibration, selection and detection, if they were asked for."""
+        """Scores of calibration, selection and detection, if they were requested."""
         return self.folder / "uncertainty.json"
 
     @property
     def uncertainty_page(self) -> Path:
-        """The same for people, with pictures."""
+        """The same as HTML, with figures."""
         return self.folder / "uncertainty.html"
 
     def of(self, pair: Pair) -> PairFiles:
@@ -108,7 +116,12 @@ class RunFiles:
 
 
 def write_aside(path: Path, content: str | bytes) -> None:
-    """Write a file under another name and rename it, so that it is whole or not there."""
+    """Write a file atomically: under another name, then renamed.
+
+    Args:
+        path: file to write; missing folders are made.
+        content: text or bytes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.partial")
     with aside.open("wb") as file:
@@ -120,12 +133,12 @@ def write_aside(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for this process alone; it is let go when the process ends, however it ends.
+    """Lock a folder for this process; the lock is released when the process ends.
 
-    Where the file system has no such locks, nothing is held.
+    Without effect on file systems without locks.
 
     Raises:
-        BusyError: another process holds it.
+        BusyError: another process holds the lock.
     """
     try:
         import fcntl

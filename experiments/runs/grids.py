@@ -1,7 +1,7 @@
-"""Which variant of a method is chosen: by samples of the clients' training shares, never by tests.
+"""Selection among the variants of a method by held-out training samples, never by test samples.
 
-The clients of a variant that sets samples aside predict these after the last round, by whatever
-serves them then.
+The clients of a variant that sets samples aside predict these after the last round, with the models
+that serve them then.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ChosenVariant:
 
 
 def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
-    """What the models that serve clients make of the clients' validation samples.
+    """Predictions of the served models on the clients' validation samples.
 
     Args:
         federation: of the run.
@@ -70,7 +70,13 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
 
 
 def write_held_out(federation: Federation, run: Run, files: PairFiles) -> None:
-    """Write the scores of held-out samples, if there are any."""
+    """Write the scores on held-out samples, if there are any.
+
+    Args:
+        federation: that ran.
+        run: its outcome.
+        files: of the method and seed.
+    """
     from bcfl.analysis import metrics
 
     sums = held_out(federation, run)
@@ -83,8 +89,8 @@ def read_held_out(files: PairFiles) -> dict[str, float | None]:
     """The scores of held-out samples, empty where none were written."""
     if not files.held_out.is_file():
         return {}
-    found: dict[str, float | None] = json.loads(files.held_out.read_text(encoding="utf-8"))
-    return found
+    scores: dict[str, float | None] = json.loads(files.held_out.read_text(encoding="utf-8"))
+    return scores
 
 
 def choices(methods: Mapping[str, Mapping[str, Any]]) -> tuple[ChosenVariant, ...]:
@@ -98,15 +104,15 @@ def choices(methods: Mapping[str, Mapping[str, Any]]) -> tuple[ChosenVariant, ..
         variant = Variant.of(label)
         if variant.options:
             grouped.setdefault(variant.method, []).append(label)
-    found = []
+    chosen = []
     for method, labels in grouped.items():
         scores, accuracies = (_means(methods, labels, metric) for metric in METRICS)
         if len(labels) > 1 and len(scores) == len(labels):
             best = min(labels, key=lambda label: scores[label])
-            found.append(
+            chosen.append(
                 ChosenVariant(method=method, variant=best, scores=scores, accuracies=accuracies)
             )
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _means(

@@ -1,4 +1,4 @@
-"""What a run is: `run.json`, the first file of its folder, from which it can go on."""
+"""The plan of a run: `run.json`, the first file of its folder, from which it can be resumed."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
 
 
 class FolderError(ValueError):
-    """A folder that a run can't be started in, or that holds none."""
+    """A folder in which no run can be started or read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """An experiment and where the work is done.
+    """An experiment with device, threads and executor.
 
     Results may differ in their last bits between devices and numbers of threads, so both are kept
     for as long as the run lives.
@@ -44,9 +44,9 @@ class Plan:
         scenario: the experiment.
         device: `cpu`, `cuda` or `cuda:N`.
         threads: of each process.
-        jobs: processes at one time.
-        command: what runs it again.
-        executor: how clients are worked on.
+        jobs: number of parallel processes.
+        command: shell command that repeats it.
+        executor: executor of the clients' work, with its options.
     """
 
     scenario: Scenario
@@ -68,7 +68,12 @@ class Plan:
 
 
 def new_folder(scenario: str, now: datetime) -> Path:
-    """A folder in `runs` that isn't there yet."""
+    """A folder in `runs` that does not exist yet.
+
+    Args:
+        scenario: its name.
+        now: date and time, part of the folder's name.
+    """
     folder = Path("runs") / f"{scenario}-{now:%Y%m%d-%H%M%S}"
     taken, number = folder, 2
     while taken.exists():
@@ -77,14 +82,14 @@ def new_folder(scenario: str, now: datetime) -> Path:
 
 
 def check_free(folder: Path) -> None:
-    """Refuse a folder that holds anything.
+    """Check that a folder is new or empty.
 
     Raises:
         FolderError: it holds a run or other files, or is no folder.
     """
     if RunFiles(folder).run.exists():
         raise FolderError(
-            f"{folder} holds a run already; to go on with it: bcfl resume "
+            f"{folder} holds a run already; to resume it: bcfl resume "
             f"{shlex.quote(str(folder))}; to start another, give a new folder"
         )
     if folder.exists() and not folder.is_dir():
@@ -131,17 +136,22 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
 
 
 def write_configs(plan: Plan, files: RunFiles) -> None:
-    """Write the configuration of each method and seed that has none yet."""
+    """Write the configuration of each method and seed where it is missing.
+
+    Args:
+        plan: of the run.
+        files: of its folder.
+    """
     for pair in plan.scenario.pairs:
         if not files.of(pair).config.is_file():
             write_aside(files.of(pair).config, plan.config(pair))
 
 
 def read_plan(folder: Path) -> Plan:
-    """Read what a folder is to hold.
+    """Read the plan of a folder.
 
     Raises:
-        FolderError: there is no run in it, or its `run.json` isn't what it should be.
+        FolderError: there is no run in it, or its `run.json` is malformed.
     """
     table = read_description(folder)
     try:
@@ -192,19 +202,19 @@ def check_format(description: Mapping[str, Any], path: Path) -> None:
 
 
 def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:
-    """Packages whose version isn't that with which the run began: what it was, what it is."""
+    """Packages whose version has changed since the run began: old and new version."""
     before, now = read_description(folder).get("versions", {}), _versions()
     return {name: (before[name], now[name]) for name in now if before.get(name, "") != now[name]}
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            versions[name] = "unknown"
+    return versions
 
 
 def _machine(device: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where the time of a method goes, and how much work is behind it."""
+"""Time and work of a method by phase."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Profile:
         scores: (client, model) pairs requested, and run after deduplication.
         megabytes: sent to clients, and by them.
         training_flops: floating-point operations of the gradients of all trainings.
-        peak: floating-point operations per second of a large matrix product here.
+        peak: floating-point operations per second of a large matrix product on this machine.
     """
 
     rounds: int
@@ -52,18 +52,22 @@ class Profile:
 
     @property
     def in_words(self) -> str:
-        """Where the time went, in two sentences."""
+        """Summary of the profile in two sentences."""
         total = sum(self.seconds.values())
         phase = max(PHASES, key=lambda name: self.seconds[name])
         share = self.seconds[phase] / total
         first = f"{share:.0%} of the time is {IN_WORDS[phase]}."
-        asked, done = self.trainings
-        if not done:
+        requested, run = self.trainings
+        if not run:
             return f"{first} No client trained."
-        work = "each was asked for once" if asked == done else f"{asked / done:.1f} asked for each"
+        work = (
+            "each was requested once"
+            if requested == run
+            else f"{requested / run:.1f} requests for each"
+        )
         return (
             f"{first} Training reaches {self.achieved / 1e9:.2f} GFLOP/s, "
-            f"{self.achieved / self.peak:.1%} of a large matrix product; of {done} distinct "
+            f"{self.achieved / self.peak:.1%} of a large matrix product; of {run} distinct "
             f"trainings, {work}."
         )
 
@@ -81,21 +85,21 @@ def profiled(federation: Federation, rounds: int, peak: float) -> Profile:
     counts = [len(data.views[TRAIN]) for data in federation.clients]
     objective = federation.method.policy.objective
     shape = tuple(federation.clients[0].views[TRAIN].inputs.shape[1:])
-    done = sum(one.trainings_run for one in ledgers)
+    trained = sum(ledger.trainings_run for ledger in ledgers)
     each = flops_of_training(federation.model, shape, objective, counts)
     return Profile(
         rounds=rounds,
-        seconds={name: sum(one.seconds.get(name, 0.0) for one in ledgers) for name in PHASES},
-        trainings=(sum(one.trainings_requested for one in ledgers), done),
+        seconds={name: sum(ledger.seconds.get(name, 0.0) for ledger in ledgers) for name in PHASES},
+        trainings=(sum(ledger.trainings_requested for ledger in ledgers), trained),
         scores=(
-            sum(one.scores_requested for one in ledgers),
-            sum(one.scores_run for one in ledgers),
+            sum(ledger.scores_requested for ledger in ledgers),
+            sum(ledger.scores_run for ledger in ledgers),
         ),
         megabytes=(
             sum(o.bytes_down for o in ledgers) / 1e6,
             sum(o.bytes_up for o in ledgers) / 1e6,
         ),
-        training_flops=done * each,
+        training_flops=trained * each,
         peak=peak,
     )
 

@@ -1,4 +1,4 @@
-"""How far the work is: bars on a terminal, plain lines elsewhere."""
+"""Display of progress: bars on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECENT = 5
 
 @dataclass(eq=False)
 class _Standing:
-    """How far one method and seed is.
+    """Progress of one method and seed.
 
     Attributes:
         label: name in front of the line.
@@ -74,22 +74,33 @@ def clock(seconds: float) -> str:
 
 
 class Display(Protocol):
-    """Shows how far methods are."""
+    """Shows the progress of methods."""
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Show where one stands now."""
+        """Show the progress of one method and seed.
+
+        Args:
+            pair: method and seed.
+            standing: its rounds so far.
+            begins: whether it has just started or resumed.
+        """
         ...
 
 
 @dataclass(eq=False)
 class Lines:
-    """Plain lines: a few for each method and seed, and one at least every half minute."""
+    """Plain lines: a few for each method and seed, and one at least every half minute.
+
+    Attributes:
+        console: to print on.
+        shown: number of rounds already reported, by method and seed.
+    """
 
     console: Console
     shown: dict[Pair, int] = field(default_factory=dict)
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Write a line where one is due."""
+        """Write a line where one is due; see `Display.show`."""
         if begins:
             self.shown[pair] = 0
         silent = standing.rows[self.shown[pair] :]
@@ -106,7 +117,12 @@ class Lines:
 
 @dataclass(eq=False)
 class Bars:
-    """A bar for each method and seed at work; what is done moves up as a line."""
+    """A bar for each method and seed at work; finished ones become lines.
+
+    Attributes:
+        progress: display of the bars.
+        tasks: bar of each method and seed at work.
+    """
 
     progress: Progress
     tasks: dict[Pair, TaskID] = field(default_factory=dict)
@@ -122,7 +138,7 @@ class Bars:
         return cls(Progress(*columns, console=console, transient=True))
 
     def show(self, pair: Pair, standing: _Standing, begins: bool) -> None:
-        """Move a bar on."""
+        """Advance a bar; see `Display.show`."""
         if standing.done == standing.rounds:
             self._finish(pair, standing)
             return
@@ -151,14 +167,14 @@ class Bars:
 
 
 @contextmanager
-def watching(console: Console, scenario: Scenario) -> Iterator[Any]:
-    """A watch that shows progress, and that Ctrl-C tells to stop after the round in hand.
+def showing_progress(console: Console, scenario: Scenario) -> Iterator[Any]:
+    """Callbacks that show progress, and that stop the run after the current round on Ctrl-C.
 
     Args:
         console: where to show it.
         scenario: what is run.
     """
-    from experiments.runs.runner import Watch
+    from experiments.runs.runner import RunCallbacks
 
     labels = _labels(scenario)
     standings = {
@@ -168,23 +184,23 @@ def watching(console: Console, scenario: Scenario) -> Iterator[Any]:
     bars = None if is_plain else Bars.on(console)
     display: Display = bars or Lines(console)
 
-    def begins(pair: Pair, done: Sequence[Row]) -> None:
+    def on_start(pair: Pair, done: Sequence[Row]) -> None:
         standings[pair].rows[:] = done
         display.show(pair, standings[pair], begins=True)
 
-    def did_round(pair: Pair, row: Row) -> None:
+    def on_round(pair: Pair, row: Row) -> None:
         standings[pair].rows.append(row)
         display.show(pair, standings[pair], begins=False)
 
-    def asked() -> None:
-        console.print("stopping after the round in hand; Ctrl-C again to stop at once")
+    def on_interrupt() -> None:
+        console.print("stopping after the current round; Ctrl-C again to stop at once")
 
-    with _interruptible(asked) as stops:
+    with _interruptible(on_interrupt) as should_stop:
         if bars is None:
-            yield Watch(begins, did_round, stops)
+            yield RunCallbacks(on_start, on_round, should_stop)
         else:
             with bars.progress:
-                yield Watch(begins, did_round, stops)
+                yield RunCallbacks(on_start, on_round, should_stop)
 
 
 def _labels(scenario: Scenario) -> dict[Pair, str]:
@@ -198,7 +214,7 @@ def _labels(scenario: Scenario) -> dict[Pair, str]:
 
 
 @contextmanager
-def _interruptible(asked: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+def _interruptible(on_interrupt: Callable[[], None]) -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C into a request; the second one is `KeyboardInterrupt` as ever."""
     requests: list[int] = []
 
@@ -207,7 +223,7 @@ def _interruptible(asked: Callable[[], None]) -> Iterator[Callable[[], bool]]:
         if requests:
             raise KeyboardInterrupt
         requests.append(number)
-        asked()
+        on_interrupt()
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

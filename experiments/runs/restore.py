@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Restored:
-    """What a run had learned when it last wrote a checkpoint.
+    """A run at its newest checkpoint.
 
     Attributes:
         setup: the scenario with its data set, on the CPU.
@@ -61,7 +61,7 @@ class FinishedRun:
         folder: folder of the whole run.
         pair: the method and seed.
         config: its scenario, defaults filled in.
-        rows: what was logged of each round, see `experiments.runs.rows.round_row`.
+        rows: metrics of each round, see `experiments.runs.rows.round_row`.
         setup: the scenario with its data set, on the CPU.
     """
 
@@ -73,7 +73,7 @@ class FinishedRun:
 
     @cached_property
     def run(self) -> Run:
-        """What it has learned, from its last checkpoint, without the records of its rounds.
+        """The run, from its last checkpoint, without the records of its rounds.
 
         Raises:
             ValueError: the checkpoint is missing, damaged or of other clients, or the data are
@@ -85,26 +85,26 @@ class FinishedRun:
 def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
     """The finished runs in a folder that `bcfl run` wrote, by method and seed.
 
-    Checkpoints and data are read when a run is asked for: `open_runs(folder)["ifca", 0].run`.
+    Checkpoints and data are read on access: `open_runs(folder)["ifca", 0].run`.
 
     Args:
         folder: folder of the run.
 
     Raises:
-        ValueError: there is no run in the folder, or one of its files is not as it was written.
+        ValueError: there is no run in the folder, or one of its files is damaged.
     """
     folder = Path(folder)
     scenario = read_plan(folder).scenario
-    setup, found = Experiment(scenario=scenario, device="cpu"), {}
+    setup, runs = Experiment(scenario=scenario, device="cpu"), {}
     for pair in scenario.pairs:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
             config = tomllib.loads(files.config.read_text(encoding="utf-8"))
             logged = tuple(read_rows(files.metrics))
-            found[pair.method, pair.seed] = FinishedRun(
+            runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
             )
-    return found
+    return runs
 
 
 def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restored:
@@ -130,6 +130,11 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
 
 
 def newest_state(folder: Path, pair: Pair) -> FederationState | None:
-    """The newest checkpoint of a method and seed; None if there is none."""
+    """The newest checkpoint of a method and seed; None if there is none.
+
+    Args:
+        folder: of the run.
+        pair: method and seed.
+    """
     path = checkpoint.newest(RunFiles(folder).of(pair).checkpoints)
     return None if path is None else checkpoint.load(path)

@@ -1,4 +1,4 @@
-"""One line of `metrics.jsonl` per round, from what a round left behind.
+"""The rows of `metrics.jsonl`, one per round.
 
 A value that isn't known, such as ARI without true groups, is null; JSON has no NaN. All but
 `seconds` is the same to the last bit whether a run was interrupted or not.
@@ -31,7 +31,7 @@ COUNTS = (
 
 
 class MetricsError(ValueError):
-    """A `metrics.jsonl` that holds other than whole rounds in order."""
+    """A `metrics.jsonl` that is not a sequence of complete rounds in order."""
 
 
 def round_row(
@@ -41,13 +41,13 @@ def round_row(
     held_out: Mapping[str, PredictionSums] | None = None,
     unit: Model | None = None,
 ) -> Row:
-    """What is kept of a round.
+    """The row of a round.
 
     Args:
-        record: what happened in it.
+        record: outcome of the round.
         groups: true group of each client, None where unknown; None where there are none.
         seconds: wall-clock time of the whole round, its share of logging included.
-        held_out: what the model of each client made of samples that no client holds.
+        held_out: predictions of each client's model on samples that no client holds.
         unit: the network that FedAvg would use, in which costs are counted.
     """
     from bcfl.analysis import metrics
@@ -88,7 +88,7 @@ def _finite(value: Any) -> Any:  # noqa: ANN401
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:
-    """Write all rounds of a run at once.
+    """Write all rounds of a run.
 
     Args:
         path: the file, in a folder that need not be there yet.
@@ -100,7 +100,12 @@ def write(path: Path, rows: Sequence[Row]) -> None:
 
 
 def append(path: Path, row: Row) -> None:
-    """Add a round to the end of a file, down to the disk."""
+    """Append the row of a round to a file and flush it to disk.
+
+    Args:
+        path: `metrics.jsonl` of a method and seed.
+        row: metrics of the round.
+    """
     with path.open("ab") as file:
         file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
         file.flush()
@@ -117,10 +122,10 @@ def read(path: Path) -> list[Row]:
     for number, line in enumerate(_whole_lines(path), start=1):
         try:
             row = json.loads(line)
-            found = row["round"]
+            actual = row["round"]
         except (ValueError, KeyError, TypeError):
-            found = None
-        if found != number:
+            actual = None
+        if actual != number:
             raise MetricsError(
                 f"line {number} of {path} isn't round {number}; the file was changed after the run"
             )
@@ -129,10 +134,14 @@ def read(path: Path) -> list[Row]:
 
 
 def keep_rounds(path: Path, rounds: int) -> list[Row]:
-    """Cut a file after so many rounds, and return those that stay.
+    """Truncate a file after a number of rounds, and return their rows.
+
+    Args:
+        path: `metrics.jsonl` of a method and seed.
+        rounds: number of rounds that are kept.
 
     Raises:
-        MetricsError: the file has fewer, or isn't what it should be.
+        MetricsError: the file has fewer rounds, or a line is malformed.
     """
     lines = _whole_lines(path)
     if len(lines) < rounds:

@@ -1,4 +1,4 @@
-"""The folder of a run as others read it: configuration, summary, rounds and client graphs."""
+"""Reading the folder of a run: configuration, summary, rounds and client graphs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoRunError(ValueError):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """What is in the folder of a run.
+    """The contents of the folder of a run.
 
     Attributes:
         path: the folder.
@@ -50,9 +50,9 @@ class RunFolder:
         """Read all but the graphs.
 
         Raises:
-            NoRunError: the folder does not exist, holds no run, or a file is not what it should be.
+            NoRunError: the folder does not exist, holds no run, or a file is malformed.
             FolderError: another version wrote it.
-            MetricsError: the rounds of a method and seed are not what they should be.
+            MetricsError: the rounds of a method and seed are malformed.
         """
         files = RunFiles(path)
         if not path.is_dir():
@@ -71,7 +71,7 @@ class RunFolder:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Methods with at least one round, in the order asked for."""
+        """Methods with at least one round, in the order of the scenario."""
         return tuple(method for method, seeds in self.rounds.items() if seeds)
 
     @property
@@ -89,11 +89,21 @@ class RunFolder:
         return self.rounds[method][self.seeds(method)[0]]
 
     def series(self, method: str, name: str) -> NDArray[np.float64]:
-        """(seeds, rounds) a number of each round; NaN where it is unknown or not yet there."""
+        """(seeds, rounds) a number of each round; NaN where it is unknown or not yet there.
+
+        Args:
+            method: label of the method.
+            name: of the number.
+        """
         return self._over_rounds(method, lambda entry: entry.get(name))
 
     def facts(self, method: str, name: str) -> NDArray[np.float64]:
-        """(seeds, rounds) a number that the method's own policy reported, as `series`."""
+        """(seeds, rounds) a number that the method's own policy reported, as `series`.
+
+        Args:
+            method: label of the method.
+            name: of the number.
+        """
         return self._over_rounds(method, lambda entry: (entry.get("facts") or {}).get(name))
 
     def _over_rounds(self, method: str, read: Callable[[Round], Any]) -> NDArray[np.float64]:
@@ -231,13 +241,13 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
-    found = {}
+    seeds = {}
     for path in folder.glob("seed-*"):
         number = path.name.removeprefix("seed-")
         rounds = read_rounds(PairFiles(path).metrics)
         if number.isdecimal() and rounds:
-            found[int(number)] = rounds
-    return dict(sorted(found.items()))
+            seeds[int(number)] = rounds
+    return dict(sorted(seeds.items()))
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

@@ -1,4 +1,4 @@
-"""Running one method with one seed: rounds, their log, checkpoints, graphs."""
+"""Running one method with one seed: rounds, metrics, checkpoints, graphs."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 
 class Interrupted(Exception):
-    """A run that was asked to stop, and did so after a round, with a checkpoint."""
+    """A run that stopped on request after a round, with a checkpoint."""
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What the runner tells of its work, and how it is told to stop.
+class RunCallbacks:
+    """Callbacks for the progress of a run and for its interruption.
 
     Attributes:
-        begins: called with the rounds that were done before.
-        did_round: called with each new round.
-        stops: asked after each round whether to stop.
+        on_start: called at the start with the rounds done so far.
+        on_round: called with each new round.
+        should_stop: called after each round; whether to stop.
     """
 
-    begins: Callable[[Pair, list[rows.Row]], None] = lambda pair, done: None
-    did_round: Callable[[Pair, rows.Row], None] = lambda pair, row: None
-    stops: Callable[[], bool] = lambda: False
+    on_start: Callable[[Pair, list[rows.Row]], None] = lambda pair, done: None
+    on_round: Callable[[Pair, rows.Row], None] = lambda pair, row: None
+    should_stop: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,9 +53,9 @@ class Experiment:
 
     Attributes:
         scenario: the experiment.
-        device: where the work is done.
-        executor: how clients are worked on.
-        threads: of torch, BLAS and OpenMP; None leaves them as they are.
+        device: of models and samples.
+        executor: executor of the clients' work, with its options.
+        threads: limit for torch, BLAS and OpenMP; None is no limit.
     """
 
     scenario: Scenario
@@ -76,7 +76,7 @@ class Experiment:
 
     @property
     def executor_name(self) -> str:
-        """Name of the executor that suits the network, where `auto` was asked for."""
+        """Name of the executor that `auto` selects for the network."""
         return select_executor(self.executor, self.model, device_named(self.device))[0]
 
     def method(self, name: str) -> Method:
@@ -84,7 +84,7 @@ class Experiment:
         return self.scenario.build(name)
 
     def partition(self, seed: int) -> Partition:
-        """The clients of a seed; those of the last one asked for are kept."""
+        """The clients of a seed; those of the last seed are cached."""
         if seed not in self._divided:
             self._divided.clear()
             options = {**self.scenario.partition.options, "seed": seed}
@@ -115,11 +115,16 @@ class Experiment:
         )
 
     def hold_out(self, federation: Federation, seed: int) -> HoldOut | None:
-        """The samples that no client of a federation holds; None if its partition has none."""
+        """The samples that no client of a federation holds; None if its partition has none.
+
+        Args:
+            federation: whose clients' samples are left out.
+            seed: of the partition.
+        """
         return HoldOut.of(self.dataset, self.partition(seed), federation)
 
     def check(self) -> None:
-        """Build everything once, so that whatever is wrong shows before work starts.
+        """Build everything once, so that errors show before the first round.
 
         Raises:
             ValueError: a name is unknown, data are missing, or a number doesn't fit the others.
@@ -143,13 +148,13 @@ class Experiment:
 
 @dataclass(eq=False, kw_only=True)
 class Log:
-    """Writes down each round of a pair when it is done.
+    """Records each round of a method and seed.
 
     Attributes:
         setup: the experiment.
         pair: the method and seed.
         files: where to write.
-        watch: whom to tell.
+        callbacks: for progress and interruption.
         hold_out: samples that no client holds, if there are any.
         since: when the round began.
     """
@@ -157,12 +162,12 @@ class Log:
     setup: Experiment
     pair: Pair
     files: PairFiles
-    watch: Watch
+    callbacks: RunCallbacks
     hold_out: HoldOut | None = None
     since: float = field(default_factory=perf_counter)
 
     def __call__(self, state: FederationState, record: RoundRecord) -> None:
-        """Write a line, a checkpoint where one is due, and stop if asked to.
+        """Write the metrics, a checkpoint where one is due, and stop on request.
 
         Raises:
             Interrupted: the run is to stop, and there are rounds left.
@@ -175,40 +180,40 @@ class Log:
         row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model)
         self.since = now
         rows.append(self.files.metrics, row)
-        self.watch.did_round(self.pair, row)
+        self.callbacks.on_round(self.pair, row)
         rules = self.setup.scenario.federation
-        is_last, stops = state.round >= rules.rounds, self.watch.stops()
+        is_last, stops = state.round >= rules.rounds, self.callbacks.should_stop()
         if is_last or stops or state.round % rules.checkpoint_every == 0:
             checkpoint.save(state, self.files.checkpoints)
         if stops and not is_last:
             raise Interrupted
 
 
-def run_pair(setup: Experiment, pair: Pair, files: PairFiles, watch: Watch) -> None:
+def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCallbacks) -> None:
     """Run a method with a seed to its end, from its newest checkpoint if there is one.
 
     Args:
         setup: the experiment.
         pair: the method and seed.
         files: where everything is written; the configuration is there already.
-        watch: is told of every round.
+        callbacks: for progress and interruption.
 
     Raises:
-        Interrupted: `watch` said to stop.
+        Interrupted: `callbacks` requested a stop.
         ValueError: the newest checkpoint is damaged or of another experiment.
     """
     if files.is_finished:
-        watch.begins(pair, rows.read(files.metrics))
+        callbacks.on_start(pair, rows.read(files.metrics))
         return
     with locked(files.folder):
         federation = setup.federation(pair)
         state = _restored(federation, files)
-        watch.begins(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
+        callbacks.on_start(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
         log = Log(
             setup=setup,
             pair=pair,
             files=files,
-            watch=watch,
+            callbacks=callbacks,
             hold_out=setup.hold_out(federation, pair.seed),
         )
         run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
@@ -230,7 +235,7 @@ def _restored(federation: Federation, files: PairFiles) -> FederationState | Non
 
 
 def write_graphs(run: Run, files: PairFiles) -> None:
-    """Write the graphs, those that tell a finished run last.
+    """Write the graphs; the files that mark a run as finished come last.
 
     Args:
         run: after its last round.

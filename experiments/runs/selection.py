@@ -1,4 +1,4 @@
-"""Which method, seed and client of a run is meant."""
+"""Selection of a method, seed and client of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from experiments.runs.summary import of_seed
 
 
 def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, str]:
-    """Which method and seed to tell of, and a note on how it was chosen, perhaps empty.
+    """Select a method and seed, with a note on the choice, which may be empty.
 
     Args:
         folder: folder of the run.
@@ -34,15 +34,15 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
     if seed is not None and seed not in scenario.seeds:
         seeds = ", ".join(map(str, scenario.seeds))
         raise ValueError(f"the run has no seed {seed}; it has {seeds}")
-    wanted = Pair(method or "", scenario.seeds[0] if seed is None else seed)
+    requested = Pair(method or "", scenario.seeds[0] if seed is None else seed)
     methods = scenario.methods if method is None else (method,)
     ready = [
         pair
-        for pair in (Pair(name, wanted.seed) for name in methods)
+        for pair in (Pair(name, requested.seed) for name in methods)
         if checkpoint.newest(files.of(pair).checkpoints) is not None
     ]
     if not ready:
-        what = f"seed {wanted.seed}" if method is None else str(wanted)
+        what = f"seed {requested.seed}" if method is None else str(requested)
         raise ValueError(
             f"there is no checkpoint of {what} in {folder}; run it with: bcfl resume "
             f"{shlex.quote(str(folder))}"
@@ -57,25 +57,29 @@ def _best(pairs: Sequence[Pair], files: RunFiles) -> tuple[Pair, str]:
     best = max(pairs, key=lambda pair: [scores[pair][name] or 0.0 for name in known])
     by = " and ".join(named[name] for name in known)
     others = ", ".join(pair.method for pair in pairs if pair != best)
-    return best, f"best method by {by}; --method tells of {others}"
+    return best, f"best method by {by}; --method shows {others}"
 
 
 def find_client(name: str, clients: Sequence[str]) -> str:
     """The client of a name, or of the number at its end; its position where names have none.
 
+    Args:
+        name: name, or number, of a client.
+        clients: names of all clients.
+
     Raises:
-        ValueError: no client, or more than one, is meant.
+        ValueError: no client, or more than one, matches.
     """
     if name in clients:
         return name
-    found = []
+    matching = []
     if name.isdecimal():
         ends = {client: re.search(r"(\d+)$", client) for client in clients}
-        found = [c for c, end in ends.items() if end is not None and int(end[1]) == int(name)]
+        matching = [c for c, end in ends.items() if end is not None and int(end[1]) == int(name)]
         if not any(ends.values()) and int(name) < len(clients):
-            found = [clients[int(name)]]
-    if len(found) == 1:
-        return found[0]
+            matching = [clients[int(name)]]
+    if len(matching) == 1:
+        return matching[0]
     raise ValueError(
         f"unknown client {name!r}.{nearest(name, clients)} The run has {len(clients)} clients, "
         f"{clients[0]} to {clients[-1]}"

@@ -1,4 +1,4 @@
-"""A run in numbers: mean, spread and values over seeds; and all rounds as one table."""
+"""Summary of a run: mean, spread and values over seeds; and all rounds as one table."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def summarise(
     rounds: Mapping[Pair, Sequence[rows.Row]],
     held_out: Mapping[Pair, Mapping[str, float | None]] | None = None,
 ) -> dict[str, Any]:
-    """What `summary.json` holds.
+    """The contents of `summary.json`.
 
     Args:
         scenario: name of the scenario.
@@ -108,7 +108,7 @@ def summarise(
 
 
 def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
-    """All rounds of all methods and seeds, one line each; what isn't known is empty."""
+    """All rounds of all methods and seeds, one line each; unknown values are empty."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     seconds = [f"seconds_{phase}" for phase in (*rows.PHASES, "total")]
@@ -122,12 +122,17 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
 
 
 def write_summary(plan: Plan, files: RunFiles) -> None:
-    """Write `summary.json` and `rounds.csv` of a run whose rounds are all done."""
+    """Write `summary.json` and `rounds.csv` of a run whose rounds are all done.
+
+    Args:
+        plan: of the run.
+        files: of its folder.
+    """
     rounds = {pair: rows.read(files.of(pair).metrics) for pair in plan.scenario.pairs}
     held_out = {pair: read_held_out(files.of(pair)) for pair in plan.scenario.pairs}
     summary = summarise(plan.scenario.name, rounds, held_out)
     in_order = {name: summary["methods"][name] for name in plan.scenario.methods}
-    chosen = {one.method: asdict(one) for one in choices(in_order)}
+    chosen = {choice.method: asdict(choice) for choice in choices(in_order)}
     summary = {**summary, "chosen": chosen} if chosen else summary
     text = json.dumps({**summary, "methods": in_order}, indent=2, allow_nan=False)
     write_aside(files.summary, text + "\n")
@@ -140,5 +145,5 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if len(known) == len(values) else None
 
 
-def _distance(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else abs(one - other)
+def _distance(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else abs(first - second)

@@ -1,4 +1,4 @@
-"""Several methods and seeds at once, each in a process of its own."""
+"""Methods and seeds in parallel, each in its own process."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from experiments.runs.files import Pair, RunFiles
 
 if TYPE_CHECKING:
     from experiments.config.scenario import Scenario
-    from experiments.runs.runner import Watch
+    from experiments.runs.runner import RunCallbacks
 
 GRACE = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Orders:
-    """What every worker knows.
+class WorkerConfig:
+    """Settings that all workers share.
 
     Attributes:
         scenario: the experiment.
-        device: where the work is done.
+        device: of models and samples.
         threads: threads of each worker.
-        files: where the run lies.
-        executor: how clients are worked on.
+        files: files of the run.
+        executor: executor of the clients' work, with its options.
     """
 
     scenario: Scenario
@@ -51,19 +51,21 @@ class _Worker:
     pair: Pair | None = None
 
 
-def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch) -> None:
+def run_parallel(
+    config: WorkerConfig, pairs: Sequence[Pair], jobs: int, callbacks: RunCallbacks
+) -> None:
     """Run pairs in parallel processes; results don't depend on how many there are.
 
     Args:
-        orders: what every worker knows.
-        pairs: what there is to run, in order of start.
-        jobs: processes at one time.
-        watch: is told of every round, in this process.
+        config: settings that all workers share.
+        pairs: methods and seeds, in order of start.
+        jobs: number of parallel processes.
+        callbacks: for progress and interruption, in this process.
 
     Raises:
-        Interrupted: `watch` said to stop; every pair at work has ended its round.
-        ChildProcessError: a worker died, for want of memory perhaps.
-        Exception: whatever went wrong in a worker.
+        Interrupted: `callbacks` requested a stop; every pair at work has ended its round.
+        ChildProcessError: a worker died, perhaps out of memory.
+        Exception: the error of a worker.
     """
     from experiments.runs.runner import Interrupted
 
@@ -74,20 +76,20 @@ def run_parallel(orders: Orders, pairs: Sequence[Pair], jobs: int, watch: Watch)
     try:
         with _without_interrupts():
             for _ in range(min(jobs, len(pairs))):
-                here, there = context.Pipe()
-                process = context.Process(target=_work, args=(orders, there, stop, os.getpid()))
+                receiver, sender = context.Pipe()
+                process = context.Process(target=_work, args=(config, sender, stop, os.getpid()))
                 process.start()
-                there.close()
-                workers[here] = _Worker(process, here)
+                sender.close()
+                workers[receiver] = _Worker(process, receiver)
         for worker in workers.values():
             _assign(worker, queue)
         while any(worker.pair for worker in workers.values()):
-            if watch.stops():
+            if callbacks.should_stop():
                 stop.set()
                 queue.clear()
             busy = [line for line, worker in workers.items() if worker.pair]
             for line in wait(busy, timeout=0.2):
-                _hear(workers[line], queue, watch)  # type: ignore[index]
+                _receive(workers[line], queue, callbacks)  # type: ignore[index]
         if stop.is_set():
             raise Interrupted
     finally:
@@ -99,7 +101,7 @@ def _assign(worker: _Worker, queue: deque[Pair]) -> None:
     worker.line.send(worker.pair)
 
 
-def _hear(worker: _Worker, queue: deque[Pair], watch: Watch) -> None:
+def _receive(worker: _Worker, queue: deque[Pair], callbacks: RunCallbacks) -> None:
     try:
         kind, content = worker.line.recv()
     except (EOFError, ConnectionResetError):
@@ -111,9 +113,9 @@ def _hear(worker: _Worker, queue: deque[Pair], watch: Watch) -> None:
     assert pair is not None
     match kind:
         case "begins":
-            watch.begins(pair, content)
+            callbacks.on_start(pair, content)
         case "round":
-            watch.did_round(pair, content)
+            callbacks.on_round(pair, content)
         case "failed":
             raise content
         case "done":
@@ -131,25 +133,25 @@ def _dismiss(workers: Sequence[_Worker]) -> None:
             worker.process.kill()
 
 
-def _work(orders: Orders, line: Connection, stop: Any, parent: int) -> None:  # noqa: ANN401
+def _work(config: WorkerConfig, line: Connection, stop: Any, parent: int) -> None:  # noqa: ANN401
     become_worker(parent)
-    from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
+    from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 
     setup = Experiment(
-        scenario=orders.scenario,
-        device=orders.device,
-        executor=orders.executor,
-        threads=orders.threads,
+        scenario=config.scenario,
+        device=config.device,
+        executor=config.executor,
+        threads=config.threads,
     )
-    watch = Watch(
-        begins=lambda pair, done: line.send(("begins", done)),
-        did_round=lambda pair, row: line.send(("round", row)),
-        stops=stop.is_set,
+    callbacks = RunCallbacks(
+        on_start=lambda pair, done: line.send(("begins", done)),
+        on_round=lambda pair, row: line.send(("round", row)),
+        should_stop=stop.is_set,
     )
-    with limited_threads(orders.threads):
+    with limited_threads(config.threads):
         for pair in _received(line):
             try:
-                run_pair(setup, pair, orders.files.of(pair), watch)
+                run_pair(setup, pair, config.files.of(pair), callbacks)
             except Interrupted:
                 pass
             except Exception as error:
@@ -172,7 +174,7 @@ def _received(line: Connection) -> Iterator[Pair]:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C waiting; processes started meanwhile never see it."""
+    """Defer Ctrl-C; processes started meanwhile ignore it."""
     mask: Callable[..., Any] | None = getattr(signal, "pthread_sigmask", None)
     if mask is None:
         yield

@@ -1,4 +1,4 @@
-"""What a run cost in units of FedAvg: models stored, sent and run by a client.
+"""Cost of a run in units of FedAvg: models stored, sent and run by a client.
 
 The thesis of WeCFL compares methods so (Ma 2024, Table 7.6): IFCA with 10 clusters costs ten times
 as much as FedAvg. Here the numbers come from what was really sent, so a model that did not change
@@ -25,7 +25,7 @@ class RelativeCost:
         storage: payload that a client is sent in a round, in the round where it is largest.
         communication: payload that a client is sent in a round, mean over rounds.
         computation: parameters of the distinct networks that a client evaluates or trains in a
-            round, mean over rounds; however often it does.
+            round, mean over rounds, each counted once.
     """
 
     storage: float
@@ -34,7 +34,7 @@ class RelativeCost:
 
 
 def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | None]:
-    """How many of FedAvg's models a participant was sent and ran in a round.
+    """Models sent to and run by a participant in a round, in units of FedAvg's model.
 
     Args:
         record: of the round.
@@ -47,23 +47,23 @@ def models_used(record: RoundRecord, model: Model | None) -> dict[str, float | N
         return dict.fromkeys(PER_ROUND)
     from bcfl.protocol import FLOAT_BYTES
 
-    layout, asked = model.layout, len(record.participants)
+    layout, num_clients = model.layout, len(record.participants)
     payload = FLOAT_BYTES * (layout.num_parameters + layout.num_buffers)
     return {
-        "models_sent": record.ledger.bytes_down / (asked * payload),
-        "models_run": record.ledger.parameters_run / (asked * layout.num_parameters),
+        "models_sent": record.ledger.bytes_down / (num_clients * payload),
+        "models_run": record.ledger.parameters_run / (num_clients * layout.num_parameters),
     }
 
 
 def over_rounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The cost of a run by name, from the rows of its rounds; unknown where none tells."""
+    """The cost of a run by name, from the rows of its rounds; None where no row has it."""
     cost = _cost(rows)
     names = RelativeCost.__dataclass_fields__
     return dict.fromkeys(names) if cost is None else asdict(cost)
 
 
 def _cost(rows: Sequence[Mapping[str, Any]]) -> RelativeCost | None:
-    """The cost over those rounds in which somebody took part."""
+    """The cost over the rounds with participants."""
     known = [
         (row["models_sent"], row["models_run"])
         for row in rows

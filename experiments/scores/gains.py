@@ -1,4 +1,4 @@
-"""What clients gain: test scores of the models that serve them, beside those of other models."""
+"""Gains of clients: test scores of the models that serve them, next to those of other models."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SERVED = "what serves it"
 
 @dataclass(frozen=True)
 class ModelScore:
-    """How well a model predicts the test samples of a client.
+    """Test scores of a model on a client.
 
     Attributes:
-        model: what it is called.
+        model: name of the model.
         accuracy: share of correct predictions.
         nll: mean negative log-likelihood, nats per sample.
         num_samples: number of test samples.

@@ -1,4 +1,4 @@
-"""How well the models that serve clients do on samples that no client holds.
+"""Generalisation of the served models to samples that no client holds.
 
 Zuziak, Pellungrini and Rinzivillo, "One-Shot Clustering for Federated Learning" (OCFL), section
 IV-D: personalisation is the mean F1 on the clients' own test samples, generalisation that on a
@@ -30,10 +30,10 @@ NAME = "(hold-out)"
 
 @dataclass(frozen=True, eq=False)
 class HoldOut:
-    """Samples that no client holds, ready to be predicted.
+    """The hold-out set of a partition.
 
     Attributes:
-        executor: answers for the place that has the samples.
+        executor: scores models on the samples.
         pooling: whether the probabilities of several models are averaged or their logits.
     """
 
@@ -46,8 +46,8 @@ class HoldOut:
 
         Args:
             dataset: the source of the partition.
-            partition: knows which rows are held out.
-            federation: whose networks are to predict them, as it predicts the clients' samples.
+            partition: with the rows that are held out.
+            federation: of the networks, with its pooling of predictions.
         """
         rows = partition.hold_out
         if not len(rows):
@@ -61,22 +61,22 @@ class HoldOut:
         return cls(executor, federation.method.pooling)
 
     def predicted(self, hypotheses: HypothesisSet) -> dict[str, PredictionSums]:
-        """What each client's mixture of models makes of the samples.
+        """Predictions of each client's mixture of models on the samples.
 
-        Clients that the same mixture serves share a prediction; predictions that are no numbers
+        Clients that the same mixture serves share a prediction; NaN predictions
         are left out.
 
         Args:
             hypotheses: with their models.
         """
-        asked = {
+        requests = {
             client: _score(served_mixture(hypotheses, client), self.pooling)
             for client in hypotheses.best.association.clients
         }
         models = {p.key: p for hypothesis in hypotheses for p in hypothesis.clusters}
-        answers = self.executor.answer(list(dict.fromkeys(asked.values())), models, 0)
-        found = {client: answers[score] for client, score in asked.items()}
-        return {c: sums for c, sums in found.items() if isinstance(sums, PredictionSums)}
+        answers = self.executor.answer(list(dict.fromkeys(requests.values())), models, 0)
+        predictions = {client: answers[score] for client, score in requests.items()}
+        return {c: sums for c, sums in predictions.items() if isinstance(sums, PredictionSums)}
 
 
 def _score(mixture: Mapping[Posterior, float], pooling: Pooling) -> Score:

@@ -1,4 +1,4 @@
-"""What models still know of earlier time steps, by the clients' samples of these steps."""
+"""Retention: accuracy on the clients' samples of earlier time steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Retention:
     Attributes:
         served: of the model that serves the client now, without knowledge that the data are old.
         kept: of whichever cluster's model fits some of the client's training samples of the time
-            step best: what the federation still knows. Where each client is its own cluster these
+            step best: what the federation has retained. Where each client is its own cluster these
             are the other clients' models too.
     """
 
@@ -74,10 +74,10 @@ def _pieces(clients: Sequence[ClientData]) -> Iterator[_Piece]:
 def _scores(
     model: Model, hypothesis: Hypothesis, pieces: Sequence[_Piece]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(clusters, pieces) mean loss on what is remembered, and accuracy on what is tested."""
+    """(clusters, pieces) mean loss on remembered samples, and accuracy on test samples."""
     mean = hypothesis.clusters[0].mean(model)
     workspace = FlatModule(model, mean.device, mean.dtype)
-    found = []
+    scores = []
     for cluster in hypothesis.clusters:
         module = workspace.load(cluster.mean(model), cluster.buffers(model), training=False)
         with torch.no_grad():
@@ -86,6 +86,6 @@ def _scores(
                 outputs = module(old.inputs.to(mean))
                 loss = negative_log_likelihood(outputs, old.targets, model.likelihood, "mean")
                 right = module(new.inputs.to(mean)).argmax(1) == new.targets
-                found.append((float(loss), float(right.double().mean())))
-    table = np.array(found).reshape(len(hypothesis.clusters), len(pieces), 2)
+                scores.append((float(loss), float(right.double().mean())))
+    table = np.array(scores).reshape(len(hypothesis.clusters), len(pieces), 2)
     return table[:, :, 0], table[:, :, 1]

@@ -102,7 +102,7 @@ class ClientPredictions:
         Samples of other groups and noise are detected by OOD score, entropy and mutual information.
         """
         scores = uncertainty.summarise(self.probabilities, self.targets)
-        for source, outside in (("strange", self.ood), ("noise", self.noise)):
+        for source, outside in (("ood", self.ood), ("noise", self.noise)):
             positive = np.repeat([False, True], [len(self.own.entropy), len(outside.entropy)])
             by = {
                 name: uncertainty.detection(
@@ -233,7 +233,7 @@ class UncertaintyEvaluation:
 
 
 def _holding(clients: Sequence[ClientData], run: Run, seed: int) -> Executor:
-    """Answers for clients with these samples."""
+    """An executor for clients with these samples."""
     mean = run.hypotheses.best.clusters[0].mean(run.model)
     return LoopExecutor.on(clients, run.model, seed, mean.device, mean.dtype)
 

@@ -38,8 +38,8 @@ SHOWN = {
     "nll": "NLL",
     "ece": "ECE",
     "wrong_auroc": "wrong",
-    "strange_auroc": "other groups",
-    "strange_auroc_entropy": "by entropy",
+    "ood_auroc": "other groups",
+    "ood_auroc_entropy": "by entropy",
     "noise_auroc": "noise",
     "noise_auroc_entropy": "by entropy",
 }
@@ -47,21 +47,22 @@ REFERENCES = {"plain": "plug-in", "tuned": "plug-in, tuned"}
 Scored = Mapping[tuple[int, str, str], Mapping[str, float]]
 
 
-def setup_of(name: str, asked: argparse.Namespace) -> Experiment:
+def setup_of(name: str, arguments: argparse.Namespace) -> Experiment:
     """Scenario with held-out training samples; images get a network without BatchNorm.
 
     Args:
         name: name of the scenario.
-        asked: parsed command line; see `parsed`.
+        arguments: parsed command line; see `parsed`.
     """
-    found = scenarios.load(name)
-    rules = found.federation.with_options(calibration=SHARE, posterior=asked.posterior)
-    model = found.model
+    scenario = scenarios.load(name)
+    rules = scenario.federation.with_options(calibration=SHARE, posterior=arguments.posterior)
+    model = scenario.model
     if model.name == "fashion-cnn":
         model = replace(model, name="fashion-cnn-gn")
-    data = replace(found.data, data_dir=asked.data_dir or found.data.data_dir)
+    data = replace(scenario.data, data_dir=arguments.data_dir or scenario.data.data_dir)
     return Experiment(
-        scenario=replace(found, federation=rules, model=model, data=data), device=asked.device
+        scenario=replace(scenario, federation=rules, model=model, data=data),
+        device=arguments.device,
     )
 
 
@@ -142,7 +143,7 @@ def tables(draws: Sequence[Scored]) -> Iterator[str]:
             plain = (*key[:2], REFERENCES["plain"])
             detection = [
                 [draw[key][f"{s}_auroc"] - draw[plain][f"{s}_auroc_entropy"] for draw in draws]
-                for s in ("strange", "noise")
+                for s in ("ood", "noise")
             ]
             lines.append(_row([*key[1:], *means, *map(difference, losses + detection)]))
         yield "\n".join(lines)
@@ -194,23 +195,23 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the tables of each scenario; with `--out` also write them after each seed."""
-    asked, console = parsed(words), Console(soft_wrap=True, markup=False)
-    stops, names = [int(text) for text in asked.rounds.split(",")], asked.methods.split(",")
-    setups = {n: setup_of(n, asked) for n in asked.scenario or SCENARIOS}
+    arguments, console = parsed(words), Console(soft_wrap=True, markup=False)
+    stops, names = [int(text) for text in arguments.rounds.split(",")], arguments.methods.split(",")
+    setups = {n: setup_of(n, arguments) for n in arguments.scenario or SCENARIOS}
     kinds: list[PredictiveName] = [
-        PredictionRule(predictive=kind).predictive for kind in asked.predictives.split(",")
+        PredictionRule(predictive=kind).predictive for kind in arguments.predictives.split(",")
     ]
     by_scenario: dict[str, dict[int, Scored]] = {name: {} for name in setups}
     texts: dict[str, str] = {}
-    for seed, (name, setup) in product(range(asked.seeds), setups.items()):
+    for seed, (name, setup) in product(range(arguments.seeds), setups.items()):
         draws = by_scenario[name]
         draws[seed] = scored(setup, seed, names, stops, kinds)
         parts = [f"### {name}, {len(draws)} draws", *tables(list(draws.values()))]
         texts[name] = "\n\n".join(parts)
-        if asked.out is not None:
-            asked.out.mkdir(parents=True, exist_ok=True)
-            (asked.out / f"{name}.json").write_text(as_json(name, draws))
-            (asked.out / f"{name}.md").write_text(texts[name] + "\n")
+        if arguments.out is not None:
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            (arguments.out / f"{name}.json").write_text(as_json(name, draws))
+            (arguments.out / f"{name}.md").write_text(texts[name] + "\n")
     console.print(*texts.values(), sep="\n\n")
 
 

@@ -82,7 +82,12 @@ def final_scores(method: Method, clients: Partition, seed: int, rounds: int) -> 
 
 
 def counted(run: Run, clients: Sequence[ClientData]) -> float:
-    """Increase of precision over exact curvature, summed over clusters; NaN without curvature."""
+    """Increase of precision over exact curvature, summed over clusters; NaN without curvature.
+
+    Args:
+        run: outcome of a federation.
+        clients: its clients with their samples.
+    """
     best, model, data = run.hypotheses.best, run.model, {d.client: d for d in clients}
     gained = exact = 0.0
     for cluster, posterior in enumerate(best.clusters):

@@ -71,8 +71,8 @@ def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) 
     """
     model = models.mlp((1, 8, 8), 32, 10)
     run = Federation(clients, model, method, seed=seed).run(rounds)
-    found = run.metrics()
-    return Scores(found["accuracy"], found["macro_f1"], found["ari"])
+    scores = run.metrics()
+    return Scores(scores["accuracy"], scores["macro_f1"], scores["ari"])
 
 
 def row(name: str, numbers: Sequence[int], score: Callable[[Method], Scores]) -> list[Scores]:
@@ -83,13 +83,13 @@ def row(name: str, numbers: Sequence[int], score: Callable[[Method], Scores]) ->
         numbers: numbers of clusters.
         score: runs a method and scores it.
     """
-    told = [
+    with_number = [
         methods.build(name, **methods.applicable(name, {"num_clusters": number}))
         for number in numbers
     ]
-    if all(method == told[0] for method in told):
-        return [score(told[0])] * len(numbers)
-    return [score(method) for method in told]
+    if all(method == with_number[0] for method in with_number):
+        return [score(with_number[0])] * len(numbers)
+    return [score(method) for method in with_number]
 
 
 def main(

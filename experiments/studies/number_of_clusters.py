@@ -67,9 +67,11 @@ def held_out_loss(clients: Partition, labels: Mapping[str, int], seed: int) -> f
     method = Method(policy=Known(labels, Objective()), common_start=True, validation=SHARE)
     federation = Federation(clients, MODEL, method, seed=seed, evaluate=False)
     clusters = federation.run(ROUNDS).hypotheses.best.clusters
-    asked = [Score(client=c, models=(clusters[k].key,), view=VALIDATION) for c, k in labels.items()]
-    answers = federation.engine.answer(asked, {p.key: p for p in clusters}, ROUNDS)
-    losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in asked]
+    requests = [
+        Score(client=c, models=(clusters[k].key,), view=VALIDATION) for c, k in labels.items()
+    ]
+    answers = federation.engine.answer(requests, {p.key: p for p in clusters}, ROUNDS)
+    losses = [cast(Mapping[str, LossSum], answers[s])[s.models[0]].total for s in requests]
     return sum(losses)
 
 
@@ -83,8 +85,8 @@ def margin(clients: Partition, groups: Mapping[str, int], seed: int) -> float:
     """
     count = max(groups.values()) + 1
     merged = []
-    for kept, gone in combinations(range(count), 2):
-        names = {group: group - (group > gone) for group in range(count)} | {gone: kept}
+    for kept, removed in combinations(range(count), 2):
+        names = {group: group - (group > removed) for group in range(count)} | {removed: kept}
         labels = {client: names[group] for client, group in groups.items()}
         merged.append(held_out_loss(clients, labels, seed))
     return min(merged) - held_out_loss(clients, groups, seed)
@@ -108,8 +110,8 @@ class Found:
         return f"{self.num_clusters} / {self.ari:.2f} / {100 * self.accuracy:.1f}"
 
 
-def told() -> Mapping[str, Method]:
-    """`bcfl-mht-8`, told or not told the number of clusters."""
+def variants() -> Mapping[str, Method]:
+    """`bcfl-mht-8`, with and without a given number of clusters."""
     return {
         "from one: K / ARI / accuracy": methods.bcfl_mht(num_clusters="auto", first_clusters=1),
         "from eight": methods.bcfl_mht(num_clusters="auto", first_clusters=8),
@@ -118,7 +120,14 @@ def told() -> Mapping[str, Method]:
 
 
 def outcome(clients: Partition, groups: Mapping[str, int], seed: int, method: Method) -> Found:
-    """Run the tracker; K counts the clusters of the most probable hypothesis with clients."""
+    """Run the tracker; K counts the clusters of the most probable hypothesis with clients.
+
+    Args:
+        clients: the partition.
+        groups: true group of each client.
+        seed: of networks and draws.
+        method: with its tracker.
+    """
     run = Federation(clients, MODEL, method, seed=seed).run(ROUNDS)
     leading = run.hypotheses.best.association
     return Found(
@@ -137,13 +146,15 @@ def main(seeds: Sequence[int]) -> None:
     }
     with limited_threads(1):
         for kind, draw in kinds.items():
-            table = Table("seed", "margin, nats", "well posed", *told(), title=kind)
+            table = Table("seed", "margin, nats", "well posed", *variants(), title=kind)
             for seed in track(seeds, description=kind):
                 clients = draw(digits, clients=40, seed=seed)
                 groups = {c: g for c, g in (clients.groups or {}).items() if g is not None}
                 nats = margin(clients, groups, seed)
-                found = [str(outcome(clients, groups, seed, one)) for one in told().values()]
-                table.add_row(str(seed), f"{nats:.1f}", "yes" if nats > 0 else "no", *found)
+                outcomes = [
+                    str(outcome(clients, groups, seed, method)) for method in variants().values()
+                ]
+                table.add_row(str(seed), f"{nats:.1f}", "yes" if nats > 0 else "no", *outcomes)
             console.print(table)
 
 

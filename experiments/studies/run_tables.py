@@ -23,7 +23,7 @@ from experiments.config.scenario import load
 from experiments.launch import resume, start
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import Plan, read_plan
-from experiments.runs.progress import watching
+from experiments.runs.progress import showing_progress
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import Experiment
 
@@ -83,13 +83,13 @@ def finished(name: str, sizes: Sizes, screen: Console) -> RunFolder:
         rules = chosen.federation.lasting(sizes.rounds)
         chosen = replace(chosen, methods=sizes.methods, seeds=sizes.seeds, federation=rules)
         plan = Plan(scenario=chosen, device="cpu", threads=1, jobs=1, command=shlex.join(sys.argv))
-    with watching(screen, plan.scenario) as watch:
+    with showing_progress(screen, plan.scenario) as callbacks:
         if started:
-            resume(plan, folder, watch)
+            resume(plan, folder, callbacks)
         else:
             setup = Experiment(scenario=plan.scenario, device=plan.device)
             setup.check()
-            start(plan, folder, setup, watch)
+            start(plan, folder, setup, callbacks)
     return RunFolder.read(folder)
 
 

@@ -158,7 +158,7 @@ def main(sizes: Sizes = DEFAULTS, scenarios: tuple[str, ...] = SCENARIOS) -> Non
         run = finished(f"faacl-mnist-{name}", sizes, screen)
         rows = [row(run, method, PUBLISHED.get(name, {})) for method in run.methods]
         rounds = run.series(run.methods[0], "round").shape[1]
-        usual = {name: one.default for name, one in RECIPES["faacl"].options.items()}
+        usual = {name: option.default for name, option in RECIPES["faacl"].options.items()}
         rules = {**usual, **run.scenario["federation"]}
         seeds = ", ".join(map(str, run.seeds(run.methods[0])))
         title = (

@@ -141,7 +141,13 @@ def draw_noise(
 
 
 def draw_targets(outputs: Tensor, noise: Tensor, likelihood: Likelihood) -> Tensor:
-    """Targets that follow the model's own prediction, one per sample, from `draw_noise`."""
+    """Targets drawn from the model's own prediction, one per sample.
+
+    Args:
+        outputs: (samples, outputs) of the network.
+        noise: random numbers from `draw_noise`.
+        likelihood: of the outputs.
+    """
     outputs = outputs.detach()
     if likelihood == "gaussian":
         return outputs + noise
@@ -151,7 +157,16 @@ def draw_targets(outputs: Tensor, noise: Tensor, likelihood: Likelihood) -> Tens
 
 
 def check_targets(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> None:
-    """Raise ValueError unless the targets suit the outputs (samples, outputs) and likelihood."""
+    """Check that targets suit the outputs and the likelihood.
+
+    Args:
+        outputs: (samples, outputs) of the network.
+        targets: (samples,) classes or (samples, outputs) values.
+        likelihood: of the outputs.
+
+    Raises:
+        ValueError: If the shape or a value of the targets does not suit the outputs.
+    """
     if outputs.ndim != 2:
         raise ValueError(
             f"module must give outputs of shape (samples, outputs), got {tuple(outputs.shape)}"

@@ -63,6 +63,10 @@ LocalPosteriorName = Literal[
 def local_posterior_fit(name: str, likelihood: Likelihood = "categorical") -> LocalPosteriorFit:
     """The method of this name with its default hyperparameters.
 
+    Args:
+        name: Key of `LOCAL_POSTERIORS`.
+        likelihood: Of the network's outputs.
+
     Raises:
         ValueError: If there is no such method.
     """

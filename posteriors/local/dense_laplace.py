@@ -36,7 +36,7 @@ class LastLayerLaplace:
     max_parameters: int = 3000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         self._indices(module, inputs)
 
@@ -82,7 +82,7 @@ class FullLaplace:
     max_parameters: int = 3000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _refuse_many("laplace-full", len(free_indices(module)), self.max_parameters)
 
@@ -126,7 +126,7 @@ class SubnetworkLaplace:
             raise ValueError(f"size must be at least 1, got {self.size}")
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         targets = some_targets(module, inputs, self.likelihood)
         diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)

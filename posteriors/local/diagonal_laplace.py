@@ -1,4 +1,4 @@
-"""Laplace approximation with a diagonal covariance, by our own curvature."""
+"""Laplace approximation with a diagonal covariance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DiagonalLaplace:
     link: Link = "probit"
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         targets = some_targets(module, inputs, self.likelihood)
         diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)

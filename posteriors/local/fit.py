@@ -1,4 +1,4 @@
-"""What a local posterior is and how one is asked for, whatever the method."""
+"""Local posteriors: the protocol of their methods, and what the methods share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EvidenceKind = Literal["laplace", "lower bound", "importance"]
 
 
 class UnsupportedFitError(ValueError):
-    """A method can't fit this kind of prior or network; the message names both."""
+    """A method does not support a prior or network; the message names both."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,7 +53,12 @@ class LocalFit:
     num_floored: int = 0
 
     def local_posterior(self, num_samples: int, weight: float = 1.0) -> LocalPosterior:
-        """The form that `fuse` takes: mean and diagonal curvature, with the prior that was used."""
+        """The form that `fuse` takes: mean and diagonal curvature, with the prior that was used.
+
+        Args:
+            num_samples: Training samples of the client.
+            weight: Factor of the client's curvature in the fusion.
+        """
         return LocalPosterior(
             mean=self.mean,
             curvature=self.curvature,
@@ -84,7 +89,7 @@ class LocalPosteriorFit(Protocol):
     """A method that turns data and a prior into a local posterior."""
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check, without fitting, that the method can take a network and a prior.
+        """Check, without fitting, that the method supports a network and a prior.
 
         Args:
             module: Network with outputs (samples, outputs).
@@ -92,7 +97,7 @@ class LocalPosteriorFit(Protocol):
             prior: Prior over the flat parameter vector, (parameters,).
 
         Raises:
-            UnsupportedFitError: If it can't.
+            UnsupportedFitError: If it does not.
             ValueError: If the prior is improper or of another shape.
         """
         ...
@@ -114,17 +119,25 @@ class LocalPosteriorFit(Protocol):
             inputs: Inputs, (samples, ...), at least one sample.
             targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
             prior: Proper prior over the flat parameter vector, (parameters,).
-            seed: Seed of everything random in the method.
+            seed: Seed of all randomness in the method.
 
         Raises:
-            UnsupportedFitError: If the method can't take this prior or network.
+            UnsupportedFitError: If the method does not support this prior or network.
             ValueError: If shapes don't fit.
         """
         ...
 
 
 def check_prior(module: nn.Module, prior: DiagonalGaussian) -> None:
-    """Raise ValueError unless the prior is proper and over the module's parameters."""
+    """Check that a prior is proper and over the module's parameters.
+
+    Args:
+        module: Network.
+        prior: Gaussian over its parameters.
+
+    Raises:
+        ValueError: If it has another shape or is improper.
+    """
     expected = (sum(value.numel() for value in module.parameters()),)
     if prior.mean.shape != expected:
         raise ValueError(
@@ -135,7 +148,13 @@ def check_prior(module: nn.Module, prior: DiagonalGaussian) -> None:
 
 
 def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> Tensor:
-    """Targets of the right kind, on which no curvature depends."""
+    """Targets of the right type, for curvatures that do not depend on targets.
+
+    Args:
+        module: Network.
+        inputs: (samples, *input shape).
+        likelihood: Of its outputs.
+    """
     with eval_mode(module), torch.no_grad():
         outputs = module(inputs)
     targets: Tensor = outputs if likelihood == "gaussian" else outputs.argmax(1)
@@ -167,13 +186,23 @@ def laplace_log_evidence(
 
 
 def uncertain_precision(prior: DiagonalGaussian, structure: LikelihoodCurvature) -> Tensor:
-    """Prior precisions of a structure's uncertain parameters, (uncertain,), float64."""
+    """Prior precisions of a structure's uncertain parameters, (uncertain,), float64.
+
+    Args:
+        prior: Gaussian over all parameters.
+        structure: Curvature over the uncertain parameters.
+    """
     precision = prior.precision.double().expand(prior.mean.shape)
     return precision if structure.indices is None else precision[structure.indices]
 
 
 def scatter_diagonal(structure: LikelihoodCurvature, prior: DiagonalGaussian) -> Tensor:
-    """Diagonal curvature of all parameters, (parameters,): 0 where they are known."""
+    """Diagonal curvature of all parameters, (parameters,): 0 for those that are not uncertain.
+
+    Args:
+        structure: Curvature over the uncertain parameters.
+        prior: Gaussian over all parameters.
+    """
     values = structure.diagonal().to(prior.mean)
     if structure.indices is None:
         return values
@@ -181,5 +210,10 @@ def scatter_diagonal(structure: LikelihoodCurvature, prior: DiagonalGaussian) ->
 
 
 def mode_of(module: nn.Module, prior: DiagonalGaussian) -> Tensor:
-    """The module's parameters, (parameters,), in the dtype and on the device of the prior."""
+    """The module's parameters, (parameters,), in the dtype and on the device of the prior.
+
+    Args:
+        module: Network at its mode.
+        prior: Gaussian whose dtype and device are taken.
+    """
     return flat_parameters(module).to(prior.mean)

@@ -41,7 +41,7 @@ class KroneckerLaplace:
     link: Link = "probit"
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _check_layers(module)
         sizes = [value.numel() for value in module.parameters()]
@@ -130,7 +130,12 @@ class KroneckerCovariance:
         return covariances
 
     def deviations(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw deviations from the mean, (count, uncertain), float64."""
+        """Draw deviations from the mean, (count, uncertain), float64.
+
+        Args:
+            count: Number of draws.
+            generator: Source of the draws.
+        """
         noise = standard_normal((count, sum(self.sizes)), generator, self.precision.deltas)
         drawn: Tensor = self.precision.bmm(noise, exponent=-0.5)
         return drawn.reshape(count, -1)

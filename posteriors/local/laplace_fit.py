@@ -1,4 +1,4 @@
-"""The part that all Laplace approximations share: from a curvature to a local posterior."""
+"""The common part of all Laplace approximations: a local posterior from a curvature."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def find_mode(
     likelihood: Likelihood = "categorical",
     max_evaluations: int = 2000,
 ) -> Mode:
-    """Climb from the module's parameters to a mode of likelihood times prior, in float64.
+    """Ascend from the module's parameters to a mode of likelihood times prior, in float64.
 
     Full-batch quasi-Newton steps (limited-memory BFGS) in eval mode: meant for small networks, for
     which exact fusion and Laplace evidence presume a true mode. The module is left as it was;

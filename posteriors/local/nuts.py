@@ -1,4 +1,4 @@
-"""Draws from the exact posterior of a tiny network: the referee for all approximations."""
+"""Draws from the exact posterior of a tiny network: the reference for all approximations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NoUTurn:
     evidence_draws: int = 1000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         if prior.num_parameters > self.max_parameters:
             raise UnsupportedFitError(
@@ -97,7 +97,7 @@ class NoUTurn:
     def _sample(
         self, log_likelihood: LogLikelihood, prior: DiagonalGaussian, mode: Tensor, seed: int
     ) -> Tensor:
-        """Draws (draws, parameters); the global random state is put back."""
+        """Draws (draws, parameters); the global random state is restored."""
         infer: Any = importlib.import_module("pyro.infer")
         deviation = prior.precision.rsqrt()
 

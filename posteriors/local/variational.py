@@ -47,7 +47,7 @@ class Variational:
     evidence_draws: int = 200
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior can be taken, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         if len(free_indices(module)) < len(prior.mean):
             raise UnsupportedFitError("variational needs all parameters to be trainable")
@@ -88,7 +88,7 @@ class Variational:
     def _nearest(
         self, module: nn.Module, data: tuple[Tensor, Tensor], prior: DiagonalGaussian, seed: int
     ) -> DiagonalGaussian:
-        """Run Pyro with its own parameter store and a random state that is put back."""
+        """Run Pyro with its own parameter store; the global random state is restored."""
         import pyro
 
         infer: Any = importlib.import_module("pyro.infer")

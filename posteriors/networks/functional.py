@@ -37,7 +37,12 @@ def free_indices(module: nn.Module) -> Tensor:
 
 
 def indices_of(module: nn.Module, names: set[str]) -> Tensor:
-    """Places in the flat vector of the named parameters, int64."""
+    """Indices of the named parameters in the flat vector, int64.
+
+    Args:
+        module: Network.
+        names: Names of parameters.
+    """
     flags = [torch.full((p.numel(),), name in names) for name, p in module.named_parameters()]
     return torch.cat(flags).nonzero().squeeze(1)
 
@@ -63,7 +68,11 @@ def outputs_at(module: nn.Module, vector: Tensor, inputs: Tensor) -> Tensor:
 
 
 def split(module: nn.Module, vector: Tensor) -> dict[str, Tensor]:
-    """Cut a flat vector (parameters,) into the network's parameters by name.
+    """Split a flat vector into the network's parameters by name.
+
+    Args:
+        module: Network.
+        vector: (parameters,) flat parameters.
 
     Raises:
         ValueError: If the vector has the wrong shape.
@@ -127,11 +136,11 @@ def _tensors_with(module: nn.Module, chosen: Tensor) -> tuple[list[str], Tensor]
     names: list[str] = []
     position = torch.full((int(sum(p.numel() for p in module.parameters())),), -1)
     start, kept = 0, 0
-    wanted = torch.zeros(len(position), dtype=torch.bool)
-    wanted[chosen] = True
+    named = torch.zeros(len(position), dtype=torch.bool)
+    named[chosen] = True
     for name, value in module.named_parameters():
         stop = start + value.numel()
-        if bool(wanted[start:stop].any()):
+        if bool(named[start:stop].any()):
             names.append(name)
             position[start:stop] = torch.arange(kept, kept + value.numel())
             kept += value.numel()

@@ -194,7 +194,10 @@ class ClosedForm:
         return self.linear.probabilities(inputs)
 
     def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """The mean probabilities as a single member, (1, samples, classes)."""
+        """Mean probabilities as a single member, (1, samples, classes).
+
+        See `Predictive.members`.
+        """
         return self.probabilities(inputs).unsqueeze(0)
 
 

@@ -50,7 +50,7 @@ def test_hypotheses_keep_absent_clients_where_their_parents_had_them(federation)
                 assert association.label(client) == old.label(client)
 
 
-def test_when_everybody_drops_out_nothing_is_learned(name, federation, assert_lawful, same_models):
+def test_when_all_clients_drop_out_nothing_is_learned(name, federation, assert_lawful, same_models):
     run = federation(name, drop_out=1.0).run(2)
     assert_lawful(run, run.clients)
     start = federation(name).initial_state().hypotheses.best
@@ -59,7 +59,7 @@ def test_when_everybody_drops_out_nothing_is_learned(name, federation, assert_la
     assert set(run.records[0].evaluations) == set(run.clients)
 
 
-def test_after_a_round_without_anybody_the_federation_goes_on(
+def test_after_a_round_without_clients_the_federation_continues(
     name, standard_run, federation, assert_lawful, same_models
 ):
     _, states, _ = standard_run(name)

@@ -34,7 +34,7 @@ def test_the_page_names_the_layers_of_the_contract():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_room_stands_in_an_exhaustive_contract(package):
+def test_every_package_is_in_an_exhaustive_contract(package):
     contract = CONTRACTS[package]
     assert contract["exhaustive"]
     named = {room for layer in contract["layers"] for room in re.split(r"\s*\|\s*", layer)}
@@ -48,7 +48,7 @@ def test_paths_on_the_page_exist():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_folder_is_crowded(package):
+def test_no_folder_has_too_many_modules(package):
     counts = {
         str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) - 1
         for folder in (ROOT / package, *(p.parent for p in (ROOT / package).rglob("__init__.py")))
@@ -57,6 +57,6 @@ def test_no_folder_is_crowded(package):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_folder_says_what_lives_there(package):
+def test_every_folder_describes_its_contents(package):
     for path in (ROOT / package).rglob("__init__.py"):
         assert path.read_text().startswith('"""'), path

@@ -58,7 +58,7 @@ def together(*counts):
 @pytest.mark.parametrize(
     ("base", "suffixes"), list(zip(itertools.cycle(CLUSTERED), together(2), strict=False))
 )
-def test_any_two_suffixes_go_together(base, suffixes, federation):
+def test_any_two_suffixes_combine(base, suffixes, federation):
     """Every pair once, on the methods in turn."""
     assert_runs(f"{base}-{suffixes}", federation)
 
@@ -66,5 +66,5 @@ def test_any_two_suffixes_go_together(base, suffixes, federation):
 @pytest.mark.slow
 @pytest.mark.parametrize("suffixes", list(together(2, 3, 4)))
 @pytest.mark.parametrize("base", CLUSTERED)
-def test_suffixes_go_together(base, suffixes, federation):
+def test_suffixes_combine(base, suffixes, federation):
     assert_runs(f"{base}-{suffixes}", federation)

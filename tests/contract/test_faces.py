@@ -1,4 +1,4 @@
-"""experiments reaches bcfl through the faces of its packages, which say what lives there."""
+"""experiments imports bcfl through the public modules of its packages."""
 
 import ast
 import importlib
@@ -13,7 +13,7 @@ import experiments
 
 PACKAGES = sorted(path.parent.name for path in Path(bcfl.__file__).parent.glob("*/__init__.py"))
 EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
-"""(file, module) pairs that may reach past a face; none is needed."""
+"""(file, module) pairs that may import from a private module; none is needed."""
 
 
 def imported(path: Path) -> set[str]:
@@ -27,7 +27,7 @@ def imported(path: Path) -> set[str]:
     return {module for module in found if module.split(".")[0] == "bcfl"}
 
 
-def test_experiments_imports_no_module_behind_a_face():
+def test_experiments_imports_public_modules_only():
     root = Path(experiments.__file__).parent
     behind = {
         (str(path.relative_to(root)), module)
@@ -39,14 +39,14 @@ def test_experiments_imports_no_module_behind_a_face():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_face_names_what_it_has_and_says_what_lives_there(package):
+def test_a_public_module_lists_its_names_and_describes_itself(package):
     module = importlib.import_module(f"bcfl.{package}")
     assert module.__doc__
     assert module.__all__
     assert all(hasattr(module, name) for name in module.__all__)
 
 
-def test_all_public_names_of_bcfl_are_there():
+def test_all_public_names_of_bcfl_exist():
     assert dir(bcfl) == sorted(bcfl.__all__)
     assert all(getattr(bcfl, name) is not None for name in bcfl.__all__)
     with pytest.raises(AttributeError, match="module 'bcfl' has no attribute 'nothing'"):

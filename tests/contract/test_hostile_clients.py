@@ -28,17 +28,17 @@ class Lying:
 
     executor: object
     lie: object
-    liars: tuple = (LIAR,)
+    malicious: tuple = (LIAR,)
 
     def answer(self, requests, models, round):
         outcomes = self.executor.answer(requests, models, round)
         for request in requests:
-            if request.client in self.liars:
-                told = self.lie(request, outcomes[request])
-                if told is None:
+            if request.client in self.malicious:
+                answer = self.lie(request, outcomes[request])
+                if answer is None:
                     del outcomes[request]
                 else:
-                    outcomes[request] = told
+                    outcomes[request] = answer
         return outcomes
 
 
@@ -142,9 +142,9 @@ DESCRIPTION_LIES = {
 def rounds(federation, recipe):
     """Run a method for some rounds with a lying client; returns the state and the records."""
 
-    def run(method, lie, count=2, liars=(LIAR,)):
+    def run(method, lie, count=2, malicious=(LIAR,)):
         setup = federation(method)
-        executor = Lying(setup.engine, lie, liars)
+        executor = Lying(setup.engine, lie, malicious)
         state, records = setup.initial_state(), []
         for _ in range(count):
             state, record = server_round(
@@ -182,7 +182,7 @@ def test_unusable_trainings_are_dropped(method, lie, rounds):
     assert_dropped(state, records)
 
 
-def test_a_client_that_lies_is_dropped_by_every_method(name, rounds):
+def test_a_malicious_client_is_dropped_by_every_method(name, rounds):
     """Training is all that a method must ask for; the centralised bound asks no client."""
     state, records = rounds(name, TRAINING_LIES["NaN parameter"])
     if name == "centralised":
@@ -241,18 +241,20 @@ def test_unusable_predictions_are_left_out_of_the_tests(lie, rounds):
 @pytest.mark.parametrize("lie", DESCRIPTION_LIES)
 @pytest.mark.parametrize("method", ["fedavg", "bcfl-mh-3"])
 def test_clients_that_do_not_describe_themselves_take_no_part(method, lie, rounds):
-    def told(request, outcome):
+    def altered(request, outcome):
         return DESCRIPTION_LIES[lie](outcome) if isinstance(request, Describe) else outcome
 
-    state, records = rounds(method, told)
+    state, records = rounds(method, altered)
     assert_dropped(state, records)
     assert all(LIAR not in record.participants for record in records)
 
 
-def test_a_federation_of_liars_learns_nothing_and_goes_on(name, rounds, federation, same_models):
-    everybody = tuple(f"c{i}" for i in range(6))
-    liars = (*everybody, POOL)
-    state, records = rounds(name, TRAINING_LIES["NaN parameter"], liars=liars)
+def test_a_federation_of_malicious_clients_learns_nothing_and_continues(
+    name, rounds, federation, same_models
+):
+    all_clients = tuple(f"c{i}" for i in range(6))
+    malicious = (*all_clients, POOL)
+    state, records = rounds(name, TRAINING_LIES["NaN parameter"], malicious=malicious)
     start = federation(name).initial_state().hypotheses.best
     assert all(same_models(hypothesis, start) for hypothesis in state.hypotheses)
     failing = 1 if name == "centralised" else 6
@@ -270,7 +272,7 @@ def test_parameters_whose_squares_overflow_do_not_end_the_run(method, rounds):
 @pytest.mark.parametrize("method", ["fedavg", "bcfl-g", "bcfl-c-3"])
 def test_precisions_that_overflow_their_type_do_not_end_the_run(method, rounds):
     huge = trained(curvature=lambda t: torch.full_like(t, 3e38))
-    state, _ = rounds(method, huge, liars=("c1", "c3"))
+    state, _ = rounds(method, huge, malicious=("c1", "c3"))
     for hypothesis in state.hypotheses:
         for posterior in hypothesis.clusters:
             assert torch.isfinite(posterior.blocks[0].gaussian.mean).all()

@@ -24,7 +24,7 @@ def test_a_method_gives_lawful_hypotheses(name, standard_run, assert_lawful):
     assert not any(record.ledger.failures for record in run.records)
 
 
-def test_everybody_is_placed_and_tested(name, standard_run):
+def test_all_clients_are_associated_and_tested(name, standard_run):
     run, _, _ = standard_run(name)
     for record in run.records:
         assert record.participants == run.clients
@@ -34,8 +34,8 @@ def test_everybody_is_placed_and_tested(name, standard_run):
         assert record.ledger.trainings_run > 0
 
 
-def test_going_on_equals_going_through(name, standard_run, federation, everything):
-    """And the state that it goes on from stays as it was."""
+def test_resuming_equals_an_uninterrupted_run(name, standard_run, federation, everything):
+    """The state that it is resumed from is not changed."""
     whole, states, written = standard_run(name)
     rest = federation(name).run(4, state=states[1])
     assert everything(whole.state) == everything(rest.state)
@@ -44,7 +44,7 @@ def test_going_on_equals_going_through(name, standard_run, federation, everythin
     assert len(states[1].history) == states[1].round == 2
 
 
-def test_neither_order_nor_states_elsewhere_change_a_bit(
+def test_neither_order_nor_other_states_change_a_bit(
     name, standard_run, federation, make_clients, everything
 ):
     """Clients may be given in any order, and other libraries may have drawn what they like."""
@@ -56,7 +56,7 @@ def test_neither_order_nor_states_elsewhere_change_a_bit(
     assert everything(run.state) == everything(shuffled.state)
 
 
-def test_another_seed_is_another_run(name, standard_run, federation, everything):
+def test_another_seed_gives_another_run(name, standard_run, federation, everything):
     _, _, written = standard_run(name)
     assert everything(federation(name, seed=1).run(1).state) != written[0]
 
@@ -81,7 +81,7 @@ def test_clients_without_test_data_train_and_are_left_out_of_tests(
     assert run.hypotheses.best.association.label("c4") >= 0
 
 
-def test_clients_of_one_class_that_nobody_tests_are_clients(
+def test_clients_of_one_class_without_test_data_are_clients(
     name, federation, one_class, assert_lawful
 ):
     run = federation(name, clients=one_class).run(2)
@@ -90,7 +90,7 @@ def test_clients_of_one_class_that_nobody_tests_are_clients(
 
 
 def test_clients_of_equal_data_make_a_federation(name, recipe, federation, assert_lawful):
-    """Distances of zero, ties of all kinds; a cluster that nobody trains for keeps its model."""
+    """Distances of zero, ties of all kinds; a cluster without trainings keeps its model."""
     x = np.random.default_rng(1).normal(size=(6, 3))
     clients = [ClientData.from_arrays(f"c{i}", (x, [0, 1, 0, 1, 0, 1])) for i in range(4)]
     method = recipe(name, objective=Objective(local_steps=4, batch_size=1000))

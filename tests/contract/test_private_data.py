@@ -127,7 +127,7 @@ def test_evaluations_are_those_of_a_local_run(local, remote):
     assert finetuned[0] == finetuned[1] != served[0]
 
 
-def test_a_run_whose_clients_are_gone_still_predicts(local):
+def test_a_run_without_reachable_clients_still_predicts(local):
     silent = Silent()
     run = replace(local, executor=silent)
     prediction = run.predict("c0", np.zeros((2, 3), np.float32))
@@ -136,7 +136,7 @@ def test_a_run_whose_clients_are_gone_still_predicts(local):
     assert {request.client for request in silent.asked} == set(run.clients)
 
 
-def test_a_restored_state_needs_no_more_than_an_executor(local):
+def test_a_restored_state_needs_only_an_executor(local):
     executor = Remote(
         LoopExecutor.on(clients(), local.model, 0, torch.device("cpu"), torch.float32)
     )

@@ -67,7 +67,7 @@ class CoinFlips:
         return Ranking.only(candidate(hypothesis, labels, self.objective))
 
 
-def test_a_policy_of_ones_own_takes_the_place_of_a_method(clients):
+def test_a_custom_policy_can_replace_a_method(clients):
     policy = CoinFlips(3, Objective(local_steps=5, learning_rate=0.3))
     run = Federation(clients, models.mlp(3, 2), policy, seed=1, device="cpu").run(4)
     assert run.hypotheses.best.association.sizes.sum() == 8
@@ -79,7 +79,7 @@ def test_a_policy_of_ones_own_takes_the_place_of_a_method(clients):
 
 
 @pytest.mark.parametrize("tracker", [Consensus(3), MultiHypothesis(3)])
-def test_a_policy_of_ones_own_runs_under_every_tracker(clients, tracker):
+def test_a_custom_policy_runs_under_every_tracker(clients, tracker):
     method = Method(policy=CoinFlips(2, Objective(local_steps=2)), tracker=tracker)
     run = Federation(clients, models.mlp(3, 2), method, device="cpu").run(2)
     assert len(run.hypotheses) == 1
@@ -109,7 +109,7 @@ def accuracy(run):
     return np.trace(confusion) / confusion.sum()
 
 
-def test_a_run_in_a_few_lines_gives_all_that_is_promised(clients):
+def test_a_run_in_a_few_lines_has_all_documented_results(clients):
     settings = dict(num_clusters=2, objective=Objective(local_steps=5), temperature=2.0)
     federation = Federation(
         clients, models.mlp(3, 4, 2), methods.build("bcfl-mh-4", **settings), seed=3, device="cpu"

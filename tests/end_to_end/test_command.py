@@ -19,7 +19,7 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_a_run_ends_with_a_table_and_what_to_do_next(whole):
+def test_a_run_ends_with_a_table_and_next_steps(whole):
     folder, out = whole
     lines = out.splitlines()
     assert lines[0].startswith("bcfl run tiny   optdigits · 8 clients · 2 hidden groups · rotated")
@@ -33,7 +33,7 @@ def test_a_run_ends_with_a_table_and_what_to_do_next(whole):
 
 
 @pytest.mark.parametrize(("clients", "client"), [(8, 7), (5, 4), (1, 0)])
-def test_the_story_that_is_offered_is_of_a_client_that_is_there(whole, tmp_path, clients, client):
+def test_the_suggested_report_is_of_an_existing_client(whole, tmp_path, clients, client):
     folder = shutil.copytree(whole[0], tmp_path / "run")
     description = json.loads((folder / "run.json").read_text())
     description["data"]["clients"] = clients
@@ -117,7 +117,7 @@ def test_a_second_run_into_the_folder_is_refused(whole, tiny):
     result = invoke("run", tiny, "--out", whole[0])
     assert result.exit_code == 2
     assert result.output == (
-        f"bcfl: {whole[0]} holds a run already; to go on with it: bcfl resume {whole[0]}; to start "
+        f"bcfl: {whole[0]} holds a run already; to resume it: bcfl resume {whole[0]}; to start "
         "another, give a new folder\n"
     )
 
@@ -145,7 +145,7 @@ def test_weak_edges_are_left_out(whole):
     assert len(list(edges(0.6))) == sum(p >= 0.6 for _, _, p in every) < len(every)
 
 
-def test_graph_asks_for_what_is_not_clear(whole):
+def test_ambiguous_graph_options_are_refused(whole):
     assert (
         "several methods: bcfl-mht-4, bcfl-mh-3; give --method" in invoke("graph", whole[0]).output
     )
@@ -154,7 +154,7 @@ def test_graph_asks_for_what_is_not_clear(whole):
     assert "has no method 'bcfl-mht-4' with seed 9" in wrong.output
 
 
-def test_runs_side_by_side(whole, tmp_path):
+def test_runs_are_compared_in_one_table(whole, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     for name in ("run.json", "summary.json"):

@@ -50,9 +50,9 @@ def test_without_a_client_all_are_in_a_table_that_adds_up(whole):
     assert sizes == last["cluster_sizes"]
 
 
-def test_of_several_methods_the_best_is_shown_with_a_note(whole):
+def test_the_best_of_several_methods_is_shown_with_a_note(whole):
     result = explain(whole[0], "--client", "client-00")
-    assert "note: best method by ARI and accuracy; --method tells of bcfl-m" in result.stdout
+    assert "note: best method by ARI and accuracy; --method shows bcfl-m" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_errors_are_one_sentence(whole, options, message):
     assert "Traceback" not in result.output
 
 
-def test_a_folder_without_checkpoints_says_how_to_get_some(whole, tmp_path):
+def test_a_folder_without_checkpoints_names_the_command_for_them(whole, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(whole[0], copy, ignore=shutil.ignore_patterns("checkpoints"))
     result = explain(copy, "--client", 1)

@@ -66,7 +66,7 @@ def test_results_agree_with_the_comments(names):
     assert all(len(members) == 1 for members in by_cluster.values())
 
 
-def test_a_policy_of_ones_own_associates_once(names):
+def test_a_custom_policy_associates_once(names):
     history = names["run"].state.history
     first = history[0].associations[0].labels
     assert (first >= 0).all()

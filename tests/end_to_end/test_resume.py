@@ -42,7 +42,7 @@ def snapshot(folder):
 
 
 @pytest.mark.parametrize("fraction", MOMENTS)
-def test_a_killed_run_goes_on_to_the_same_bits(fraction, tiny, whole, bcfl, read_metrics, tmp_path):
+def test_a_killed_run_resumes_to_the_same_bits(fraction, tiny, whole, bcfl, read_metrics, tmp_path):
     folder = tmp_path / "run"
     process = bcfl.start("run", tiny, "--out", folder)
     if fraction == 0:
@@ -61,7 +61,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(fraction, tiny, whole, bcfl, read
         assert (folder / path.relative_to(whole[0])).read_bytes() == path.read_bytes()
 
 
-def test_killed_with_several_jobs_no_worker_stays(tiny, whole, bcfl, read_metrics, tmp_path):
+def test_killed_with_several_jobs_no_worker_survives(tiny, whole, bcfl, read_metrics, tmp_path):
     folder = tmp_path / "run"
     process = bcfl.start("run", tiny, "--out", folder, "--jobs", 2, start_new_session=True)
     wait_for(lambda: rounds_done(folder) >= 3, process)
@@ -77,7 +77,7 @@ def test_killed_with_several_jobs_no_worker_stays(tiny, whole, bcfl, read_metric
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_control_c_ends_the_round_and_says_how_to_go_on(
+def test_control_c_ends_the_round_and_names_the_command_to_resume(
     jobs, tiny, whole, bcfl, read_metrics, tmp_path
 ):
     folder = tmp_path / "run"
@@ -86,7 +86,7 @@ def test_control_c_ends_the_round_and_says_how_to_go_on(
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"to go on: bcfl resume {folder}" in out
+    assert f"to resume: bcfl resume {folder}" in out
     assert "Traceback" not in out + err
     done = rounds_done(folder)
     assert 1 <= done < TOTAL
@@ -107,7 +107,7 @@ def test_resuming_a_finished_run_changes_no_file(whole):
     assert snapshot(whole[0]) == before
 
 
-def test_what_is_missing_at_the_end_is_made_again(whole, tmp_path):
+def test_missing_results_of_a_finished_run_are_rewritten(whole, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(whole[0], folder)
     (folder / "summary.json").unlink()

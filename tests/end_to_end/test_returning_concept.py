@@ -5,8 +5,8 @@ import numpy as np
 from experiments.examples import returning_concept
 
 
-def test_the_cluster_that_learnt_a_concept_is_used_again(capsys):
-    """Seed 0: everybody moves to another cluster with the shifted labels, and back."""
+def test_the_cluster_that_learnt_a_concept_is_reused(capsys):
+    """Seed 0: all clients move to another cluster with the shifted labels, and back."""
     timeline = returning_concept.followed("bcfl-forget", 0)
     plain, shifted, again = timeline.labels[1], timeline.labels[3], timeline.labels[5]
     used = np.bincount(plain).argmax()

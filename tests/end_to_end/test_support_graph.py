@@ -53,13 +53,13 @@ def test_the_graph_is_written_in_every_format(folder, form, tmp_path):
     assert all(0 <= data["p_value"] <= 0.1 for _, _, data in supports)
 
 
-def test_other_methods_have_none(folder):
+def test_other_methods_have_no_support_graph(folder):
     result = invoke("graph", folder, "--method", "wecfl", "--kind", "support")
     assert result.exit_code == 2
     assert "wecfl, seed 0 has no support graph: its method doesn't test" in result.output
 
 
-def test_the_report_shows_it(folder):
+def test_the_report_shows_the_support_graph(folder):
     page = (folder / "report.html").read_text()
     assert "Support between clusters, by method" in page
     assert "Clustering temperature" not in page

@@ -15,7 +15,7 @@ OVERLAPPING = ((0, 1, 2, 3, 8, 9), (4, 5, 6, 7, 8, 9), (0, 1, 2, 3, 4, 5))
 
 
 def split(classes, per_group, seed, train=60, test=20):
-    """Clients that hold their group's classes in equal shares; nobody shares a sample."""
+    """Clients that hold their group's classes in equal shares; no two clients share a sample."""
     digits = load("optdigits")
     random = np.random.default_rng(seed)
     targets = np.asarray(digits.targets)
@@ -94,14 +94,14 @@ def test_schedules_follow_the_number_of_rounds(followed, name, rounds, least):
     assert seen[-1][0] >= least
 
 
-def test_clients_that_come_late_find_their_group(followed):
+def test_late_clients_find_their_group(followed):
     clients = split(OVERLAPPING, 4, 0)
     seen = followed("ocfl-kmeans", clients, 14, client_fraction=0.6)
     assert seen[-1][0] == 1.0
     assert max(row[1] for row in seen) == 3
 
 
-def test_a_run_that_is_continued_knows_who_was_late(tmp_path):
+def test_a_resumed_run_keeps_late_clients(tmp_path):
     """Models that late clients are compared with survive a checkpoint."""
     clients = split(CLASSES, 3, 0)
     settings = dict(num_clusters=3, objective=Objective(local_steps=10))

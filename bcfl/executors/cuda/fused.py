@@ -51,7 +51,7 @@ def precision() -> str:
 
 
 class Convolution(Function):
-    """Convolutions of many problems: (problems, images, height, width, channels) to the like.
+    """Convolutions of many problems: (problems, images, height, width, channels).
 
     Weights are (problems, out channels, in channels, kernel height, kernel width) as torch has
     them, biases (problems, out channels).
@@ -90,7 +90,7 @@ def convolved(x: Tensor, matrix: Tensor, bias: Tensor | None, tiling: Tiling = F
         x: (problems, images, height, width, channels), contiguous float32.
         matrix: (problems, kernel height, kernel width, channels, out channels), contiguous.
         bias: (problems, out channels), or None.
-        tiling: what one program does.
+        tiling: tile sizes.
     """
     problems, images, height, width, channels = x.shape
     high, wide, outputs = matrix.shape[1], matrix.shape[2], matrix.shape[4]
@@ -125,9 +125,9 @@ def correlated(
     """Gradients of weights (problems, out, in, height, width) and biases (problems, out).
 
     Args:
-        x: (problems, images, height, width, channels) that was convolved, contiguous float32.
-        grad_output: gradient of what came out, (problems, images, height, width, out channels).
-        tiling: what one program does; None takes what suits.
+        x: (problems, images, height, width, channels) inputs, contiguous float32.
+        grad_output: gradient at the outputs, (problems, images, height, width, out channels).
+        tiling: tile sizes; None chooses by the size of the patches.
     """
     problems, images, height, width, channels = x.shape
     outputs = grad_output.shape[4]

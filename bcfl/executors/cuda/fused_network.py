@@ -41,7 +41,7 @@ class FusedNetwork:
     it, and else by three TF32 products at the precision of float32.
 
     Attributes:
-        layers: functions of the models and of what the layer before gave.
+        layers: functions of the models and the previous activations.
         plain: the same network by torch's own layers, for curvatures and for more images of one
             model than the kernels can index.
         numbers: entries of the largest activation of one image.

@@ -35,7 +35,7 @@ MOST_RECORDINGS = 32
 def padded_count(count: int) -> int:
     """A number of problems from a short list, at least `count` and at most 1/8 more from 32 on.
 
-    The number varies a little from round to round, and each has a recording of its own.
+    The number varies between rounds, and each one is recorded separately.
     """
     grain = max(4, 1 << max(0, count.bit_length() - 4))
     return -(-count // grain) * grain
@@ -45,7 +45,7 @@ def padded_count(count: int) -> int:
 class CudaRecorder:
     """Captures work as a CUDA graph.
 
-    All recordings share the memory of their activations: they never run at the same time, and no
+    All recordings share the memory of their activations: they never run concurrently, and no
     activation is read after its recording ends.
 
     Attributes:
@@ -89,7 +89,13 @@ class Recording:
 
     @classmethod
     def of(cls, problems: StackedTraining, objective: Objective, recorder: Recorder) -> Recording:
-        """Record a step with problems of these shapes; it keeps copies of their tensors."""
+        """Record a step with problems of these shapes; it keeps copies of their tensors.
+
+        Args:
+            problems: trainings whose shapes the step is captured for.
+            objective: of the trainings.
+            recorder: captures the step.
+        """
         pull = None if problems.pull is None else problems.pull.clone()
         own = replace(
             problems,
@@ -111,7 +117,7 @@ class Recording:
         return sum(tensor.nbytes for tensor in (*start, *now) if tensor is not None)
 
     def run(self, problems: StackedTraining) -> tuple[Tensor, Tensor]:
-        """All steps of problems whose shapes are those recorded; see `Descent`."""
+        """Run all steps of problems of the recorded shapes; see `Descent`."""
         own = self.sgd.problems
         own.parameters.copy_(problems.parameters)
         own.buffers.copy_(problems.buffers)
@@ -179,6 +185,14 @@ def graph_executor(
     The memory free now bounds the work for good, so that batches are the same in every round.
     Recordings keep the memory that their steps need: half of what would suit `batched` is for them,
     and half for other work.
+
+    Args:
+        clients: clients with their samples.
+        model: architecture.
+        seed: of the federation.
+        device: a CUDA device.
+        dtype: of the models' parameters.
+        memory: working memory, bytes; None takes what suits the device.
 
     Raises:
         ValueError: the device is no CUDA device.

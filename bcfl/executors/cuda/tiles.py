@@ -190,7 +190,7 @@ def relu_pool_backward(
     C: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """The gradient of `rectify_and_pool`: g goes to the winner's place, 0 to the others."""
+    """The gradient of `rectify_and_pool`: g at the winner's position, 0 elsewhere."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     real = place < count
     at = _first_corner(place, HEIGHT, WIDTH, C)

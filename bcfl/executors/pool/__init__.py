@@ -1,4 +1,4 @@
-"""Clients spread over processes of one thread each.
+"""Clients distributed over processes of one thread each.
 
 Each worker runs the sequential executor; data are shared through one memory-mapped file.
 """

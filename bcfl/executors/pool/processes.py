@@ -1,4 +1,4 @@
-"""An executor that spreads the clients over processes of one thread each."""
+"""An executor that distributes the clients over processes of one thread each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class ProcessesExecutor:
-    """Answers for clients whose data are on this machine, in several processes at one time.
+    """Local training and scoring in several processes of this machine in parallel.
 
     Every process is a `LoopExecutor` with one thread, so the answers are those of the loop with one
     thread to the last bit, however many processes there are. The samples lie in one file that all
@@ -37,7 +37,7 @@ class ProcessesExecutor:
 
     Attributes:
         workers: the processes.
-        folder: has the samples, and what else a process needs to answer for the clients; it goes
+        folder: holds the samples and all that a process needs to serve the clients; it goes
             with this object.
     """
 
@@ -78,29 +78,29 @@ class ProcessesExecutor:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer what the clients here are asked; see `Executor`.
+        """Answer the requests; see `Executor`.
 
         Raises:
             ChildProcessError: a process died.
-            Exception: whatever goes wrong with a client, as in the loop.
+            Exception: the error of a client, as in the loop.
         """
         parts = _parts(requests, PARTS_PER_WORKER * self.workers.count)
         tasks = [(self.folder, part, _named(part, models), round) for part in parts]
-        found = self.workers.do(_answers, tasks)
+        answers = self.workers.do(_answers, tasks)
         return {
             request: outcome
-            for part, outcomes in zip(parts, found, strict=True)
+            for part, outcomes in zip(parts, answers, strict=True)
             for request, outcome in zip(part, outcomes, strict=True)
         }
 
 
 def _site(folder: str) -> Path:
-    """The file with all that a process must know, beside the samples."""
+    """The file with all that a process needs besides the samples."""
     return Path(folder) / "site"
 
 
 def _parts(requests: Sequence[Request], count: int) -> list[list[Request]]:
-    """At most `count` parts of nearly as many clients each, all that a client is asked in one."""
+    """At most `count` parts with nearly equal numbers of clients, no client in two of them."""
     by_client: dict[str, list[Request]] = {}
     for request in requests:
         by_client.setdefault(request.client, []).append(request)
@@ -113,13 +113,13 @@ def _parts(requests: Sequence[Request], count: int) -> list[list[Request]]:
 
 
 def _named(requests: Sequence[Request], models: Mapping[str, Posterior]) -> dict[str, Posterior]:
-    """The models that some requests are about."""
-    asked = (request for request in requests if not isinstance(request, Describe))
-    return {key: models[key] for request in asked for key in request.models}
+    """The models that requests name."""
+    naming = (request for request in requests if not isinstance(request, Describe))
+    return {key: models[key] for request in naming for key in request.models}
 
 
 _open: dict[str, Computing] = {}
-"""In a worker: what answers for the clients of the folder that was last worked on."""
+"""In a worker: the executor of the folder last used."""
 
 
 def _answers(

@@ -16,7 +16,7 @@ from bcfl.executors.sequential.flat_module import ALIGNMENT, aligned
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies in the file.
+    """Position of a tensor in the file.
 
     Attributes:
         start: first byte, a multiple of `ALIGNMENT`.
@@ -36,10 +36,10 @@ class Place:
 
 @dataclass(frozen=True)
 class SharedData:
-    """What a process needs to find all clients' samples.
+    """Positions of all clients' samples in the shared file.
 
     Attributes:
-        path: the file; whoever wrote it removes it.
+        path: the file; its writer removes it.
         size: bytes of the file.
         places: by client, then view: of the inputs, and of the targets.
         groups: true groups by client.
@@ -57,7 +57,7 @@ class SharedData:
         Args:
             clients: the clients.
             dtype: floating-point type that they take.
-            path: the file, which is made.
+            path: the file to create.
         """
         cpu = torch.device("cpu")
         places: dict[str, dict[str, tuple[Place, Place]]] = {}
@@ -74,7 +74,7 @@ class SharedData:
         return cls(str(path), size, places, {data.client: data.group for data in clients})
 
     def open(self) -> dict[str, ClientData]:
-        """The clients by name; their tensors are parts of the file, read when they are used."""
+        """The clients by name; their tensors are memory-mapped."""
         memory = torch.from_file(self.path, shared=False, size=self.size, dtype=torch.uint8)
         return {
             client: ClientData(

@@ -1,4 +1,4 @@
-"""Processes of one thread each that are handed parcels to work on."""
+"""A pool of processes of one thread each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bcfl.runtime.workers import become_worker, died
 
 
 class _Packer(CloudPickler):  # type: ignore[misc]
-    """A view of a large tensor would otherwise take all of it along."""
+    """Serialises a view of a tensor without the rest of its storage."""
 
     def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle asks for
         if type(value) is Tensor:
@@ -31,7 +31,7 @@ class _Packer(CloudPickler):  # type: ignore[misc]
 
 
 def packed(value: object) -> bytes:
-    """The value as bytes for `unpacked`; functions and classes of scripts go along.
+    """The value as bytes for `unpacked`, with functions and classes that scripts define.
 
     Raises:
         TypeError: something in it is bound to this process, such as an open file.
@@ -41,7 +41,7 @@ def packed(value: object) -> bytes:
     return buffer.getvalue()
 
 
-def unpacked(data: bytes) -> Any:  # noqa: ANN401 - whatever was packed
+def unpacked(data: bytes) -> Any:  # noqa: ANN401 - any value
     """The value that was packed by another process of this program."""
     return pickle.loads(data)
 
@@ -53,21 +53,21 @@ ONE_THREAD = dict.fromkeys(
 
 
 class Workers:
-    """Processes that start with the first work and end with `close` or with this object.
+    """Processes started on first use and ended by `close` or with this object.
 
-    They also end when they had nothing to do for five minutes, or when this process is killed.
+    They also end after five idle minutes, or when this process is killed.
 
     Attributes:
-        count: how many.
+        count: number of processes.
     """
 
     def __init__(self, count: int | None = None) -> None:
-        """Args: count: how many; None is one for each processor that may be used."""
+        """Args: count: number of processes; None is one for each available processor."""
         self.count = checked_workers(count) or cpu_count()
 
     @classmethod
     def shared(cls, count: int | None = None) -> Workers:
-        """Those that somebody else holds already, or new ones."""
+        """The process-wide pool of this size, created if needed."""
         many = checked_workers(count) or cpu_count()
         return _shared.setdefault(many, _shared.get(many) or cls(many))
 
@@ -80,7 +80,7 @@ class Workers:
 
         Raises:
             ChildProcessError: a process died.
-            Exception: what went wrong in the first task in which something did.
+            Exception: the error of the first task that failed.
         """
         waiting: list[Future[bytes]] = []
         try:

@@ -1,4 +1,4 @@
-"""The reference: one problem after the other, one network at a time.
+"""The reference executor: one client and one network at a time.
 
-What the other executors are tested against.
+The other executors are tested against it.
 """

@@ -20,7 +20,7 @@ def aligned(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
 
     Args:
         tensor: of any dtype.
-        device: where it goes.
+        device: of the result.
         dtype: of floating-point tensors; others keep theirs.
     """
     placed = tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)
@@ -54,7 +54,12 @@ class FlatSlices:
         return torch.cat([vector[part] for part in self.slices] or [vector[:0]])
 
     def add(self, vector: Tensor, values: Tensor) -> None:
-        """Add (chosen,) values to the entries, in place."""
+        """Add values to the entries, in place.
+
+        Args:
+            vector: (length,) tensor, changed in place.
+            values: (chosen,) addends.
+        """
         first = 0
         for part in self.slices:
             end = first + part.stop - part.start
@@ -62,7 +67,12 @@ class FlatSlices:
             first = end
 
     def fill(self, vector: Tensor, value: float) -> None:
-        """Set the entries to a value, in place."""
+        """Set the entries to a value, in place.
+
+        Args:
+            vector: (length,) tensor, changed in place.
+            value: new value of the entries.
+        """
         for part in self.slices:
             vector[part] = value
 
@@ -107,7 +117,13 @@ class FlatModule:
             buffer.data = self.buffers[slot.start : slot.stop].view(slot.shape)
 
     def load(self, parameters: Tensor, buffers: Tensor, *, training: bool) -> nn.Module:
-        """Fill in parameters (parameters,) and running statistics (buffers,); counters are 0."""
+        """Copy parameters and running statistics into the module; batch counters are set to 0.
+
+        Args:
+            parameters: (parameters,) flat parameters.
+            buffers: (buffers,) running statistics.
+            training: whether the module is put into training mode.
+        """
         self.parameters.copy_(parameters)
         self.buffers.copy_(buffers)
         for counter in self._counters:

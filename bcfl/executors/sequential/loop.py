@@ -21,7 +21,7 @@ from bcfl.protocol.requests import Describe, Request, Score, Train
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoopExecutor:
-    """Answers for clients whose data are in this process, on one device.
+    """Local training and scoring in this process, one model at a time, on one device.
 
     Attributes:
         clients: the clients' data by name, on `device` in `dtype`.
@@ -46,7 +46,15 @@ class LoopExecutor:
         device: torch.device,
         dtype: torch.dtype,
     ) -> LoopExecutor:
-        """Put the clients' data on a device."""
+        """Put the clients' data on a device.
+
+        Args:
+            clients: clients with their samples.
+            model: architecture.
+            seed: of the federation.
+            device: where samples and models are put.
+            dtype: of the models' parameters.
+        """
         placed = {
             data.client: ClientData(
                 data.client,

@@ -18,11 +18,11 @@ from bcfl.protocol.requests import Train
 
 @dataclass(frozen=True, eq=False)
 class ParameterTerm:
-    """A regulariser of the parameters, with what it compares them to.
+    """A regulariser of the parameters, with its references.
 
     Attributes:
         term: the term.
-        chosen: parameters that it is about.
+        chosen: parameters that it penalises.
         start: (chosen,) of the model that the client starts from.
         references: (chosen,) of each referenced model.
     """
@@ -33,7 +33,12 @@ class ParameterTerm:
     references: Sequence[Tensor]
 
     def add_gradient(self, parameters: Tensor, gradients: Tensor) -> None:
-        """Add the gradient of the weighted term to gradients (parameters,), in place."""
+        """Add the gradient of the weighted term, in place.
+
+        Args:
+            parameters: (parameters,) current parameters.
+            gradients: (parameters,) gradient of the loss, changed in place.
+        """
         live = self.chosen.take(parameters).detach().requires_grad_()
         with torch.enable_grad():
             loss = self.term.weight * self.term.penalty(live, self.start, self.references)
@@ -43,7 +48,7 @@ class ParameterTerm:
 
 @dataclass(frozen=True, eq=False)
 class OutputTerm:
-    """A regulariser of the outputs, with the networks whose outputs it compares them to.
+    """A regulariser of the outputs, with its reference networks.
 
     Attributes:
         term: the term.
@@ -58,7 +63,12 @@ class OutputTerm:
     references: Sequence[Mapping[str, Tensor]]
 
     def loss(self, outputs: Tensor, inputs: Tensor) -> Tensor:
-        """The weighted term on one mini-batch."""
+        """The weighted term on one mini-batch.
+
+        Args:
+            outputs: (batch, outputs) of the network in training.
+            inputs: (batch, *input shape) of the mini-batch.
+        """
         with torch.no_grad():
             start, *others = (
                 functional_call(self.module, dict(tensors), (inputs,))
@@ -102,7 +112,12 @@ class Penalties:
         return cls(parameter, output)
 
     def of_outputs(self, outputs: Tensor, inputs: Tensor) -> Tensor | float:
-        """Sum of the weighted regularisers of the outputs on one mini-batch."""
+        """Sum of the weighted regularisers of the outputs on one mini-batch.
+
+        Args:
+            outputs: (batch, outputs) of the network in training.
+            inputs: (batch, *input shape) of the mini-batch.
+        """
         return sum((term.loss(outputs, inputs) for term in self.of_output), start=0.0)
 
 

@@ -42,7 +42,7 @@ def score_models(
         model: its architecture.
         models: posteriors by key.
         clients: the clients' data.
-        requests: what to score; all clients are known here.
+        requests: scores of clients in `clients`.
         seed: of the run, which picks the subsets.
     """
     outcomes: Outcomes = {}
@@ -65,7 +65,7 @@ def score_models(
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """Samples that are scored.
+    """The scored samples.
 
     Attributes:
         view: the samples.
@@ -89,7 +89,7 @@ def _parts(
     models: Mapping[str, Posterior],
     samples: Mapping[Score, _Samples],
 ) -> dict[Score, dict[str, Any]]:
-    """By request and model key, what its statistic needs of a network; each is computed once."""
+    """By request and model key, the contribution of each network; each is computed once."""
     asking: dict[str, list[Score]] = defaultdict(list)
     for request in samples:
         if not isinstance(request.statistic, PosteriorStatistic):
@@ -109,7 +109,7 @@ def _parts(
 def _of_outputs(
     network: nn.Module, model: Model, samples: Mapping[Score, _Samples], requests: Sequence[Score]
 ) -> Iterator[tuple[Score, Any]]:
-    """What statistics of outputs need, evaluated once for those that need the same."""
+    """The values of statistics of outputs, evaluated once for those that share them."""
     done: dict[object, Any] = {}
     for request in requests:
         if isinstance(request.statistic, OutputStatistic):
@@ -126,14 +126,14 @@ def _of_network(
     network: nn.Module, model: Model, samples: Mapping[Score, _Samples], requests: Sequence[Score]
 ) -> list[tuple[Score, Any]]:
     """Statistics of one network, at full precision."""
-    asked = [(r, r.statistic) for r in requests if isinstance(r.statistic, NetworkStatistic)]
-    if not asked:
+    scores = [(r, r.statistic) for r in requests if isinstance(r.statistic, NetworkStatistic)]
+    if not scores:
         return []
-    device = samples[asked[0][0]].view.inputs.device
+    device = samples[scores[0][0]].view.inputs.device
     with computing("full", device), in_full(device):
         return [
             (r, statistic.of_network(network, model, samples[r].view, samples[r].full))
-            for r, statistic in asked
+            for r, statistic in scores
         ]
 
 
@@ -160,7 +160,7 @@ def combined(
 
     Args:
         request: for an `OutputStatistic`.
-        values: by model key, (samples, ...) what the statistic needs of each sample.
+        values: by model key, (samples, ...) values of the statistic per sample.
         targets: (samples,) of the scored samples.
         full: number of samples of the whole view.
     """

@@ -34,11 +34,11 @@ def fitted_posterior(
         model: its architecture.
         view: the client's training samples, all of which are used.
         request: client and objective.
-        start: what the client was sent, with its prior.
-        seed: of everything random in the fit.
+        start: initial model, with its prior.
+        seed: of the fit.
 
     Raises:
-        UnsupportedFitError: the method can't take the prior.
+        UnsupportedFitError: the method does not support the prior.
     """
     prior = DiagonalGaussian(start.mean(model), start.prior_precision(model))
     method = local_posterior_fit(request.objective.posterior, model.likelihood)
@@ -48,7 +48,11 @@ def fitted_posterior(
 
 
 def reported_curvature(
-    module: nn.Module, likelihood: Likelihood, view: View, request: Train, when: tuple[int, int]
+    module: nn.Module,
+    likelihood: Likelihood,
+    view: View,
+    request: Train,
+    seed_and_round: tuple[int, int],
 ) -> Tensor:
     """The precision that the objective names: a scalar, or one entry per parameter.
 
@@ -60,7 +64,7 @@ def reported_curvature(
         likelihood: what its outputs are parameters of.
         view: the client's training samples.
         request: client and objective.
-        when: seed of the run and number of the round.
+        seed_and_round: seed of the run and number of the round.
     """
     objective = request.objective
     match objective.curvature:
@@ -70,10 +74,10 @@ def reported_curvature(
             return torch.tensor(1.0)
         case kind:
             chosen = subset(
-                len(view), objective.curvature_samples, *when, request.client, "curvature"
+                len(view), objective.curvature_samples, *seed_and_round, request.client, "curvature"
             )
             used = view if chosen is None else view.take(chosen.to(view.inputs.device))
-            seed = derive_seed(*when, request.client, "curvature targets")
+            seed = derive_seed(*seed_and_round, request.client, "curvature targets")
             with in_full(view.inputs.device):
                 curvature = diagonal_curvature(
                     module,
@@ -92,7 +96,7 @@ def train_locally(
     models: Mapping[str, Posterior],
     view: View,
     request: Train,
-    when: tuple[int, int],
+    seed_and_round: tuple[int, int],
 ) -> Trained:
     """Train from a model on a client's samples.
 
@@ -110,12 +114,12 @@ def train_locally(
             sent, and the references of the objective's terms.
         view: the client's training samples.
         request: client and objective.
-        when: seed of the run and number of the round.
+        seed_and_round: seed of the run and number of the round.
     """
     objective, start = request.objective, models[request.start]
     mean, buffers = start.mean(model), start.buffers(model)
     batches = training_batches(
-        len(view), objective.batch_size, objective.local_steps, *when, request.client
+        len(view), objective.batch_size, objective.local_steps, *seed_and_round, request.client
     ).to(view.inputs.device)
     training = batches.shape[1] > 1
     module = workspace.load(mean, buffers, training=training)
@@ -141,7 +145,7 @@ def train_locally(
             terms=penalties.of_parameter,
             frozen=frozen,
         )
-        with _seeded(derive_seed(*when, request.client, "training"), view.inputs.device):
+        with _seeded(derive_seed(*seed_and_round, request.client, "training"), view.inputs.device):
             _descend(workspace, losses, step)
         if frozen is None:
             trained, statistics = workspace.read()
@@ -152,13 +156,13 @@ def train_locally(
     if objective.phases:
         workspace.load(trained, statistics, training=training)
     if objective.fits_posterior:
-        seed = derive_seed(*when, request.client, "posterior")
+        seed = derive_seed(*seed_and_round, request.client, "posterior")
         # fits may use torch.func, which the views of the workspace do not support
         plain = FlatModule(model, view.inputs.device, view.inputs.dtype)
         module = plain.load(trained, statistics, training=training)
         trained, curvature = fitted_posterior(module, model, view, request, start, seed)
     else:
-        curvature = reported_curvature(module, model.likelihood, view, request, when)
+        curvature = reported_curvature(module, model.likelihood, view, request, seed_and_round)
     sent = None if objective.upload is None else objective.upload.sent(model, trained)
     return Trained(
         mean=trained,

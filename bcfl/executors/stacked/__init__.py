@@ -1,4 +1,4 @@
-"""Many models at once: batched matrix products and grouped convolutions.
+"""Executors batched over models: batched matrix products and grouped convolutions.
 
 Same results as `sequential`, beyond rounding.
 """

@@ -51,7 +51,7 @@ def _is_plain(objective: Objective) -> bool:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BatchedExecutor:
-    """Answers for clients whose data are in this process, batched over models and clients.
+    """Local training and scoring in this process, batched over models and clients.
 
     Mini-batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding.
     An answer does not depend on the other requests or on the memory allowed, up to rounding, and
@@ -61,7 +61,7 @@ class BatchedExecutor:
         loop: answers unsupported requests.
         samples: of all clients, by view.
         network: the architecture batched over models; None leaves all to the loop.
-        memory: bytes of working memory beside data and models; None suits it to the device.
+        memory: bytes of working memory besides data and models; None takes what suits the device.
         descent: runs the SGD steps of a batch of trainings.
     """
 
@@ -85,7 +85,16 @@ class BatchedExecutor:
         *,
         memory: int | None = None,
     ) -> BatchedExecutor:
-        """Put the clients' data on a device, once."""
+        """Put the clients' data on a device, once.
+
+        Args:
+            clients: clients with their samples.
+            model: architecture.
+            seed: of the federation.
+            device: where samples and models are put.
+            dtype: of the models' parameters.
+            memory: working memory, bytes; None takes what suits the device.
+        """
         names = sorted({name for data in clients for name in data.views})
         laid_out = {name: Samples.of(clients, name, device, dtype) for name in names}
         samples = {name: held for name, held in laid_out.items() if held is not None}

@@ -38,12 +38,22 @@ class DenseLayer:
     activation: Callable[[Tensor], Tensor] | None = None
 
     def values(self, stacked: Stacked, inputs: Tensor) -> Tensor:
-        """(models, batch, outputs) after the activation."""
+        """(models, batch, outputs) after the activation.
+
+        Args:
+            stacked: tensors of the models.
+            inputs: (models, batch, inputs).
+        """
         outputs = self.linear(stacked, inputs)
         return outputs if self.activation is None else self.activation(outputs)
 
     def through_activation(self, grad_output: Tensor, values: Tensor) -> Tensor:
-        """The gradient before the activation, from that after it."""
+        """The gradient before the activation, by the chain rule.
+
+        Args:
+            grad_output: (models, batch, outputs) gradient after the activation.
+            values: (models, batch, outputs) after the activation.
+        """
         return (
             grad_output
             if self.activation is None
@@ -63,7 +73,7 @@ class DenseNetwork:
 
     @classmethod
     def of(cls, model: Model) -> DenseNetwork | None:
-        """The network of a model, or None where it is anything else."""
+        """The network of a model, or None where it is no such chain."""
         layers: list[DenseLayer] = []
         flat = len(model.input_shape) == 1
         for module, (weight, bias) in chain_of(model) or ():

@@ -54,7 +54,7 @@ class StackedSgd:
     """SGD with momentum batched over models, in place.
 
     A step works on fixed tensors, never synchronises with the device and has the same shapes
-    whatever the data, so that it can be captured as a CUDA graph and replayed.
+    for all data, so that it can be captured as a CUDA graph and replayed.
 
     Attributes:
         problems: the trainings; a step reads all but their `rows`.
@@ -78,7 +78,12 @@ class StackedSgd:
 
     @classmethod
     def of(cls, problems: StackedTraining, objective: Objective) -> StackedSgd:
-        """The state before the first step."""
+        """The state before the first step.
+
+        Args:
+            problems: trainings of equal shapes.
+            objective: of all of them.
+        """
         parameters, buffers = problems.parameters.clone(), problems.buffers.clone()
         gradients = torch.empty_like(parameters)
         layout = problems.model.layout

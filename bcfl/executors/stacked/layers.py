@@ -27,14 +27,19 @@ class Layer(Protocol):
         ...
 
     def prepare(self, stacked: Stacked, values: Tensor) -> Tensor | None:
-        """What `add_squares` needs of the inputs; None for a layer without parameters."""
+        """What `add_squares` needs of the inputs; None for a layer without parameters.
+
+        Args:
+            stacked: tensors of the models.
+            values: inputs of the layer.
+        """
         ...
 
     def add_squares(self, prepared: Tensor, columns: Columns, into: Weights) -> None:
         """Add squared per-sample gradients of its parameters, summed over samples and columns.
 
         Args:
-            prepared: what `prepare` gave.
+            prepared: result of `prepare`.
             columns: gradients with respect to the output, each shaped as that.
             into: (models, *shape) for each parameter tensor of the architecture.
         """
@@ -53,7 +58,7 @@ class ParameterFree:
 
 @dataclass(frozen=True, eq=False)
 class Elementwise(ParameterFree):
-    """A layer that treats every channel alike, such as an activation or pooling.
+    """A layer that acts on every channel independently and equally, such as an activation.
 
     Attributes:
         module: the layer of one model.
@@ -259,7 +264,7 @@ def _as_channels(values: Tensor) -> Tensor:
 
 
 def _add(into: Weights, indices: tuple[int, int | None], squares: tuple[Tensor, Tensor]) -> None:
-    """Add the squares of weight and bias where they belong."""
+    """Add the squares to those of weight and bias."""
     for index, square in zip(indices, squares, strict=True):
         if index is not None:
             into[index].add_(square.view_as(into[index]))

@@ -79,7 +79,13 @@ class Stacked:
 
     @classmethod
     def of(cls, layout: Layout, parameters: Tensor, buffers: Tensor) -> Stacked:
-        """Views of parameters (problems, parameters) and buffers (problems, buffers)."""
+        """Views of the tensors inside flat vectors.
+
+        Args:
+            layout: order and shapes of the tensors.
+            parameters: (problems, parameters) flat parameters.
+            buffers: (problems, buffers) running statistics.
+        """
         return cls(weights_of(layout, parameters), _views(layout.buffers, buffers))
 
     def live(self) -> Stacked:
@@ -100,11 +106,21 @@ class Network(Protocol):
         ...
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
-        """(problems, batch, outputs) for inputs (problems, batch, *shape)."""
+        """The outputs of each model on its own mini-batch, (problems, batch, outputs).
+
+        Args:
+            stacked: tensors of the models.
+            inputs: (problems, batch, *input shape).
+        """
         ...
 
     def outputs_of_one(self, stacked: Stacked, inputs: Tensor) -> Tensor:
-        """The outputs of one model, whose tensors are (1, *shape), on the samples of many."""
+        """The outputs of one model on all mini-batches, (problems, batch, outputs).
+
+        Args:
+            stacked: tensors of one model, (1, *shape).
+            inputs: (problems, batch, *input shape).
+        """
         ...
 
     def gradients(
@@ -124,7 +140,7 @@ class Network(Protocol):
             inputs: (problems, batch, *shape).
             grad_output: from outputs to the gradient of the loss with respect to them, both
                 (problems, batch, outputs).
-            into: where the gradients go, shaped as the weights.
+            into: receives the gradients, shaped as the weights.
         """
         ...
 
@@ -144,7 +160,7 @@ class Network(Protocol):
             stacked: models.
             inputs: (problems, batch, *shape).
             factors: from outputs (problems, batch, outputs) to (columns, problems, batch, outputs).
-            into: where the sums go, shaped as the weights.
+            into: receives the sums, shaped as the weights.
         """
         ...
 
@@ -170,7 +186,7 @@ def gradients_by_autograd(
         outputs: from models to their outputs.
         stacked: the models.
         grad_output: from outputs to the gradient of the loss with respect to them.
-        into: where the gradients go, shaped as the weights.
+        into: receives the gradients, shaped as the weights.
     """
     with torch.enable_grad():
         live = stacked.live()
@@ -181,7 +197,12 @@ def gradients_by_autograd(
 
 
 def weights_of(layout: Layout, parameters: Tensor) -> list[Tensor]:
-    """Views (problems, *shape) of the tensors inside parameters (problems, parameters)."""
+    """Views (problems, *shape) of the tensors inside flat parameters.
+
+    Args:
+        layout: order and shapes of the tensors.
+        parameters: (problems, parameters) flat parameters.
+    """
     return _views(layout.parameters, parameters)
 
 

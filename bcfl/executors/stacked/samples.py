@@ -69,7 +69,7 @@ class Samples:
         )
 
     def view(self, client: str) -> View:
-        """One client's samples; they share memory with all."""
+        """One client's samples, as views of the tensors."""
         rows = slice(self.first[client], self.first[client] + self.count[client])
         return View(self.inputs[rows], self.targets[rows])
 
@@ -77,15 +77,20 @@ class Samples:
 def padded_length(count: int) -> int:
     """A length from a short list that is at least `count` and, from 32 on, at most 5/4 of it.
 
-    Items of one length are batched, so few lengths are wanted. The length depends on `count` alone,
-    so that results do not depend on what else is in the batch.
+    Items of one length are batched, so the number of lengths is small. The length depends on
+    `count` alone, so that results do not depend on the rest of the batch.
     """
     grain = max(8, 1 << max(0, count.bit_length() - 3))
     return -(-count // grain) * grain
 
 
 def padded(rows: Tensor, length: int) -> Tensor:
-    """Sample indices (..., count) filled up to (..., length) by repeating the first."""
+    """Sample indices padded to (..., length) by repeating the first.
+
+    Args:
+        rows: (..., count) sample indices, int64.
+        length: number of indices after padding.
+    """
     missing = length - rows.shape[-1]
     if missing == 0:
         return rows
@@ -97,7 +102,7 @@ class PaddedBatch(Generic[Item]):
     """Items whose sample indices are padded to one length.
 
     Attributes:
-        items: what is computed together.
+        items: items of the batch.
         rows: (items, ..., length) sample indices of each.
         mask: (items, length) bool, False for padding.
     """
@@ -112,7 +117,12 @@ class PaddedBatch(Generic[Item]):
         return self.mask.shape[1]
 
     def slices(self, size: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
-        """Rows and mask on a device, at most `size` samples of each item at a time."""
+        """Sample indices and mask in slices along the samples.
+
+        Args:
+            size: largest number of samples per item.
+            device: where the slices are put.
+        """
         rows, mask = self.rows.to(device), self.mask.to(device)
         for part in slices(self.length, size):
             yield rows[..., part], mask[:, part]
@@ -134,7 +144,7 @@ def padded_batches(
         rows_of: sample indices of an item, (..., count).
         bytes_of: memory that one item of a padded length takes, in bytes.
         memory: bytes that a batch may take; it holds one item at least.
-        key: what the items of a batch have in common.
+        key: common to the items of a batch.
         length_of: padded length of a count.
     """
     groups: dict[tuple[Hashable, int], list[tuple[Item, Tensor]]] = defaultdict(list)

@@ -31,8 +31,12 @@ Array = NDArray[np.float64]
 def is_batched(statistic: Statistic, network: Network) -> bool:
     """Whether a statistic is computed for many models and clients at a time.
 
-    Those of outputs are that allow it, and so is `Evidence`, but for networks with batch
+    True for statistics of outputs that allow it, and for `Evidence` of networks without batch
     normalisation, whose batched gradients are those of training mode.
+
+    Args:
+        statistic: what clients report.
+        network: the architecture, batched over models.
     """
     if isinstance(statistic, Evidence):
         return not network.mixes_samples
@@ -79,10 +83,12 @@ class BatchedScoring:
         chosen = {r: rows for r, rows in rows_of.items() if r not in expanded}
         return self._evidence(expanded, models) | self._from_outputs(chosen, models)
 
-    def _evidence(self, asked: Mapping[Score, Tensor], models: Mapping[str, Posterior]) -> Outcomes:
+    def _evidence(
+        self, rows_of: Mapping[Score, Tensor], models: Mapping[str, Posterior]
+    ) -> Outcomes:
         outcomes: Outcomes = {}
-        for view in dict.fromkeys(request.view for request in asked):
-            here = {request: rows for request, rows in asked.items() if request.view == view}
+        for view in dict.fromkeys(request.view for request in rows_of):
+            of_view = {request: rows for request, rows in rows_of.items() if request.view == view}
             work = BatchedEvidence(
                 network=self.network,
                 model=self.model,
@@ -90,28 +96,29 @@ class BatchedScoring:
                 memory=self.memory,
                 bytes_per_sample=self.bytes_per_sample,
             )
-            outcomes |= work.answer(here, models)
+            outcomes |= work.answer(of_view, models)
         return outcomes
 
     def _from_outputs(
         self, chosen: Mapping[Score, Tensor], models: Mapping[str, Posterior]
     ) -> Outcomes:
-        """What follows from the outputs alone."""
+        """Answers to statistics of outputs."""
         pieces = [
             _Piece(request, rows[part])
             for request, rows in sorted(chosen.items(), key=lambda item: item[0].client)
             for part in slices(len(rows), rows_at_once(self.samples[request.view].inputs))
         ]
-        found: dict[Score, dict[str, list[Array]]] = {request: {} for request in chosen}
+        values_of: dict[Score, dict[str, list[Array]]] = {request: {} for request in chosen}
         with torch.no_grad():
             for piece, key, values in self._values(pieces, models):
-                found[piece.request].setdefault(key, []).append(values)
+                values_of[piece.request].setdefault(key, []).append(values)
         return {
-            request: self._answer(request, rows, found[request]) for request, rows in chosen.items()
+            request: self._answer(request, rows, values_of[request])
+            for request, rows in chosen.items()
         }
 
     def _rows(self, request: Score) -> Tensor:
-        """Which samples are scored, the same as in the loop."""
+        """Indices of the scored samples, the same as in the loop."""
         samples = self.samples[request.view]
         count, first = samples.count[request.client], samples.first[request.client]
         some = subset(count, request.samples, self.seed, 0, request.client, "score")
@@ -128,7 +135,7 @@ class BatchedScoring:
     def _values(
         self, pieces: Sequence[_Piece], models: Mapping[str, Posterior]
     ) -> Iterator[tuple[_Piece, str, Array]]:
-        """Each piece for each model: what its statistic needs of each sample, (samples, ...)."""
+        """The values of the statistic for each piece and model, (samples, ...)."""
         for batch in padded_batches(
             pieces,
             lambda piece: piece.rows,
@@ -158,10 +165,10 @@ class BatchedScoring:
         for key, which in asking.items():
             some = inputs if len(which) == len(pieces) else inputs[which]
             outputs.append(self.network.outputs_of_one(self._stacked(models[key]), some))
-        every = torch.cat([one.flatten(0, 1) for one in outputs])
+        all_outputs = torch.cat([part.flatten(0, 1) for part in outputs])
         owners = [(index, key) for key, which in asking.items() for index in which]
-        wanted = targets[[index for index, _ in owners]].flatten(0, 1)
-        values = needed(self.model.likelihood, every, wanted)
+        owned_targets = targets[[index for index, _ in owners]].flatten(0, 1)
+        values = needed(self.model.likelihood, all_outputs, owned_targets)
         arrays = values.view(len(owners), -1, *values.shape[1:]).cpu().numpy()
         for (index, key), array in zip(owners, arrays, strict=True):
             yield pieces[index], key, array[: len(pieces[index].rows)]

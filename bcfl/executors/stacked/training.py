@@ -44,20 +44,23 @@ class BatchedTraining:
     descent: Descent = descend
 
     def answer(
-        self, requests: Sequence[Train], models: Mapping[str, Posterior], when: tuple[int, int]
+        self,
+        requests: Sequence[Train],
+        models: Mapping[str, Posterior],
+        seed_and_round: tuple[int, int],
     ) -> Outcomes:
-        """Answer trainings; how they are batched changes the time alone, up to rounding.
+        """Answer trainings; batching changes the results by rounding alone.
 
         Args:
-            requests: of plain objectives and of clients that have samples here.
+            requests: of plain objectives and of clients in `samples`.
             models: posteriors by key.
-            when: seed of the run and number of the round.
+            seed_and_round: seed of the run and number of the round.
         """
         answers: Outcomes = {}
         ordered = sorted(requests, key=lambda request: (request.client, request.start))
         for batch in padded_batches(
             ordered,
-            self._rows(when),
+            self._rows(seed_and_round),
             self._bytes,
             self.memory,
             key=lambda request: request.objective,
@@ -66,15 +69,17 @@ class BatchedTraining:
             with torch.no_grad():
                 problems = self._problems(batch, models)
                 means, buffers = self.descent(problems, batch.items[0].objective)
-                answers |= self._answers(batch.items, means, buffers, when)
+                answers |= self._answers(batch.items, means, buffers, seed_and_round)
         return answers
 
-    def _rows(self, when: tuple[int, int]) -> Callable[[Train], Tensor]:
+    def _rows(self, seed_and_round: tuple[int, int]) -> Callable[[Train], Tensor]:
         """From a training to the sample indices of its mini-batches, (steps, batch)."""
 
         @cache
         def drawn(client: str, batch_size: int, steps: int) -> Tensor:
-            rows = training_batches(self.samples.count[client], batch_size, steps, *when, client)
+            rows = training_batches(
+                self.samples.count[client], batch_size, steps, *seed_and_round, client
+            )
             return rows + self.samples.first[client]
 
         def rows_of(request: Train) -> Tensor:
@@ -116,10 +121,10 @@ class BatchedTraining:
         requests: Sequence[Train],
         means: Tensor,
         buffers: Tensor,
-        when: tuple[int, int],
+        seed_and_round: tuple[int, int],
     ) -> Outcomes:
         counts = [self.samples.count[request.client] for request in requests]
-        curvatures = self._curvatures(requests, means, buffers, when)
+        curvatures = self._curvatures(requests, means, buffers, seed_and_round)
         return {
             request: Trained(
                 mean=mean.clone(),
@@ -133,9 +138,13 @@ class BatchedTraining:
         }
 
     def _curvatures(
-        self, requests: Sequence[Train], means: Tensor, buffers: Tensor, when: tuple[int, int]
+        self,
+        requests: Sequence[Train],
+        means: Tensor,
+        buffers: Tensor,
+        seed_and_round: tuple[int, int],
     ) -> Sequence[Tensor]:
-        """The precision that each client reports, by the objective that all share."""
+        """The precision that each client reports, by the common objective."""
         objective = requests[0].objective
         counts = [self.samples.count[request.client] for request in requests]
         if not objective.reports_precision:
@@ -144,7 +153,7 @@ class BatchedTraining:
         chosen = []
         for request, count in zip(requests, counts, strict=True):
             name, limit = request.client, objective.curvature_samples
-            drawn = subset(count, limit, *when, name, "curvature")
+            drawn = subset(count, limit, *seed_and_round, name, "curvature")
             rows = torch.arange(count) if drawn is None else drawn
             chosen.append(rows + self.samples.first[name])
         kind: CurvatureKind = "ggn" if objective.curvature == "ggn" else "empirical_fisher"

@@ -1,5 +1,5 @@
-"""What a client may be asked to report of models on its samples: one frozen class per file.
+"""Statistics that clients report of models on their samples: one frozen class per file.
 
-`statistic` says what each of them must define, `sample_values` what networks' outputs become per
-sample. How they are asked is in `bcfl.protocol.requests`, who computes them in `bcfl.executors`.
+`statistic` has their interface, `sample_values` the per-sample values of networks' outputs.
+Requests are in `bcfl.protocol.requests`; executors, which compute them, in `bcfl.executors`.
 """

@@ -22,7 +22,7 @@ class BestCounts:
 
     Attributes:
         counts: (models,) int64 samples on which the model has the lowest loss, in the order in
-            which the models were named; the first of equals counts.
+            which the models were named; ties go to the first.
         num_samples: samples that were scored; one on which no model's loss is a number counts
             for none.
     """
@@ -58,11 +58,11 @@ class BestModels(OutputStatistic):
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
     ) -> BestCounts:
-        """The counts over the scored samples."""
+        """The counts over the scored samples; see `OutputStatistic.combined`."""
         return BestCounts.of(np.stack(values))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """One number for each model."""
+        """One number for each model; see `Statistic.num_bytes`."""
         return NUMBER_BYTES * num_models
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:

@@ -67,7 +67,7 @@ class Evidence(NetworkStatistic):
         )
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A number and two vectors for each model."""
+        """A number and two vectors for each model; see `Statistic.num_bytes`."""
         return (NUMBER_BYTES + 2 * FLOAT_BYTES * model.layout.num_parameters) * num_models
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:

@@ -33,7 +33,7 @@ class Features(NetworkStatistic):
         return sums if num_samples == len(view) else sums * (num_samples / len(view))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A number of samples, a vector and a matrix for each model."""
+        """A number of samples, a vector and a matrix for each model; see `Statistic.num_bytes`."""
         width = _width(model)
         return NUMBER_BYTES * (1 + width + width**2) * num_models
 
@@ -50,7 +50,7 @@ class Features(NetworkStatistic):
 
 
 def features(network: nn.Module, inputs: Tensor) -> Tensor:
-    """(samples, features) float64: what goes into the last fully connected layer, at most 64.
+    """(samples, features) float64: inputs of the last fully connected layer, at most 64.
 
     The outputs, where no layer is fully connected. More than 64 are projected to 64 by a Gaussian
     matrix that is always the same.
@@ -63,10 +63,11 @@ def features(network: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _features(network: nn.Module, inputs: Tensor) -> Tensor:
-    seen: list[Tensor] = []
+    recorded: list[Tensor] = []
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
     hooks = [
-        layer.register_forward_pre_hook(lambda _, given: seen.append(given[0])) for layer in layers
+        layer.register_forward_pre_hook(lambda _, arguments: recorded.append(arguments[0]))
+        for layer in layers
     ]
     try:
         with torch.no_grad():
@@ -74,13 +75,13 @@ def _features(network: nn.Module, inputs: Tensor) -> Tensor:
     finally:
         for hook in hooks:
             hook.remove()
-    found = (seen[-1] if seen else outputs).flatten(1).double()
-    if found.shape[1] <= MAX_FEATURES:
-        return found
+    values = (recorded[-1] if recorded else outputs).flatten(1).double()
+    if values.shape[1] <= MAX_FEATURES:
+        return values
     draw = torch.Generator().manual_seed(0)
-    shape = (found.shape[1], MAX_FEATURES)
+    shape = (values.shape[1], MAX_FEATURES)
     projection = torch.randn(shape, generator=draw, dtype=torch.float64) / shape[0] ** 0.5
-    projected: Tensor = found @ projection.to(found)
+    projected: Tensor = values @ projection.to(values)
     return projected
 
 

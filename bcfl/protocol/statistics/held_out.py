@@ -38,7 +38,7 @@ class HeldOutLosses(PosteriorStatistic):
     reads_precision: ClassVar[bool] = True
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of a classifier, and one weight for each model."""
+        """Of a classifier, and one weight for each model; see `Statistic.fits`."""
         return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
 
     def of_posteriors(
@@ -65,13 +65,13 @@ class HeldOutLosses(PosteriorStatistic):
         """By prior precision and posterior, (draws, samples, classes) untempered probabilities."""
         rules = [replace(self.rule, prior_precision=p) for p in self.grid.prior_precisions]
         generators = [rule.generator for rule in rules]
-        found: list[list[Tensor]] = [[] for _ in rules]
+        by_rule: list[list[Tensor]] = [[] for _ in rules]
         for posterior in posteriors:
             predictives = [rule.untempered(model, posterior) for rule in rules]
             drawn = _drawn(predictives, self.rule.num_draws, generators, inputs)
-            for place, members in zip(found, drawn, strict=True):
+            for place, members in zip(by_rule, drawn, strict=True):
                 place.append(members)
-        return found
+        return by_rule
 
     def _averaged(self, members: Sequence[Tensor], temperature: float) -> Tensor:
         """(samples, classes) probabilities of the mixture of tempered networks."""
@@ -79,7 +79,10 @@ class HeldOutLosses(PosteriorStatistic):
         return torch.stack([w * m for w, m in zip(self.weights, means, strict=True)]).sum(0)
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A number for each point of the grid, and a number of samples."""
+        """A number for each point of the grid, and a number of samples.
+
+        See `Statistic.num_bytes`.
+        """
         points = len(self.grid.prior_precisions) * len(self.grid.temperatures)
         return NUMBER_BYTES * (points + 1)
 
@@ -101,14 +104,21 @@ def _drawn(
     inputs: Tensor,
 ) -> list[Tensor]:
     """Members of predictives around one mean; linear ones share their Jacobians."""
-    linear = [one for one in predictives if isinstance(one, Linearised)]
+    linear = [predictive for predictive in predictives if isinstance(predictive, Linearised)]
     if len(linear) == len(predictives):
         outputs = outputs_of_all(linear, inputs)
         pairs = zip(outputs, generators, strict=True)
-        return [one.sample(num_draws, generator).softmax(2) for one, generator in pairs]
-    closed = [one.linear for one in predictives if isinstance(one, ClosedForm)]
+        return [
+            predictive.sample(num_draws, generator).softmax(2) for predictive, generator in pairs
+        ]
+    closed = [predictive.linear for predictive in predictives if isinstance(predictive, ClosedForm)]
     if len(closed) == len(predictives):
-        found = zip(outputs_of_all(closed, inputs), closed, strict=True)
-        return [apply_link(one.link, f.mean, f.covariance).unsqueeze(0) for f, one in found]
+        moments = zip(outputs_of_all(closed, inputs), closed, strict=True)
+        return [
+            apply_link(predictive.link, f.mean, f.covariance).unsqueeze(0)
+            for f, predictive in moments
+        ]
     pairs_of_any = zip(predictives, generators, strict=True)
-    return [one.members(inputs, num_draws, generator) for one, generator in pairs_of_any]
+    return [
+        predictive.members(inputs, num_draws, generator) for predictive, generator in pairs_of_any
+    ]

@@ -51,6 +51,8 @@ class Loss(OutputStatistic):
     ) -> LossSum:
         """The total over all samples, estimated from a subset drawn without replacement.
 
+        See `OutputStatistic.combined`.
+
         Args:
             values: (samples,) losses of those that were scored, nats, of one model.
             targets: not used.
@@ -64,7 +66,7 @@ class Loss(OutputStatistic):
         return LossSum(scale * float(losses.sum()), error, num_samples)
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """One number for each model."""
+        """One number for each model; see `Statistic.num_bytes`."""
         return NUMBER_BYTES * num_models
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:

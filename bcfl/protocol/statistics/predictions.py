@@ -23,7 +23,7 @@ Pooling = Literal["probabilities", "logits"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PredictionSums:
-    """What a client reports of its predictions: sums only, never samples.
+    """Sums over a client's predictions.
 
     Attributes:
         confusion: (classes, classes) int64, rows are true classes, columns predicted ones.
@@ -48,7 +48,7 @@ class PredictionSums:
 
     @classmethod
     def of(cls, probabilities: NDArray[np.float64], targets: NDArray[np.int64]) -> PredictionSums:
-        """Sum up predictions.
+        """Sums over predictions.
 
         Args:
             probabilities: (samples, classes), rows sum to 1.
@@ -79,16 +79,16 @@ class PredictionSums:
         Raises:
             ValueError: there is nothing to sum.
         """
-        every = list(parts)
-        if not every:
+        summands = list(parts)
+        if not summands:
             raise ValueError("parts must hold at least one client's sums, got none")
         return cls(
-            confusion=np.sum([p.confusion for p in every], axis=0),
-            nll=float(np.sum([p.nll for p in every])),
-            brier=float(np.sum([p.brier for p in every])),
-            bin_counts=np.sum([p.bin_counts for p in every], axis=0),
-            bin_confidence=np.sum([p.bin_confidence for p in every], axis=0),
-            bin_correct=np.sum([p.bin_correct for p in every], axis=0),
+            confusion=np.sum([p.confusion for p in summands], axis=0),
+            nll=float(np.sum([p.nll for p in summands])),
+            brier=float(np.sum([p.brier for p in summands])),
+            bin_counts=np.sum([p.bin_counts for p in summands], axis=0),
+            bin_confidence=np.sum([p.bin_confidence for p in summands], axis=0),
+            bin_correct=np.sum([p.bin_correct for p in summands], axis=0),
         )
 
 
@@ -106,7 +106,7 @@ class Predictions(OutputStatistic):
     name: ClassVar[str] = "predictions"
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of a classifier, and one weight for each model."""
+        """Of a classifier, and one weight for each model; see `Statistic.fits`."""
         return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
 
     @property
@@ -117,7 +117,10 @@ class Predictions(OutputStatistic):
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
     ) -> PredictionSums | Failure:
-        """The sums over the scored samples, or a failure where a prediction is NaN."""
+        """The sums over the scored samples, or a failure where a prediction is NaN.
+
+        See `OutputStatistic.combined`.
+        """
         mixture = np.zeros(1)
         for of_model, weight in zip(values, self.weights, strict=True):
             mixture = mixture + weight * of_model
@@ -128,7 +131,7 @@ class Predictions(OutputStatistic):
         return PredictionSums.of(mixture, targets.cpu().numpy())
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """Confusion matrix, two sums and three numbers for each bin."""
+        """Confusion matrix, two sums and three numbers for each bin; see `Statistic.num_bytes`."""
         return NUMBER_BYTES * (model.num_outputs**2 + 2 + 3 * NUM_BINS)
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:

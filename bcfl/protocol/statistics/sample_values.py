@@ -1,4 +1,4 @@
-"""What a network's outputs say of each sample: the common ground of statistics of outputs."""
+"""Per-sample values of a network's outputs, shared by the statistics of outputs."""
 
 from __future__ import annotations
 
@@ -13,26 +13,32 @@ from posteriors.curvature.likelihood import Likelihood, negative_log_likelihood
 
 
 class SampleValues(Protocol):
-    """Numbers per sample; a frozen value, equal where they are the same numbers."""
+    """Values per sample; a frozen value object, compared by value."""
 
     def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
         """(samples, ...) float64.
 
         Args:
             likelihood: how outputs become probabilities.
-            outputs: (samples, outputs) of a network; the samples of several may be put together.
+            outputs: (samples, outputs) of a network; the samples of several may be concatenated.
             targets: (samples,) classes, or (samples, outputs) values.
         """
         ...
 
 
 def sample_losses(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
-    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs."""
+    """(samples,) float64 negative log-likelihood of each sample, nats, from the outputs.
+
+    Args:
+        likelihood: of the model.
+        outputs: (samples, outputs) of the network.
+        targets: (samples,) classes or (samples, outputs) values.
+    """
     return negative_log_likelihood(outputs.double(), targets, likelihood)
 
 
 def capped(losses: Tensor, correct: Tensor, num_classes: int) -> Tensor:
-    """(samples,) losses, where all misclassified samples cost what guessing does, log(classes).
+    """(samples,) losses, where misclassified samples cost log(classes), as a uniform guess does.
 
     Args:
         losses: (samples,) negative log-likelihood, nats; those that are not finite stay.

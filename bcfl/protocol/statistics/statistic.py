@@ -1,4 +1,4 @@
-"""What a statistic is: how a client computes it, and how the server checks and counts it.
+"""The interface of statistics: computation by the client, checks and payload by the server.
 
 A statistic is a frozen dataclass in a file of this folder that is named like it. It inherits from
 one of three classes, by what it is computed from:
@@ -32,7 +32,7 @@ FLOAT_BYTES = 4
 
 
 class Statistic(ABC):
-    """A summary of how models do on one view of a client's samples; equal by value.
+    """A summary of models on one view of a client's samples; equal by value.
 
     Attributes:
         name: that of the file which defines it.
@@ -49,17 +49,27 @@ class Statistic(ABC):
     reads_precision: ClassVar[bool] = False
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Whether it is defined for so many models of an architecture."""
+        """Whether it is defined for so many models of an architecture.
+
+        Args:
+            model: architecture of the models.
+            num_models: number of models in the request.
+        """
         del model
         return num_models > 0
 
     @abstractmethod
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """Payload of the answer, bytes."""
+        """Payload of the answer, bytes.
+
+        Args:
+            model: architecture of the models.
+            num_models: number of models in the request.
+        """
 
     @abstractmethod
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """What makes an answer unusable, for people; empty if nothing does.
+        """Why an answer is invalid, as text; empty if it is valid.
 
         Args:
             part: the answer; of an elementwise statistic, that for one model.
@@ -68,17 +78,17 @@ class Statistic(ABC):
         """
 
     def trouble(self, answer: object, model: Model, keys: Sequence[str]) -> str:
-        """What makes the answer about some models unusable; see `part_trouble`."""
+        """Why the answer about some models is invalid; see `part_trouble`."""
         if not self.elementwise:
             return self.part_trouble(answer, model, len(keys))
         if not isinstance(answer, dict) or set(answer) != set(keys):
-            return "scores of other models than asked"
+            return "scores of other models than requested"
         troubles = (self.part_trouble(part, model, 1) for part in answer.values())
         return next((trouble for trouble in troubles if trouble), "")
 
 
 class OutputStatistic(Statistic):
-    """A statistic of what the networks' outputs say of each sample.
+    """A statistic of the networks' outputs on each sample.
 
     Attributes:
         batched: whether it may be computed from outputs that differ by rounding from those of one
@@ -90,7 +100,7 @@ class OutputStatistic(Statistic):
     @property
     @abstractmethod
     def values(self) -> SampleValues:
-        """What is needed of each sample; statistics with equal ones share the evaluation."""
+        """Values per sample; statistics with equal ones share the evaluation."""
 
     @abstractmethod
     def combined(
@@ -138,20 +148,20 @@ class PosteriorStatistic(Statistic):
 
 
 def to_numbers(statistic: Statistic) -> dict[str, Any]:
-    """A statistic as its name and numbers, fit for JSON or a network."""
+    """A statistic as its name and hyperparameters, serialisable as JSON."""
     return {"name": statistic.name, **asdict(statistic)}  # type: ignore[call-overload]
 
 
 def of_numbers(numbers: Mapping[str, Any]) -> Statistic:
-    """The statistic that `to_numbers` was given.
+    """The inverse of `to_numbers`.
 
     Raises:
         ValueError: there is no statistic of that name.
     """
     name, package = numbers["name"], __name__.rpartition(".")[0]
     known = [module.name for module in iter_modules(import_module(package).__path__)]
-    found = vars(import_module(f"{package}.{name}")).values() if name in known else ()
-    kinds = [kind for kind in found if isinstance(kind, type) and issubclass(kind, Statistic)]
+    members = vars(import_module(f"{package}.{name}")).values() if name in known else ()
+    kinds = [kind for kind in members if isinstance(kind, type) and issubclass(kind, Statistic)]
     for kind in kinds:
         if getattr(kind, "name", None) == name:
             statistic: Statistic = _of_fields(

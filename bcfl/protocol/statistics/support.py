@@ -27,13 +27,13 @@ DECIMALS = 12
 def signed_rank_p_value(differences: NDArray[np.float64]) -> tuple[float, int]:
     """Probability of a rank sum of the positive differences at least as large, by chance.
 
-    Small values say that the differences lie above zero. Zeros are dropped.
+    Small values indicate differences above zero. Zeros are dropped.
 
     Args:
         differences: (pairs,) paired differences.
 
     Returns:
-        The p-value, 1 where there is nothing to go by (no difference, or one that is no number),
+        The p-value, 1 without a usable difference (none is nonzero, or one is NaN),
         and the number of differences that are not zero.
     """
     if not np.isfinite(differences).all():
@@ -72,7 +72,7 @@ def _normal_tail(ranks: NDArray[np.float64], statistic: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SampleFit:
-    """How well one model fits each sample of a client, as the support test sees it.
+    """The fit of one model to each sample of a client, for the support test.
 
     Attributes:
         losses: (samples,) negative log-likelihood, nats.
@@ -85,7 +85,7 @@ class SampleFit:
 
     @classmethod
     def raw(cls, losses: NDArray[np.float64]) -> SampleFit:
-        """The losses as they are."""
+        """The losses, unchanged."""
         return cls(losses, np.ones(len(losses), dtype=bool))
 
 
@@ -95,7 +95,7 @@ class SupportTest:
 
     Attributes:
         p_value: of the hypothesis that the other model's loss is above the own model's by more
-            than a margin; small values say that the other model supports the client.
+            than a margin; small values indicate that the other model supports the client.
         num_pairs: samples on which the two differ, net of the margin.
         num_samples: samples that were compared.
     """
@@ -112,8 +112,8 @@ class SupportTest:
         support.
 
         Args:
-            own: the model that the client has.
-            other: the model that is offered.
+            own: the client's model.
+            other: the candidate.
             margin: how much worse the other model may be, nats per sample (FAACL's epsilon).
         """
         difference = own.losses + margin * own.counted - other.losses
@@ -123,10 +123,10 @@ class SupportTest:
 
 @dataclass(frozen=True)
 class PairedSupport(OutputStatistic):
-    """FAACL's test of two models, the client's own and one that is offered: a `SupportTest`.
+    """FAACL's test of two models, the client's own and a candidate: a `SupportTest`.
 
     Attributes:
-        epsilon: by how much the offered model may be worse, nats per sample.
+        epsilon: margin by which the candidate may be worse, nats per sample.
         loss: `raw`, or `capped` where misclassified samples cost log(classes).
     """
 
@@ -137,7 +137,7 @@ class PairedSupport(OutputStatistic):
     """Rounding could break ties between the losses, and with them the ranks."""
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of two models; capped losses need classes."""
+        """Of two models; capped losses need classes; see `Statistic.fits`."""
         return num_models == 2 and (self.loss == "raw" or model.likelihood == "categorical")
 
     @property
@@ -148,9 +148,9 @@ class PairedSupport(OutputStatistic):
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
     ) -> SupportTest:
-        """The test on the scored samples."""
-        own, offered = map(self._fit, values)
-        return SupportTest.of(own, offered, self.epsilon)
+        """The test on the scored samples; see `OutputStatistic.combined`."""
+        own, candidate = map(self._fit, values)
+        return SupportTest.of(own, candidate, self.epsilon)
 
     def _fit(self, values: NDArray[np.float64]) -> SampleFit:
         if self.loss == "raw":
@@ -158,7 +158,7 @@ class PairedSupport(OutputStatistic):
         return SampleFit(values[:, 0], values[:, 1].astype(bool))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A p-value and a number of pairs."""
+        """A p-value and a number of pairs; see `Statistic.num_bytes`."""
         return 2 * NUMBER_BYTES
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:

@@ -159,9 +159,9 @@ def _leave_out_start(axes: Axes, series: Series) -> None:
 
 def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: float) -> None:
     bottom, top = axes.get_ylim()
-    wanted = [(value - bottom) / (top - bottom) for _, _, value in ends]
-    places = spread(wanted, gap, 0.0, 1.0)
-    for (index, method, value), start, place in zip(ends, wanted, places, strict=True):
+    heights = [(value - bottom) / (top - bottom) for _, _, value in ends]
+    places = spread(heights, gap, 0.0, 1.0)
+    for (index, method, value), start, place in zip(ends, heights, places, strict=True):
         options: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         axes.plot([1.0, 1.04], [start, place], color=FAINT, linewidth=0.5, **options)
         axes.plot([1.05, 1.14], [place, place], **options, **line_style(index))

@@ -84,9 +84,9 @@ def _name_lines(
 ) -> None:
     low, high = axes.get_ylim()
     left, right = axes.get_xlim()
-    wanted = [(value - low) / (high - low) for _, _, value in ends]
-    places = spread(wanted, 0.085, 0.02, 0.98)
-    for (names, round, _), start, place in zip(ends, wanted, places, strict=True):
+    heights = [(value - low) / (high - low) for _, _, value in ends]
+    places = spread(heights, 0.085, 0.02, 0.98)
+    for (names, round, _), start, place in zip(ends, heights, places, strict=True):
         across = (round - left) / (right - left)
         options: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         axes.plot([across, 1.02], [start, place], color=FAINT, linewidth=0.5, **options)

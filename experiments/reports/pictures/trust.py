@@ -34,8 +34,8 @@ def draw_calibration(methods: Predictions) -> Figure:
     return draw_reliability(
         {
             method: {
-                kind: uncertainty.reliability(one.probabilities, one.targets, BINS)
-                for kind, one in kinds.items()
+                kind: uncertainty.reliability(bins.probabilities, bins.targets, BINS)
+                for kind, bins in kinds.items()
             }
             for method, kinds in methods.items()
         }

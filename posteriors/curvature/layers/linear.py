@@ -8,7 +8,12 @@ from torch import Tensor, nn
 
 
 def inputs_of_one(layer: nn.Linear, inputs: Tensor) -> Tensor:
-    """What `squares` needs of the input of one network's layer, (samples, ..., in_features)."""
+    """What `squares` needs of the input of one network's layer.
+
+    Args:
+        layer: fully connected layer.
+        inputs: (samples, ..., in_features).
+    """
     del layer
     return inputs.square() if inputs.ndim == 2 else prepared(inputs.unsqueeze(0))
 

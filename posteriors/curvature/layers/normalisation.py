@@ -34,12 +34,23 @@ def by_running_statistics(
 
 
 def by_groups(layer: nn.GroupNorm, inputs: Tensor, models: int = 1) -> Tensor:
-    """Inputs (samples, models x channels, ...), each group of channels normalised."""
+    """Inputs normalised over each group of channels.
+
+    Args:
+        layer: group normalisation.
+        inputs: (samples, models x channels, ...).
+        models: networks in the stack.
+    """
     return functional.group_norm(inputs, models * layer.num_groups, eps=layer.eps)
 
 
 def by_features(layer: nn.LayerNorm, inputs: Tensor) -> Tensor:
-    """Inputs (samples, ..., *normalized_shape), normalised; as (samples, features, positions)."""
+    """Normalised inputs, as (samples, features, positions).
+
+    Args:
+        layer: layer normalisation.
+        inputs: (samples, ..., *normalized_shape).
+    """
     normalised = functional.layer_norm(inputs, layer.normalized_shape, eps=layer.eps)
     return _features_first(normalised, layer.weight.numel())
 
@@ -64,7 +75,12 @@ def squares(normalised: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tens
 
 
 def squares_by_features(normalised: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
-    """The same for layer normalisation, whose columns are (samples, ..., *normalized_shape)."""
+    """The squared gradients of scale and offset for layer normalisation; see `squares`.
+
+    Args:
+        normalised: (samples, features, positions), see `by_features`.
+        columns: gradients at the outputs, each (samples, ..., *normalized_shape).
+    """
     features = normalised.shape[1]
     return squares(normalised, (_features_first(column, features) for column in columns))
 

@@ -1,4 +1,4 @@
-"""The rule of each kind of layer, and which networks have a rule for every layer."""
+"""Dispatch from layers to their rules, and the check that every layer of a network has one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from posteriors.curvature.layers import convolution, linear, normalisation
 
 @dataclass(frozen=True)
 class LayerRule:
-    """How the layers of one kind give their squared per-sample gradients.
+    """Squared per-sample gradients of one type of layer.
 
     Attributes:
         prepare: From the layer and its input, (samples, ...), to what `squares` needs of them; done

@@ -89,7 +89,7 @@ def test_belief_propagation_follows_certain_clients_through_several_sizes():
 
 
 @pytest.mark.parametrize("method", ["bp", "mcmc"])
-def test_infeasible_problems_are_found_out(method):
+def test_infeasible_problems_are_detected(method):
     with pytest.raises(assignment.InfeasibleError):
         assignment.association_marginals([[0, np.inf]] * 3, upper=[2, 3], method=method)
 

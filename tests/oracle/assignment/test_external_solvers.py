@@ -34,8 +34,8 @@ def test_free_marginals_agree_with_pyro_within_its_clamp(seed):
 
 @pytest.mark.parametrize("offset", [0.0, 3e6, -3e6])
 @pytest.mark.parametrize("solve", [lap_columns, one_to_one_columns])
-def test_lap_never_meets_its_own_infinity(solve, offset):
-    """Handed over as it is, the shifted matrix makes lap answer 9000007; 9000005 is right."""
+def test_lap_is_right_beyond_its_internal_infinity(solve, offset):
+    """Unscaled, the shifted matrix makes lap answer 9000007; 9000005 is right."""
     cost = np.array([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]]) + offset
     assert cost[np.arange(3), solve(cost)].sum() == 5.0 + 3 * offset
     assert assignment.best_assignment(cost, 1, 1).cost == 5.0 + 3 * offset

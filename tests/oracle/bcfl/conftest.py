@@ -326,7 +326,7 @@ def dense_posterior_fixture():
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Small problems are quicker on one thread, and tests may run side by side."""
+    """Small problems are quicker on one thread, and tests may run in parallel."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

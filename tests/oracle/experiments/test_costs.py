@@ -88,15 +88,15 @@ def test_tables_show_the_costs_of_the_paper(rounds):
     assert r"comm. $\times$ & stor. $\times$ & comp. $\times$ \\" in compare.latex(results)[2]
 
 
-def test_rounds_that_told_no_costs_are_unknown(rounds):
+def test_rounds_without_costs_are_unknown(rounds):
     seen, model = rounds("fedavg")
-    told, silent = (
+    with_costs, without_costs = (
         [rows.round_row(record, None, 0.0, unit=unit) for _, record in seen]
         for unit in (model, None)
     )
-    assert summary.of_seed(silent)["storage"] is None
-    assert summary.of_seed([*silent, *told])["communication"] == 1
-    old = {k: v for k, v in summary.of_seed(told).items() if k != "storage"}
+    assert summary.of_seed(without_costs)["storage"] is None
+    assert summary.of_seed([*without_costs, *with_costs])["communication"] == 1
+    old = {k: v for k, v in summary.of_seed(with_costs).items() if k != "storage"}
     results = {"fedavg": {key: summary.over_seeds([value]) for key, value in old.items()}}
     assert compare.aligned(results)[1].split()[-6:-3] == ["1.0", compare.UNKNOWN, "1.0"]
 

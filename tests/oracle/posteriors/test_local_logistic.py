@@ -76,7 +76,7 @@ def test_nuts_is_the_posterior():
     np.testing.assert_allclose(actual, expected, atol=0.03)
 
 
-def test_nuts_agrees_with_a_pyro_program_written_apart():
+def test_nuts_agrees_with_an_independent_pyro_program():
     inputs, classes = (torch.from_numpy(part) for part in data())
 
     def program():
@@ -99,7 +99,7 @@ def test_nuts_agrees_with_a_pyro_program_written_apart():
     assert float((ratio - 1).abs().max()) < 0.2
 
 
-def test_approximations_come_near():
+def test_approximations_are_close():
     mean, deviation, evidence, _ = grid_posterior(*data())
     full, diagonal = fit(FullLaplace()), fit(DiagonalLaplace())
     assert full.log_evidence == pytest.approx(evidence, abs=0.15)

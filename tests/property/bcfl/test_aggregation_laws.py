@@ -89,7 +89,7 @@ def test_renaming_clients_changes_models_by_rounding_alone(problem, fusion):
 
 @settings(deadline=None, max_examples=60)
 @given(rounds())
-def test_a_weighted_mean_stays_within_what_was_averaged(problem):
+def test_a_weighted_mean_stays_within_its_inputs(problem):
     contribution_weights, replies, _ = problem
     names = [f"c{i}" for i in range(len(replies))]
     clusters = combined(

@@ -120,7 +120,7 @@ def test_trainings_are_those_of_the_loop(name, counts, objective, memory):
 
 @settings(max_examples=15, deadline=None)
 @given(counts=sizes, random=st.randoms(use_true_random=False), memory=st.sampled_from([1, 9_000]))
-def test_order_changes_no_bit_and_chunks_and_company_only_the_last(counts, random, memory):
+def test_order_changes_no_bit_and_batching_only_rounding(counts, random, memory):
     clients, models = clients_of(counts, DENSE), born(DENSE)
     objective = Objective(local_steps=3, batch_size=8, curvature="ggn")
     asked = [Train(data.client, key, objective) for data in clients for key in models]

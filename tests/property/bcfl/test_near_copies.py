@@ -95,7 +95,7 @@ def merge(hypotheses):
 
 @settings(max_examples=40, deadline=None)
 @given(mixtures())
-def test_moments_and_mass_of_the_mixture_stay(mixture):
+def test_moments_and_mass_of_the_mixture_are_preserved(mixture):
     hypotheses, nearest, names, truths = mixture
     merged = merge(hypotheses)
     assert len(merged) == len(set(nearest))
@@ -116,7 +116,7 @@ def test_moments_and_mass_of_the_mixture_stay(mixture):
 
 @settings(max_examples=40, deadline=None)
 @given(mixtures())
-def test_who_is_served_by_what_stays(mixture):
+def test_serving_models_are_preserved(mixture):
     hypotheses, nearest, names, truths = mixture
     for one in merge(hypotheses):
         truth = int(one.clusters[0].blocks[0].gaussian.mean[0] > 500)

@@ -61,7 +61,7 @@ def federations(draw):
 
 @settings(deadline=None, max_examples=60)
 @given(federations(), st.integers(1, 4))
-def test_rows_sum_to_one_and_the_absent_stay(federation, rounds):
+def test_rows_sum_to_one_and_absent_clients_keep_their_rows(federation, rounds):
     run = federation.run(rounds)
     for record in run.records:
         weights = np.exp(record.snapshot.log_weights)

@@ -103,7 +103,7 @@ def test_a_normalised_product_is_as_sharp_as_some_member(problem):
 
 @law
 @given(problems(), st.integers(0, 6))
-def test_exact_fusion_in_two_steps_is_fusion_at_once(problem, split):
+def test_exact_fusion_in_two_steps_is_fusion_in_one(problem, split):
     prior, local = problem
     named = [
         LocalPosterior(

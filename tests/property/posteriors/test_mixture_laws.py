@@ -121,7 +121,7 @@ def test_grouping_shares_out_the_same_uncertainty(seed, sizes):
 
 @law
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 5))
-def test_pooling_in_two_steps_is_pooling_at_once(seed, first, second):
+def test_pooling_in_two_steps_is_pooling_in_one(seed, first, second):
     generator = torch.Generator().manual_seed(seed)
     total = first + second
     means = torch.randn(total, 3, generator=generator, dtype=torch.float64)

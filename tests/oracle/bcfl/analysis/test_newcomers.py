@@ -145,8 +145,8 @@ def test_hypotheses_with_other_numbers_of_clusters_are_chosen_by_name():
 
 
 def test_newcomers_join_their_group_and_are_predicted_like_its_members(digits_clients):
-    everybody = digits_clients([60] * 14)
-    members, newcomers = everybody[:10], everybody[10:]
+    clients = digits_clients([60] * 14)
+    members, newcomers = clients[:10], clients[10:]
     settings = dict(num_clusters=2, objective=bcfl.Objective(local_steps=20, batch_size=32))
     method = bcfl.methods.build("bcfl-mh-3", **settings)
     run = bcfl.Federation(members, mlp(64, 16, 10), method, seed=1).run(10)

@@ -148,7 +148,7 @@ def cluster_means(old, local, counts, labels):
 
 
 def shares_of(labels, counts, num_clusters):
-    """Share of the samples in each cluster; all alike before anybody has one."""
+    """Share of the samples in each cluster; equal before any cluster has one."""
     if labels is None:
         return np.full(num_clusters, 1 / num_clusters)
     sums = np.bincount(labels, counts, num_clusters)

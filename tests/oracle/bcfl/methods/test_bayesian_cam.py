@@ -2,8 +2,8 @@
 
 Clients choose by the loss of summed logits, train both networks against the other as it was sent
 (CAM, equations 8 and 9), and report the diagonal Gauss-Newton matrix of the sum. The server fuses
-the shared network over everybody and a cluster's own over its clients, parameter by parameter with
-those curvatures as weights (BCFL, equation 8, for a few steps of training).
+the shared network over all clients and a cluster's own over its clients, parameter by parameter
+with those curvatures as weights (BCFL, equation 8, for a few steps of training).
 """
 
 import numpy as np
@@ -78,7 +78,7 @@ def test_bcfl_g_cam(states):
     g, own = means[0][:SIZE], [mean[SIZE:] for mean in means]
     used = set()
     for round, hypothesis in enumerate(rest):
-        if round == 0:  # warm-up: everybody trains the shared network, the others are silent
+        if round == 0:  # warm-up: all clients train the shared network only
             local = [paper.trained(g, d) for d in data]
             bends = [
                 np.maximum(gauss_newton(m, d), FLOOR * len(d[1]))

@@ -68,7 +68,7 @@ def assert_scored(sums, scores, labels):
 
 
 @pytest.mark.parametrize("name", ["fedavg", "fedprox", "ifca", "bcfl-g"])
-def test_clients_are_tested_on_what_they_train_last(run, name):
+def test_clients_are_tested_after_finetuning(run, name):
     """Without terms: nothing holds a model back that never returns to the server."""
     tuned, views = run(f"{name}-finetune")
     plain, _ = run(name)
@@ -84,7 +84,7 @@ def test_clients_are_tested_on_what_they_train_last(run, name):
         assert_scored(plain.records[-1].evaluations[client], paper.logits(mean, inputs), labels)
 
 
-def test_both_networks_of_cam_train_on(run):
+def test_both_networks_of_cam_are_finetuned(run):
     tuned, views = run("ifca-cam-finetune")
     for client, mean, (train, (inputs, labels)) in zip(
         tuned.clients, served(tuned), views, strict=True

@@ -76,7 +76,7 @@ def test_exact_tracker_with_three_clients_and_two_clusters():
     """8 associations share 6 trainings. Then there are 16 models: each cluster fed by any subset.
 
     The second round asks for 8 x 6 scores and 64 x 3 trainings; 16 x 3 of each are distinct. The
-    2 models that nobody fed are those of the first round, so their 2 x 3 scores are known.
+    2 models without trainings are those of the first round, so their 2 x 3 scores are known.
     """
     first, second = ledgers(exact(), 2)
     assert counts(first) == {
@@ -121,7 +121,7 @@ def test_clients_that_drop_out_send_nothing():
 
 
 @pytest.mark.parametrize("name", ["ifca", "wecfl", "bcfl-g", "bcfl-c-4", "bcfl-mh-5", "bcfl-exact"])
-def test_against_a_listener_between_server_and_clients(name):
+def test_against_recorded_messages_between_server_and_clients(name):
     """Distinct (client, model) pairs and trainings, counted on the wire in every round."""
     method = built(name, num_clusters=2, objective=OBJECTIVE, temperature=3.0)
     one = bcfl.Federation(three_clients(), MODEL, method, device="cpu")

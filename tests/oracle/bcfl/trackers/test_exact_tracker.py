@@ -40,7 +40,7 @@ def test_all_hypotheses_kept_is_exact(linear_world, by_path, rounds, memory, evi
     assert_same_hypotheses(by_path(kept[-1]), by_path(exact[-1]))
 
 
-def test_every_history_is_there(linear_world, by_path):
+def test_every_history_is_kept(linear_world, by_path):
     world = linear_world(5, clients=2, clusters=3)
     state = world.run(world.method(Exact()), 2)[-1]
     associations = list(itertools.product(range(3), repeat=2))

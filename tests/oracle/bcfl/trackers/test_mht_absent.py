@@ -1,7 +1,7 @@
 """The tracker with proposals under partial participation, beside the greedy one.
 
 Handwritten digits, 40 clients in four true groups, a share of them in each round. The truth is the
-oracle. A client that is absent counts with what it last said: without that, a proposal that gives
+oracle. A client that is absent counts with its last costs: without that, a proposal that gives
 up an absent group may win.
 """
 
@@ -27,8 +27,8 @@ def agreement(method, seed, share):
 
 
 def methods():
-    told = dict(num_clusters=4)
-    return build("bcfl-g", **told), build("bcfl-mht-8", **told)
+    options = dict(num_clusters=4)
+    return build("bcfl-g", **options), build("bcfl-mht-8", **options)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_groups_are_kept_where_few_are_there(seed, share):
     assert tracked > 0.9
 
 
-def test_without_a_memory_an_absent_group_was_given_up():
+def test_without_a_memory_an_absent_group_is_lost():
     _, tracked = methods()
     forgetful = replace(tracked, tracker=replace(tracked.tracker, remembers=False))
     assert agreement(forgetful, 5, 0.25) < 0.9 < agreement(tracked, 5, 0.25)

@@ -66,7 +66,7 @@ def test_groups_are_found_where_greed_is_stuck(kind, seed):
     assert len(tracked.hypotheses) <= 8
 
 
-def test_without_proposals_it_would_be_stuck_too():
+def test_without_proposals_it_is_stuck_too():
     """What the piece is for: the same tracker without it ends where greed does."""
     samples, partition = digits("label skew", 0)
     model = build_for(samples, "mlp", {"hidden": [32]})

@@ -55,7 +55,7 @@ def test_names_with_one_are_greedy(digits_clients, assert_same_bits, name, memor
 
 
 @pytest.mark.parametrize("temperature", ["mean", 1.0, 30.0])
-def test_looking_at_more_associations_than_are_kept(digits_clients, assert_same_bits, temperature):
+def test_more_associations_are_ranked_than_kept(digits_clients, assert_same_bits, temperature):
     settings = {**SETTINGS, "temperature": temperature}
     clients = digits_clients(SIZES)
     greedy = methods.build("bcfl-g", **settings)

@@ -1,4 +1,4 @@
-"""The recipes of the continual baselines run, and go on from a checkpoint with the same bits."""
+"""The recipes of the continual baselines run, and resume from a checkpoint with the same bits."""
 
 from dataclasses import replace
 

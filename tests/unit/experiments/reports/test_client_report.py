@@ -15,7 +15,7 @@ from experiments.reports.client_report import matched_clusters, read_history
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import Plan
 from experiments.runs.restore import restore
-from experiments.runs.runner import Experiment, Watch
+from experiments.runs.runner import Experiment, RunCallbacks
 from experiments.runs.selection import choose, find_client
 
 METHODS = ("fedavg", "bcfl-mh-3", "bcfl-mht-4", "ifca-cam")
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     plan = Plan(
         scenario=from_table(TABLE), device="cpu", threads=1, jobs=1, command="bcfl run tiny"
     )
-    start(plan, path, Experiment(scenario=plan.scenario, device="cpu"), Watch())
+    start(plan, path, Experiment(scenario=plan.scenario, device="cpu"), RunCallbacks())
     return path
 
 

@@ -36,7 +36,7 @@ def test_a_profile_in_words():
     assert profile.achieved == 2e9
     assert profile.in_words == (
         "50% of the time is local training. Training reaches 2.00 GFLOP/s, 10.0% of a large matrix "
-        "product; of 10 distinct trainings, 4.0 asked for each."
+        "product; of 10 distinct trainings, 4.0 requests for each."
     )
 
 

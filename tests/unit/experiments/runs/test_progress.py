@@ -9,7 +9,7 @@ from rich.console import Console
 
 from experiments.config import scenario
 from experiments.config.variants import Pair
-from experiments.runs.progress import clock, watching
+from experiments.runs.progress import clock, showing_progress
 
 DEMO = scenario.load("demo")
 
@@ -23,10 +23,10 @@ def said(rows, done=(), rounds=25):
     pair = Pair("ifca", 0)
     table = DEMO.table()
     table["federation"]["rounds"] = rounds
-    with watching(Console(file=output), scenario.from_table(table)) as watch:
-        watch.begins(pair, list(done))
+    with showing_progress(Console(file=output), scenario.from_table(table)) as callbacks:
+        callbacks.on_start(pair, list(done))
         for one in rows:
-            watch.did_round(pair, one)
+            callbacks.on_round(pair, one)
     return output.getvalue().splitlines()
 
 
@@ -57,10 +57,10 @@ def test_the_last_round_is_always_said():
 def test_a_terminal_gets_bars_and_keeps_a_line_of_what_is_done():
     output = io.StringIO()
     screen = Console(file=output, force_terminal=True, width=100, highlight=False)
-    with watching(screen, DEMO) as watch:
-        watch.begins(Pair("ifca", 0), [])
+    with showing_progress(screen, DEMO) as callbacks:
+        callbacks.on_start(Pair("ifca", 0), [])
         for _ in range(25):
-            watch.did_round(Pair("ifca", 0), row())
+            callbacks.on_round(Pair("ifca", 0), row())
     assert "━" * 20 in output.getvalue()
     assert "25/25   acc  50.0   ARI  0.25   0:00:25" in output.getvalue()
 
@@ -72,11 +72,11 @@ def interrupt():
 def test_the_first_interrupt_is_a_request_and_the_second_is_not():
     before = signal.getsignal(signal.SIGINT)
     output = io.StringIO()
-    with watching(Console(file=output), DEMO) as watch:
-        assert not watch.stops()
+    with showing_progress(Console(file=output), DEMO) as callbacks:
+        assert not callbacks.should_stop()
         interrupt()
-        assert watch.stops()
-        assert "stopping after the round in hand" in output.getvalue()
+        assert callbacks.should_stop()
+        assert "stopping after the current round" in output.getvalue()
         with pytest.raises(KeyboardInterrupt):
             interrupt()
     assert signal.getsignal(signal.SIGINT) is before

@@ -11,7 +11,7 @@ import pytest
 from bcfl.rounds.checkpoint import CheckpointError
 from experiments.config.scenario import from_table
 from experiments.runs import files, plan, rows
-from experiments.runs.runner import Experiment, Interrupted, Watch, run_pair
+from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 
 PAIR = files.Pair("bcfl-mh-3", 4)
 
@@ -50,7 +50,7 @@ def without_seconds(path):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     pair_files = prepared(tmp_path_factory.mktemp("whole"))
-    run_pair(setup(), PAIR, pair_files, Watch())
+    run_pair(setup(), PAIR, pair_files, RunCallbacks())
     return pair_files
 
 
@@ -71,7 +71,7 @@ def test_a_pair_leaves_rounds_graphs_and_checkpoints(whole):
 def test_a_finished_pair_is_only_reported(whole):
     before = whole.metrics.stat().st_mtime_ns
     told = []
-    run_pair(setup(), PAIR, whole, Watch(begins=lambda pair, done: told.append(len(done))))
+    run_pair(setup(), PAIR, whole, RunCallbacks(on_start=lambda pair, done: told.append(len(done))))
     assert told == [5]
     assert whole.metrics.stat().st_mtime_ns == before
 
@@ -79,13 +79,13 @@ def test_a_finished_pair_is_only_reported(whole):
 @pytest.mark.parametrize("stop_after", [1, 2, 3, 4])
 def test_stopping_after_any_round_changes_no_bit(whole, tmp_path, stop_after):
     pair_files, seen = prepared(tmp_path), []
-    watch = Watch(
-        did_round=lambda pair, row: seen.append(row), stops=lambda: len(seen) == stop_after
+    callbacks = RunCallbacks(
+        on_round=lambda pair, row: seen.append(row), should_stop=lambda: len(seen) == stop_after
     )
     with pytest.raises(Interrupted):
-        run_pair(setup(), PAIR, pair_files, watch)
+        run_pair(setup(), PAIR, pair_files, callbacks)
     assert len(rows.read(pair_files.metrics)) == stop_after
-    run_pair(setup(), PAIR, pair_files, Watch())
+    run_pair(setup(), PAIR, pair_files, RunCallbacks())
     assert without_seconds(pair_files.metrics) == without_seconds(whole.metrics)
     for kind in files.GRAPHS:
         assert pair_files.graph(kind).read_bytes() == whole.graph(kind).read_bytes()
@@ -93,8 +93,10 @@ def test_stopping_after_any_round_changes_no_bit(whole, tmp_path, stop_after):
 
 def test_being_asked_to_stop_in_the_last_round_ends_the_pair(tmp_path):
     pair_files, seen = prepared(tmp_path), []
-    watch = Watch(did_round=lambda pair, row: seen.append(row), stops=lambda: len(seen) == 5)
-    run_pair(setup(), PAIR, pair_files, watch)
+    callbacks = RunCallbacks(
+        on_round=lambda pair, row: seen.append(row), should_stop=lambda: len(seen) == 5
+    )
+    run_pair(setup(), PAIR, pair_files, callbacks)
     assert pair_files.is_finished
 
 
@@ -109,9 +111,9 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_serves(whole, tmp_p
     content[-3] ^= 255
     tensors.write_bytes(content)
     with pytest.raises(CheckpointError, match=r"round-000005.*delete this folder"):
-        run_pair(setup(), PAIR, pair_files, Watch())
+        run_pair(setup(), PAIR, pair_files, RunCallbacks())
     shutil.rmtree(newest)
-    run_pair(setup(), PAIR, pair_files, Watch())
+    run_pair(setup(), PAIR, pair_files, RunCallbacks())
     assert without_seconds(pair_files.metrics) == without_seconds(whole.metrics)
 
 
@@ -121,7 +123,7 @@ def test_a_checkpoint_of_other_clients_is_refused(whole, tmp_path):
     pair_files.graph("clients").unlink()
     other = setup(partition={"kind": "rotated", "groups": 2, "clients": 7})
     with pytest.raises(CheckpointError, match="other clients"):
-        run_pair(other, PAIR, pair_files, Watch())
+        run_pair(other, PAIR, pair_files, RunCallbacks())
 
 
 @pytest.mark.parametrize(

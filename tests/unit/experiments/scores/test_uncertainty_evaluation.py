@@ -111,7 +111,7 @@ def test_scores_are_those_of_all_samples_of_a_part(evaluation):
         probabilities = np.concatenate([one.probabilities for one in some])
         targets = np.concatenate([one.targets for one in some])
         assert found[part]["nll"] == pytest.approx(uncertainty.nll(probabilities, targets))
-        for source, field in (("strange", "ood"), ("noise", "noise")):
+        for source, field in (("ood", "ood"), ("noise", "noise")):
             for kind, name in KINDS.items():
                 inside = np.concatenate([getattr(one.own, kind) for one in some])
                 outside = np.concatenate([getattr(getattr(one, field), kind) for one in some])

@@ -22,7 +22,7 @@ DISTANCES = {(0, 1): 0.08, (0, 2): 0.80, (0, 3): 0.70, (1, 2): 0.90, (1, 3): 0.4
 SIZES = (30, 20, 25, 40, 20, 35)
 
 
-def test_distances_say_how_much_worse_a_model_does_elsewhere():
+def test_distances_are_increases_of_loss_on_other_clusters():
     """The transposed table would give 0.90, 0.98 and 0.53 for pairs (0, 2), (1, 2) and (1, 3)."""
     distances = cluster_distances(LOSSES)
     for pair, expected in DISTANCES.items():

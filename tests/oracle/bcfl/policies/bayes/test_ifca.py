@@ -118,7 +118,7 @@ def test_the_recipe_of_bcfl_g_made_flat_is_ifca(turned_clients, states_of, asser
 @pytest.mark.parametrize(
     "change", [{"curvature": "ggn"}, {"prior_weight": 1.0}], ids=["curvature", "prior term"]
 )
-def test_the_conditions_matter(turned_clients, change):
+def test_informative_posteriors_give_other_models(turned_clients, change):
     """Informative posteriors or a prior term give other models."""
     clients = turned_clients(SIZES)
     settings = dict(num_clusters=3, objective=replace(OBJECTIVE, **change), curvature="samples")

@@ -353,7 +353,7 @@ def labels_at_ends(found, steps):
     return [record.snapshot.associations[0].labels.tolist() for record in ends]
 
 
-def test_the_cluster_that_learnt_a_returning_concept_is_used_again():
+def test_the_cluster_that_learnt_a_recurring_concept_is_reused():
     found = run([[0, 0, 1, 1, 0]] * 4, 4)
     plain, again, shifted, still, back = labels_at_ends(found, 5)
     assert plain == again == back == [0] * 4
@@ -402,7 +402,7 @@ def test_one_time_step_is_hierarchical_faacl():
     assert labels_at_ends(ours, 1) == labels_at_ends(theirs, 1)
 
 
-def test_settings_of_the_search_are_checked():
+def test_options_of_the_search_are_checked():
     policy = FAACL(objective=Objective())
     for changes, message in (
         ({"memory_samples": 0}, "memory_samples must be at least 1, got 0"),

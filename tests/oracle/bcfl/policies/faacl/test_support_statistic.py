@@ -61,7 +61,7 @@ def test_capped_losses():
     assert found == SupportTest(0.406250, 7, 9)
 
 
-def test_nothing_to_go_by_is_no_support():
+def test_no_usable_difference_is_no_support():
     for count in (5, 20, 60):
         assert signed_rank_p_value(np.zeros(count)) == (1.0, 0)
     assert signed_rank_p_value(np.array([1.0, float("nan"), 2.0])) == (1.0, 0)
@@ -104,7 +104,7 @@ def test_ties_and_zeros_among_few_are_enumerated(count):
         assert signed_rank_p_value(differences)[0] == pytest.approx(wanted, abs=1e-12)
 
 
-def test_the_noise_of_addition_breaks_no_tie():
+def test_rounding_of_sums_breaks_no_tie():
     own, other = np.array([0.1, 0.3, 0.7, 1.1]), np.array([0.2, 0.2, 0.8, 1.0])
     found = SupportTest.of(SampleFit.raw(own + 0.1), SampleFit.raw(other + 0.1), 0.0)
     assert found.p_value == 11 / 16  # midranks 2.5 each: at least two of four positive
