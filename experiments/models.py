@@ -16,9 +16,9 @@ from typing import Any, Literal
 from torch import nn
 
 from bcfl import Model
-from bcfl.architecture import Likelihood
 from experiments.config.options import check_keys, check_whole, chosen, named_arguments
 from experiments.datasets import Dataset
+from posteriors.curvature.likelihood import Likelihood
 
 Norm = Literal["batch", "group", "none"]
 

@@ -9,7 +9,7 @@ from bcfl.architecture.decomposition import Decomposition, decomposed
 from bcfl.architecture.dropout import with_dropout
 from bcfl.architecture.fedweit import Transfer, transferring
 from bcfl.architecture.layout import Layers, Layout, Slot
-from bcfl.architecture.model import BlockSpec, Likelihood, Model, Scope
+from bcfl.architecture.model import BlockSpec, Model, Scope
 
 __all__ = [
     "AdditiveNetwork",
@@ -17,7 +17,6 @@ __all__ = [
     "Decomposition",
     "Layers",
     "Layout",
-    "Likelihood",
     "Model",
     "Scope",
     "Slot",

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
+from posteriors.curvature.likelihood import Likelihood
 
-Likelihood = Literal["categorical", "gaussian"]
 Scope = Literal["cluster", "global", "client"]
 
 

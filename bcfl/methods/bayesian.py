@@ -176,18 +176,18 @@ def bcfl_c(*, num_associations: int = 3, **options: Unpack[BayesianOptions]) -> 
 def bcfl_mh(
     *,
     max_hypotheses: int = 6,
-    candidates_per_parent: int | None = None,
+    max_per_parent: int | None = None,
     **options: Unpack[BayesianOptions],
 ) -> "Method":
     """The M most probable histories of associations.
 
     Args:
         max_hypotheses: number M of hypotheses that are kept.
-        candidates_per_parent: associations that are ranked per hypothesis; none is M.
+        max_per_parent: associations that are ranked per hypothesis; none is M.
     """
     from bcfl.trackers import MultiHypothesis
 
-    return bcfl(MultiHypothesis(max_hypotheses, candidates_per_parent), **options)
+    return bcfl(MultiHypothesis(max_hypotheses, max_per_parent), **options)
 
 
 @recipe("bcfl-forget", f"{PAPER}, with a memory that fades", group=bcfl)

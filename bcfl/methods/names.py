@@ -148,7 +148,14 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
     numbered = re.fullmatch(r"(.+)-(\d+)", base)
     if numbered and numbered[1] in RECIPES and RECIPES[numbered[1]].number:
         return RECIPES[numbered[1]], int(numbered[2])
-    examples = (f"{r.name}-{r.options[r.number].default}" for r in RECIPES.values() if r.number)
-    near = get_close_matches(base, [*RECIPES, *examples], n=1, cutoff=0.5)
+    near = get_close_matches(base, _names_like(base), n=1, cutoff=0.5)
     hint = f" Did you mean {near[0] + name[len(base) :]!r}?" if near else ""
     raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods")
+
+
+def _names_like(base: str) -> list[str]:
+    """Names of recipes, numbered ones too, and what suffixes make of them where `base` has one."""
+    examples = (f"{r.name}-{r.options[r.number].default}" for r in RECIPES.values() if r.number)
+    names = [*RECIPES, *examples]
+    heads = [name for name in names if base.startswith(f"{name}-")]
+    return names + [f"{head}-{suffix}" for head in heads for suffix in COMBINATORS]

@@ -37,7 +37,7 @@ def bcfl_mht(
     num_clusters: int | Literal["auto"] = 4,
     first_clusters: int = 8,
     max_hypotheses: int = 8,
-    candidates_per_parent: int | None = None,
+    max_per_parent: int | None = None,
     temperature: Temperature = 1.0,
     memory: Memory = "replace",
     scored_by: ScoredBy = "cluster",
@@ -69,7 +69,7 @@ def bcfl_mht(
             there are it finds groups that a common model serves nearly as well; from one it often
             misses those. Default: measured.
         max_hypotheses: most hypotheses M that are kept.
-        candidates_per_parent: associations that are ranked per hypothesis; none is M.
+        max_per_parent: associations that are ranked per hypothesis; none is M.
         temperature: as in the other methods; 1 is Bayes' rule. Default: measured.
         memory: what the next round's prior remembers. Default: measured.
         scored_by: model that scores a client in a cluster, see bcfl-g.
@@ -126,7 +126,7 @@ def bcfl_mht(
         quota=None if quota_rounds is None else AncestorQuota(quota_rounds),
         n_scan=None if n_scan is None else NScan(n_scan),
         remembers=remembers_absent,
-        max_candidates=candidates_per_parent,
+        max_per_parent=max_per_parent,
     )
     if finds_number and options.setdefault("judge", "held_out") != "held_out":
         raise ValueError("judge must be 'held_out' where num_clusters is 'auto', got 'training'")

@@ -91,7 +91,7 @@ def evaluate_finetuned(
     }
     tests = {
         client: Score(
-            client=client, models=(posterior.key,), statistic=Predictions((1.0,)), view=TEST
+            client=client, models=(posterior.key,), statistic=Predictions((1.0,)), view=view
         )
         for client, posterior in own.items()
     }

@@ -33,6 +33,7 @@ class RoundExchange:
         executor: Executor,
         model: Model,
         round: int,
+        *,
         remembered: Mapping[Request, Any] | None = None,
         cached: frozenset[Cached] = frozenset(),
     ) -> None:

@@ -108,7 +108,7 @@ def server_round(
     round = state.round
     clients = state.hypotheses.best.association.clients
     renewed = config.schedule is not None and config.begins(round)
-    exchange = RoundExchange(executor, model, round, state.scores, state.cached)
+    exchange = RoundExchange(executor, model, round, remembered=state.scores, cached=state.cached)
     chosen = participants(clients, config.client_fraction, config.seed, round)
     known = {} if renewed else state.client_info
     client_info = {**known, **exchange.drive(_describe(chosen, known))}

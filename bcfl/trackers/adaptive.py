@@ -55,7 +55,7 @@ class AdaptiveMultiHypothesis:
         quota: survival of initial hypotheses in the first rounds; None leaves it to the weights.
         n_scan: N-scan pruning; None leaves past ambiguities to the weights.
         remembers: whether absent clients count with their last costs (`WithAbsentClients`).
-        max_candidates: most associations enumerated for each hypothesis; None is as many as are
+        max_per_parent: most associations enumerated for each hypothesis; None is as many as are
             kept.
     """
 
@@ -66,18 +66,18 @@ class AdaptiveMultiHypothesis:
     quota: AncestorQuota | None = None
     n_scan: NScan | None = None
     remembers: bool = True
-    max_candidates: int | None = None
+    max_per_parent: int | None = None
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
             raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
-        if self.max_candidates is not None and self.max_candidates < 1:
-            raise ValueError(f"candidates_per_parent must be at least 1, got {self.max_candidates}")
+        if self.max_per_parent is not None and self.max_per_parent < 1:
+            raise ValueError(f"max_per_parent must be at least 1, got {self.max_per_parent}")
 
     @property
     def candidates_per_parent(self) -> int:
         """How many associations are looked at for each hypothesis."""
-        return self.max_hypotheses if self.max_candidates is None else self.max_candidates
+        return self.max_hypotheses if self.max_per_parent is None else self.max_per_parent
 
     def step(
         self,

@@ -1,1 +1,4 @@
-"""The commands of `bcfl`, one file for each kind."""
+"""The commands of `bcfl`, one file for each kind: options, messages, exit codes.
+
+What they run is in `experiments.runs`, what they write in `experiments.reports`.
+"""

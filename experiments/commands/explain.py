@@ -49,7 +49,7 @@ def explain(
         else:
             (report,) = history.client_reports([find_client(client, history.names)])
             lines = in_words(report, history)
-    done = f"{history.state.round} of {history.rounds} rounds"
+    done = f"{history.run.state.round} of {history.rounds} rounds"
     screen = console()
     screen.print(f"{pair}, after {done}", soft_wrap=True, markup=False)
     if note:
@@ -175,7 +175,7 @@ def _gains(report: ClientReport, method: str) -> list[str]:
     chances = {f"cluster {c}": p for c, p in enumerate(report.probabilities)}
     others.sort(key=lambda score: -chances.get(score.model, -1.0))
     width = max(len(served.model), *(len(score.model) + 6 for score in others))
-    title = f"on its {report.num_samples['test']} test samples"
+    title = f"on its {served.num_samples} test samples"
     width = max(width, len(title))
     lines = [f"{title:{width}}  accuracy     NLL"]
     for score in (served, *others):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral
 from typing import Any, TypeVar
+
+from bcfl.methods import nearest
 
 Built = TypeVar("Built")
 
@@ -24,13 +25,17 @@ def chosen(what: str, name: str, builders: Mapping[str, Built]) -> Built:
     """
     if name not in builders:
         raise ValueError(
-            f"unknown {what} {name!r}.{_nearest(name, builders)} Known: {', '.join(builders)}"
+            f"unknown {what} {name!r}.{nearest(name, builders)} Known: {', '.join(builders)}"
         )
     return builders[name]
 
 
 def check_keys(
-    what: str, builder: Callable[..., Any], config: Mapping[str, Any], also: Collection[str] = ()
+    what: str,
+    builder: Callable[..., Any],
+    config: Mapping[str, Any],
+    also: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> None:
     """Check configuration against the arguments of a builder.
 
@@ -39,15 +44,16 @@ def check_keys(
         builder: function whose keyword arguments are the known keys.
         config: keys and values to check.
         also: more known keys.
+        without: arguments of the builder that are no keys.
 
     Raises:
         ValueError: a key is unknown, or a required one is missing.
     """
-    known = [*named_arguments(builder), *also]
+    known = [key for key in (*named_arguments(builder), *also) if key not in without]
     for key in config:
         if key not in known:
             raise ValueError(
-                f"{what} has no option {key!r}.{_nearest(key, known)} Known: {', '.join(known)}"
+                f"{what} has no option {key!r}.{nearest(key, known)} Known: {', '.join(known)}"
             )
     required = [
         name
@@ -78,8 +84,3 @@ def check_whole(what: str, number: object, least: int) -> None:
     """
     if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
         raise ValueError(f"{what} must be a whole number of at least {least}, got {number!r}")
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

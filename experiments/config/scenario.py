@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
@@ -174,7 +173,7 @@ def from_table(table: Mapping[str, Any], folder: Path | None = None) -> Scenario
     if isinstance(built.get("methods"), Mapping):
         options = _method_options(built["methods"])
         built["methods"] = list(built["methods"])
-    check_keys("a scenario", Scenario, built)
+    check_keys("a scenario", Scenario, built, without=("method_options",))
     hints = {"methods": tuple[str, ...], "seeds": tuple[int, ...], "name": str, "description": str}
     for key in built.keys() & hints:
         built[key] = typed(f"{key} of a scenario", built[key], hints[key])
@@ -233,6 +232,11 @@ def _method_options(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     for label, table in tables.items():
         if not isinstance(table, Mapping):
             raise ValueError(f"[methods.{label}] must be a table of options, got {table!r}")
+        if not isinstance(table.get(OBJECTIVE, {}), Mapping):
+            raise ValueError(
+                f"{OBJECTIVE} of [methods.{label}] must be a table, such as "
+                f"{OBJECTIVE}.learning_rate = 0.05, got {table[OBJECTIVE]!r}"
+            )
         options[Variant.of(label).method] = table
     return {name: table for name, table in options.items() if table}
 
@@ -275,6 +279,5 @@ def _not_found(name: str, path: Path) -> str:
     if path.parent != FOLDER:
         return f"scenario file {name!r} doesn't exist"
     names = [file.stem for file in sorted(FOLDER.glob("*.toml"))]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = nearest(name, names)
     return f"unknown scenario {name!r}.{hint} All: bcfl list scenarios; your own: a .toml file"

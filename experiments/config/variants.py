@@ -140,9 +140,9 @@ def assignment_of(text: str, what: str) -> tuple[str, str, str]:
     path, equals, value = text.partition("=")
     method, dot, option = path.strip().partition(".")
     if not (method and dot and option and equals and value.strip()):
-        raise ValueError(
-            f"{what} must be METHOD.OPTION=VALUE, such as ifca.num_clusters=3, got {text!r}"
-        )
+        form = "METHOD.OPTION=V1,V2" if what == "--grid" else "METHOD.OPTION=VALUE"
+        example = f"ifca.num_clusters=3{',4' if what == '--grid' else ''}"
+        raise ValueError(f"{what} must be {form}, such as {example}, got {text!r}")
     return method, option, value.strip()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bcfl.methods import nearest
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.idx import holds_idx, load_idx
 from experiments.datasets.npz import holds_samples, load_npz
@@ -188,9 +188,9 @@ def _not_found(name: str, places: list[Path]) -> str:
     searched = ", ".join(f"{place}{note}" for place, note in missing.items())
     looked = f"Searched {name}.npz and a folder {name} in: {searched}."
     names = {OPTDIGITS, *KNOWN, *(own for place in places for own, _ in _own(place))}
-    close = difflib.get_close_matches(name, sorted(names), n=1)
-    if name not in KNOWN and close:
-        return f"dataset {name!r} was not found. Did you mean {close[0]!r}? {looked}"
+    near = nearest(name, sorted(names))
+    if name not in KNOWN and near:
+        return f"dataset {name!r} was not found.{near} {looked}"
     if any(holds_idx(place) for place in places):
         looked += " To read IDX files in a data directory itself, give its path as name."
     hint = KNOWN[name].hint if name in KNOWN else f"put {name}.npz (x_train, y_train) into DATA_DIR"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan
 from pathlib import Path
@@ -15,14 +15,14 @@ from scipy import sparse
 from scipy.special import entr
 
 from bcfl import ClientData, Run
-from bcfl.data import TEST
+from bcfl.data import TEST, Schedule, at_step
 from bcfl.hypotheses import UNSEEN, best_matching, smoothed_associations
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state, restore
-from experiments.scores.gains import Judge, ModelScore
+from experiments.scores.gains import ModelScore, model_scores
 
 if TYPE_CHECKING:
-    from bcfl import FederationState
+    from experiments.runs.runner import Experiment
 
 Matrix = NDArray[np.float64]
 BASELINE = "fedavg"
@@ -104,49 +104,48 @@ class RunHistory:
     Attributes:
         pair: the method and seed.
         rounds: number of rounds of the scenario.
-        state: the newest checkpoint.
-        clients: the clients' data, in the order of the rows of all matrices.
+        run: what it had learned by its newest checkpoint; its executor reaches the clients.
+        clients: the clients' data of all time steps, in the order of the rows of all matrices.
+        time_step: of the last round; its test samples are scored.
         latest: (clients, clusters) association probabilities after the last round.
         filtered: (clients, clusters) probabilities after each round given the rounds so far.
         smoothed: (clients, clusters) probabilities of each round given all rounds.
         carries_weights: whether hypothesis weights accumulate over rounds, so that `smoothed` is a
             posterior.
-        judge: scores models on the clients' test samples.
-        baseline: newest checkpoint of FedAvg in the same folder, None if there is none.
+        baseline: FedAvg in the same folder, None if it has no checkpoint.
     """
 
     pair: Pair
     rounds: int
-    state: FederationState
+    run: Run
     clients: Sequence[ClientData]
+    time_step: int
     latest: Matrix
     filtered: Sequence[Matrix]
     smoothed: Sequence[Matrix]
     carries_weights: bool
-    judge: Judge
-    baseline: FederationState | None
+    baseline: Run | None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the clients."""
-        return self.state.hypotheses.best.association.clients
+        return self.run.clients
 
     def client_reports(self, clients: Sequence[str] | None = None) -> list[ClientReport]:
         """Reports of the named clients, of all clients by default."""
         names = self.names if clients is None else clients
-        judged = [data for data in self.clients if data.client in names]
-        judge = Judge(self.judge.model, judged, self.judge.seed)
-        scores = judge.scores(self.state)
+        scores = self.run.ask(model_scores(self.run.hypotheses, names))
         if self.baseline is not None:
-            baseline_scores = judge.scores(self.baseline, BASELINE, clusters=False)
-            for client, score in baseline_scores.items():
+            hypotheses = self.baseline.hypotheses
+            baseline = model_scores(hypotheses, names, BASELINE, clusters=False)
+            for client, score in self.baseline.ask(baseline).items():
                 scores[client] += score
         return [self._client_report(self.names.index(n), scores.get(n, ())) for n in names]
 
     @cached_property
     def _shared(self) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Factors of the co-association matrices of the last round and of the mean over rounds."""
-        history = [snapshot.co_association() for snapshot in self.state.history]
+        history = [snapshot.co_association() for snapshot in self.run.state.history]
         stacked = sparse.hstack(history) / np.sqrt(len(history))
         return history[-1], sparse.csr_array(stacked)
 
@@ -176,10 +175,11 @@ class RunHistory:
         )
 
     def _uncertainty(self, data: ClientData) -> tuple[float, float]:
-        if not len(data.views.get(TEST, ())):
+        views = at_step(data, self.time_step).views
+        if not len(views.get(TEST, ())):
             return nan, nan
-        run = Run(model=self.judge.model, state=self.state, records=(), groups={})
-        prediction = run.predict(data.client, data.views[TEST].inputs)
+        run = replace(self.run, executor=None)
+        prediction = run.predict(data.client, views[TEST].inputs)
         return float(prediction.entropy.mean()), float(prediction.association_uncertainty.mean())
 
 
@@ -201,20 +201,26 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
     filtered = [smoothed_associations(history[:number], number) for number in numbers]
     smoothed = [smoothed_associations(history, number) for number in numbers]
     aggregation = setup.method(pair.method).aggregation
+    schedule = Schedule.of(restored.clients, state.planned_rounds or state.round)
     return RunHistory(
         pair=pair,
         rounds=setup.scenario.federation.rounds,
-        state=state,
+        run=restored.run,
         clients=restored.clients,
+        time_step=schedule.step(state.round - 1),
         latest=latest,
         filtered=matched_clusters([*filtered, latest])[:-1],
         smoothed=matched_clusters([*smoothed, latest])[:-1],
         carries_weights=aggregation.carried_log_weight(-1.0) != 0.0,
-        judge=Judge(setup.model, restored.clients, pair.seed),
-        baseline=None
-        if pair.method == BASELINE
-        else newest_state(folder, Pair(BASELINE, pair.seed)),
+        baseline=_baseline(folder, pair, setup),
     )
+
+
+def _baseline(folder: Path, pair: Pair, setup: Experiment) -> Run | None:
+    other = Pair(BASELINE, pair.seed)
+    if pair == other or newest_state(folder, other) is None:
+        return None
+    return restore(folder, other, setup).run
 
 
 def matched_clusters(matrices: Sequence[Matrix]) -> list[Matrix]:

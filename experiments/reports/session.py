@@ -11,6 +11,7 @@ from bcfl import Run, checkpoint
 from experiments.reports.report import render
 from experiments.runs import rows
 from experiments.runs.files import Pair, RunFiles, write_aside
+from experiments.runs.plan import FORMAT
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import write_graphs
 from experiments.runs.summary import summarise
@@ -63,6 +64,7 @@ def _write(runs: Mapping[str, Run], name: str, files: RunFiles) -> None:
     first = next(iter(runs.values()))
     groups = {group for group in first.groups.values() if group is not None}
     description = {
+        "format": FORMAT,
         "scenario": {"name": name},
         "methods": list(runs),
         "seeds": [SEED],

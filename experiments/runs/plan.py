@@ -24,6 +24,8 @@ from experiments.runs.files import RunFiles, write_aside
 if TYPE_CHECKING:
     from experiments.runs.runner import Experiment
 
+FORMAT = 2
+"""Of `run.json` and of what stands in the rest of the folder; the first had none written down."""
 PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
 
 
@@ -106,6 +108,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
     """
     partition, dataset = setup.partition(plan.scenario.seeds[0]), setup.dataset
     description = {
+        "format": FORMAT,
         "scenario": plan.scenario.table(),
         "methods": list(plan.scenario.methods),
         "seeds": list(plan.scenario.seeds),
@@ -162,14 +165,15 @@ def read_plan(folder: Path) -> Plan:
             executor=executor_options.from_table(execution),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {error!r}") from error
+        why = error if isinstance(error, ValueError) else repr(error)
+        raise FolderError(f"{RunFiles(folder).run} isn't as it was written: {why}") from error
 
 
 def read_description(folder: Path) -> Mapping[str, Any]:
     """The contents of `run.json`.
 
     Raises:
-        FolderError: there is no run in the folder, or the file is no JSON.
+        FolderError: there is no run in the folder, or the file is no JSON or of another version.
     """
     path = RunFiles(folder).run
     if not path.is_file():
@@ -179,7 +183,22 @@ def read_description(folder: Path) -> Mapping[str, Any]:
         table: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise FolderError(f"{path} is no JSON: {error}") from error
+    check_format(table, path)
     return table
+
+
+def check_format(description: Mapping[str, Any], path: Path) -> None:
+    """Refuse the contents of a `run.json` that another version wrote.
+
+    Raises:
+        FolderError: its format is another.
+    """
+    found = description.get("format", 1)
+    if found != FORMAT:
+        raise FolderError(
+            f"{path} has format {found}, this version of bcfl reads format {FORMAT}; "
+            "read it with the version that wrote it, or run it again into a new folder"
+        )
 
 
 def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
 from experiments.runs.files import Pair, PairFiles, RunFiles
+from experiments.runs.plan import check_format
 from experiments.runs.rows import read as read_rounds
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class RunFolder:
 
         Raises:
             NoRunError: the folder does not exist, holds no run, or a file is malformed.
+            FolderError: another version wrote it.
             MetricsError: the rounds of a method and seed are malformed.
         """
         files = RunFiles(path)
@@ -58,6 +60,7 @@ class RunFolder:
         if not files.run.is_file():
             raise NoRunError(f"folder {str(path)!r} holds no run: run.json is missing")
         description = _json_object(files.run)
+        check_format(description, files.run)
         summary: Any = {}
         if files.summary.is_file():
             summary = _json_object(files.summary).get("methods", {})

@@ -134,7 +134,8 @@ class Experiment:
         device_named(self.device)
         try:
             for pair in reversed(self.scenario.pairs):
-                self.federation(pair)
+                federation = self.federation(pair)
+                Schedule.of(federation.clients, self.scenario.federation.rounds)
         except TypeError as error:
             raise ValueError(f"the scenario holds a value of the wrong type: {error}") from error
 

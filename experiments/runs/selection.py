@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from bcfl import checkpoint
+from bcfl.methods import nearest
 from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs import rows
@@ -80,9 +80,7 @@ def find_client(name: str, clients: Sequence[str]) -> str:
             matching = [clients[int(name)]]
     if len(matching) == 1:
         return matching[0]
-    near = difflib.get_close_matches(name, clients, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(
-        f"unknown client {name!r}.{hint} The run has {len(clients)} clients, {clients[0]} to "
-        f"{clients[-1]}"
+        f"unknown client {name!r}.{nearest(name, clients)} The run has {len(clients)} clients, "
+        f"{clients[0]} to {clients[-1]}"
     )

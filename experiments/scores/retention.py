@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.functional import cross_entropy
 
 from bcfl import ClientData, Hypothesis, Model, View
 from bcfl.data import TEST, TRAIN, num_steps, view_name
 from bcfl.executors import FlatModule
 from bcfl.hypotheses import UNSEEN
+from posteriors.curvature.likelihood import negative_log_likelihood
 
 REMEMBERED = 50
 
@@ -83,7 +83,8 @@ def _scores(
         with torch.no_grad():
             for piece in pieces:
                 old, new = piece.remembered, piece.tested
-                loss = cross_entropy(module(old.inputs.to(mean)), old.targets)
+                outputs = module(old.inputs.to(mean))
+                loss = negative_log_likelihood(outputs, old.targets, model.likelihood, "mean")
                 right = module(new.inputs.to(mean)).argmax(1) == new.targets
                 scores.append((float(loss), float(right.double().mean())))
     table = np.array(scores).reshape(len(hypothesis.clusters), len(pieces), 2)

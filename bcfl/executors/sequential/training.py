@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from bcfl.architecture.model import Likelihood, Model
+from bcfl.architecture.model import Model
 from bcfl.data.clients import View
 from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset, training_batches
@@ -20,7 +20,7 @@ from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import derive_seed
 from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
-from posteriors.curvature.likelihood import negative_log_likelihood
+from posteriors.curvature.likelihood import Likelihood, negative_log_likelihood
 from posteriors.networks.functional import eval_mode
 
 

@@ -9,8 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from bcfl.architecture.model import Likelihood
-from posteriors.curvature.likelihood import negative_log_likelihood
+from posteriors.curvature.likelihood import Likelihood, negative_log_likelihood
 
 
 class SampleValues(Protocol):

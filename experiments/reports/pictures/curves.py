@@ -14,6 +14,8 @@ from bcfl.drawing import COLOURS, FAINT, INK, line_style, spread, whole_numbers
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LETTER, SHORT = 0.068, 10
+"""Width of a letter of a name beside its line, inches, and how many letters always have room."""
 PERSONAL, GENERAL = COLOURS[5], COLOURS[1]
 
 
@@ -93,9 +95,18 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
 
     longest = max(len(panel.series) for panel in panels)
     height = max(3.3, 0.7 + 0.26 * longest)
-    figure = Figure(figsize=(10.4, height))
+    label = max((len(name) for panel in panels for name in panel.series), default=0)
+    extra = max(0.0, LETTER * (label - SHORT))
+    width, side = 10.4 + extra, 3.2 - extra / 2
+    figure = Figure(figsize=(width, height))
     axes = figure.subplots(1, 2, squeeze=False)[0]
-    figure.subplots_adjust(left=0.05, right=0.855, wspace=0.62, top=0.9, bottom=0.5 / height)
+    figure.subplots_adjust(
+        left=0.52 / width,
+        right=1 - (1.508 + extra) / width,
+        wspace=(1.98 + extra) / side,
+        top=0.9,
+        bottom=0.5 / height,
+    )
     for panel, place in zip(panels, axes, strict=False):
         _draw_panel(place, panel, methods, height)
     for unused in axes[len(panels) :]:

@@ -9,10 +9,10 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
+from tests.bench.federation.lean import network
 from tests.bench.row import Row
 
 CLIENTS, SAMPLES = 40, 300
@@ -29,15 +29,6 @@ def run():
             return [exact_curvature(), drawn_curvature(), linearised_prediction()]
     finally:
         torch.set_num_threads(threads)
-
-
-def network():
-    """Two 5 x 5 convolutions on images of 28 x 28: 28,938 parameters."""
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * 49, 10),
-    )  # fmt: skip
 
 
 def data(samples=SAMPLES):

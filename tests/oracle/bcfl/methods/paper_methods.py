@@ -5,12 +5,20 @@ all their samples in each step, so that nothing is random.
 """
 
 import numpy as np
+from torch import nn
 
 HIDDEN, INPUTS, CLASSES = 2, 4, 3
 BODY = slice(0, HIDDEN * INPUTS)
 CLASSIFIER = slice(HIDDEN * INPUTS, HIDDEN * (INPUTS + CLASSES))
 STEPS, RATE, MOMENTUM = 3, 0.2, 0.9
 RHO, MU, TAU, LAMBDA, PULL = 0.95, 0.7, 0.5, 0.3, 0.2
+
+
+def network():
+    """The same network for the program under test."""
+    return nn.Sequential(
+        nn.Linear(INPUTS, HIDDEN, bias=False), nn.Linear(HIDDEN, CLASSES, bias=False)
+    )
 
 
 def logits(weights, inputs):

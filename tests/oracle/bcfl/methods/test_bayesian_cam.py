@@ -9,7 +9,6 @@ with those curvatures as weights (BCFL, equation 8, for a few steps of training)
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import bcfl
 from bcfl.methods import build
@@ -18,13 +17,6 @@ from tests.oracle.bcfl.methods import paper_methods as paper
 SIZES, ROUNDS, CLUSTERS = (20, 33, 12, 41, 9), 4, 2
 SIZE = paper.CLASSIFIER.stop
 FLOOR = 1e-3
-
-
-def network():
-    return nn.Sequential(
-        nn.Linear(paper.INPUTS, paper.HIDDEN, bias=False),
-        nn.Linear(paper.HIDDEN, paper.CLASSES, bias=False),
-    )
 
 
 def gauss_newton(weights, data, other=0.0):
@@ -63,7 +55,10 @@ def states(turned_clients, states_of):
     one = bcfl.Federation(
         turned_clients(SIZES),
         bcfl.Model(
-            name="two-layers", build=network, input_shape=(paper.INPUTS,), num_outputs=paper.CLASSES
+            name="two-layers",
+            build=paper.network,
+            input_shape=(paper.INPUTS,),
+            num_outputs=paper.CLASSES,
         ),
         build("bcfl-g-cam", num_clusters=CLUSTERS, objective=objective),
         seed=3,

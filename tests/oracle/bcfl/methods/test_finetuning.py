@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import bcfl
 from tests.oracle.bcfl.methods import paper_methods as paper
@@ -11,13 +10,6 @@ from tests.recipes import built
 
 SIZES, ROUNDS = (20, 33, 12, 41, 9), 3
 SIZE = paper.CLASSIFIER.stop
-
-
-def network():
-    return nn.Sequential(
-        nn.Linear(paper.INPUTS, paper.HIDDEN, bias=False),
-        nn.Linear(paper.HIDDEN, paper.CLASSES, bias=False),
-    )
 
 
 @pytest.fixture
@@ -37,7 +29,10 @@ def run(turned_clients):
             momentum=paper.MOMENTUM,
         )
         model = bcfl.Model(
-            name="two-layers", build=network, input_shape=(paper.INPUTS,), num_outputs=paper.CLASSES
+            name="two-layers",
+            build=paper.network,
+            input_shape=(paper.INPUTS,),
+            num_outputs=paper.CLASSES,
         )
         one = bcfl.Federation(
             clients,

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import bcfl
 from tests.oracle.bcfl.methods import paper_methods as paper
@@ -11,13 +10,6 @@ from tests.recipes import built
 
 SIZES = (20, 33, 12, 41, 9)
 ROUNDS = 4
-
-
-def network():
-    return nn.Sequential(
-        nn.Linear(paper.INPUTS, paper.HIDDEN, bias=False),
-        nn.Linear(paper.HIDDEN, paper.CLASSES, bias=False),
-    )
 
 
 @pytest.fixture
@@ -43,7 +35,10 @@ def run(turned_clients, states_of):
         )
         clients = turned_clients(SIZES)
         model = bcfl.Model(
-            name="two-layers", build=network, input_shape=(paper.INPUTS,), num_outputs=paper.CLASSES
+            name="two-layers",
+            build=paper.network,
+            input_shape=(paper.INPUTS,),
+            num_outputs=paper.CLASSES,
         )
         one = bcfl.Federation(
             clients, model, built(name, **chosen), seed=3, device="cpu", dtype=torch.float64

@@ -16,14 +16,6 @@ X = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
 NAMES = ("plug-in", "monte-carlo", "linearised")
 
 
-@pytest.fixture
-def run(linear, clients):
-    settings = dict(
-        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
-    )
-    return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_entropy_is_split_in_three(run, name):
     prediction = run.predict("c1", X, name)

@@ -12,14 +12,6 @@ from bcfl.policies import FedAvg
 from bcfl.rounds.evaluation import served_mixture
 
 
-@pytest.fixture
-def run(linear, clients):
-    settings = dict(
-        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
-    )
-    return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
-
-
 def test_every_object_says_what_it_is_in_one_line(run, linear, clients):
     federation = Federation(clients, linear, FedAvg(Objective()))
     hypothesis = run.hypotheses.best

@@ -11,14 +11,6 @@ from tests.recipes import built
 GRID = TuningGrid((0.5, 10.0, 1e4), (0.4, 1.0, 2.5))
 
 
-@pytest.fixture
-def run(linear, clients):
-    settings = dict(
-        num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
-    )
-    return Federation(clients, linear, build("bcfl-mh-3", **settings)).run(2)
-
-
 def log_loss(run, clients, rule):
     total = 0.0
     for data in clients:

@@ -52,6 +52,7 @@ def test_a_warm_up_comes_first():
         ("bcfl-m-3", "Did you mean 'bcfl-"),
         ("fedavgg", "Did you mean 'fedavg'?"),
         ("wefcl", "Did you mean 'wecfl'?"),
+        ("ifca-cma", "Did you mean 'ifca-cam'?"),
         ("bcfl_g-w", "Did you mean 'bcfl-g-w'?"),
         ("BCFL-G", "All: bcfl list methods"),
         ("", "All: bcfl list methods"),

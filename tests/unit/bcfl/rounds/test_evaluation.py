@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, HypothesisSet, drive
-from bcfl.protocol.requests import Score
-from bcfl.rounds.evaluation import evaluate, served_mixture
+from bcfl import Association, Hypothesis, HypothesisSet, Objective, drive
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import Score, Train
+from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, served_mixture
 
 NAMES = ("a", "b")
 
@@ -54,3 +55,15 @@ def test_those_who_do_not_answer_are_left_out(hypotheses):
     _, kept = hypotheses
     second = next(evaluate(kept, NAMES)).requests[1]
     assert drive(evaluate(kept, NAMES), {second: "sums"}) == {"b": "sums"}
+
+
+@pytest.mark.parametrize("view", ["test", "validation"])
+def test_finetuned_models_are_scored_on_the_samples_that_were_named(hypotheses, linear, view):
+    _, kept = hypotheses
+    steps = evaluate_finetuned(kept, NAMES, Objective(), linear, view)
+    trainings = next(steps).requests
+    assert all(isinstance(request, Train) for request in trainings)
+    mean, buffers = linear.initial(9)
+    reply = Trained(mean=mean, buffers=buffers, curvature=mean**2, num_samples=3)
+    scores = steps.send(dict.fromkeys(trainings, reply)).requests
+    assert [score.view for score in scores] == [view, view]

@@ -173,8 +173,15 @@ def test_a_folder_without_a_run(command, tmp_path):
 
 
 def test_a_description_that_was_changed_is_named(tmp_path):
-    (tmp_path / "run.json").write_text('{"scenario": {}}')
+    (tmp_path / "run.json").write_text('{"format": 2, "scenario": {}}')
     assert "run.json isn't as it was written" in mistake("resume", tmp_path)
+
+
+@pytest.mark.parametrize("command", ["resume", "report", "compare", "graph", "uncertainty"])
+def test_a_folder_of_another_version_is_refused(command, tmp_path):
+    (tmp_path / "run.json").write_text('{"scenario": {"name": "demo"}, "methods": ["ifca"]}')
+    (tmp_path / "summary.json").write_text('{"scenario": "demo", "methods": {"ifca": {}}}')
+    assert "has format 1, this version of bcfl reads format 2" in mistake(command, tmp_path)
 
 
 def test_new_folders_never_collide(tmp_path, monkeypatch):

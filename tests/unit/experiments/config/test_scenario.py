@@ -180,6 +180,11 @@ def test_variants_of_a_method_have_their_options_in_their_names():
         ({"federation": {"round": 3}}, "no option 'round'. Did you mean 'rounds'"),
         ({"data": {"dataset": "optdigits", "dir": "x"}}, "no option 'dir'"),
         ({"data": {}}, r"\[data\] lacks dataset"),
+        ({"method_options": {}}, "a scenario has no option 'method_options'"),
+        (
+            {"methods": {"ifca": {"objective": 3}}},
+            r"objective of \[methods.ifca\] must be a table, .*got 3",
+        ),
         ({"data": "optdigits"}, r"\[data\] must be a table"),
         (
             {"federation": {"rounds": 2, "seeds": [0]}},

@@ -6,6 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from experiments.runs.plan import FORMAT
+
 SCORES = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
 
 
@@ -94,6 +96,7 @@ def make_run(tmp_path_factory):
             for name, times in {"communication": 7.5, "storage": 10, "computation": 4}.items():
                 summary[method][name] = statistic([times] * len(seeds))
         description = {
+            "format": FORMAT,
             "scenario": {
                 "name": "tiny",
                 "description": "A <tiny> example",

@@ -14,10 +14,11 @@ from experiments.launch import start
 from experiments.reports.client_report import matched_clusters, read_history
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import Plan
+from experiments.runs.restore import restore
 from experiments.runs.runner import Experiment, RunCallbacks
 from experiments.runs.selection import choose, find_client
 
-METHODS = ("fedavg", "bcfl-mh-3", "bcfl-mht-4")
+METHODS = ("fedavg", "bcfl-mh-3", "bcfl-mht-4", "ifca-cam")
 TABLE = {
     "name": "tiny",
     "methods": list(METHODS),
@@ -80,7 +81,7 @@ def test_scores_are_those_of_the_models_on_the_clients_test_samples(folder, hist
         m: checkpoint.load(checkpoint.newest(RunFiles(folder).of(Pair(m, 1)).checkpoints))
         for m in METHODS
     }
-    model, state = history.judge.model, states["bcfl-mh-3"]
+    model, state = history.run.model, states["bcfl-mh-3"]
     for report, data in zip(reports, history.clients, strict=True):
         view = data.views["test"]
         targets, rows = view.targets.numpy(), np.arange(len(view.targets))
@@ -121,7 +122,7 @@ def test_peers_agree_with_the_association_graph(folder, history, reports):
 def test_latest_co_association_is_summed_over_hypotheses(history, reports):
     for report, other in itertools.permutations(reports, 2):
         shared = 0.0
-        for hypothesis in history.state.hypotheses:
+        for hypothesis in history.run.state.hypotheses:
             one, two = (hypothesis.association.label(s.client) for s in (report, other))
             shared += np.exp(hypothesis.log_weight) * (one == two != -1)
         found = next(c.latest for c in report.peers if c.client == other.client)
@@ -130,7 +131,7 @@ def test_latest_co_association_is_summed_over_hypotheses(history, reports):
 
 def test_rounds_are_distributions_or_unseen_and_the_last_is_the_latest(history, reports):
     seen = [set() for _ in range(4)]
-    for number, snapshot in enumerate(history.state.history):
+    for number, snapshot in enumerate(history.run.state.history):
         leading = snapshot.associations[0]
         seen[number] = {c for c, k in zip(leading.clients, leading.labels, strict=True) if k >= 0}
     assert len(seen[0]) == 4
@@ -217,3 +218,17 @@ def test_fedavg_has_no_baseline(folder):
     (report,) = history.client_reports(["client-03"])
     assert [score.model for score in report.scores] == ["what serves it", "cluster 0"]
     assert report.client == "client-03"
+
+
+def test_networks_that_a_method_makes_its_own_of_are_scored_beside_a_plain_fedavg(folder):
+    history = read_history(folder, Pair("ifca-cam", 1))
+    (report,) = history.client_reports(["client-03"])
+    tested = restore(folder, Pair("ifca-cam", 1)).run
+    prediction = tested.predict("client-03", history.clients[3].views["test"].inputs, "plug-in")
+    targets = history.clients[3].views["test"].targets.numpy()
+    assert [score.model for score in report.scores] == [
+        *("what serves it", "cluster 0", "cluster 1", "fedavg")
+    ]
+    right = prediction.mean.argmax(axis=1) == targets
+    assert report.scores[0].accuracy == pytest.approx(right.mean())
+    assert report.scores[0].num_samples == len(targets)

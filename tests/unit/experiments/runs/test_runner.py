@@ -196,3 +196,10 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert path.read_text() == "old"
     files.write_aside(path, b"new")
     assert path.read_text() == "new"
+
+
+def test_fewer_rounds_than_time_steps_are_refused_before_work_starts():
+    with pytest.raises(ValueError, match="at least the 3 time steps of the data, got 2"):
+        setup(
+            partition={"kind": "stream", "clients": 4, "steps": 3}, federation={"rounds": 2}
+        ).check()

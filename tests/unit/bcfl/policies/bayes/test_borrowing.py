@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Aggregation, Association, Hypothesis, Objective, drive
+from bcfl import Aggregation, Association, Objective, drive
 from bcfl.policies import LikelihoodAssociation, Ranking, candidate
 from bcfl.policies.bayes.borrowing import (
     AsymmetricBCFL,
@@ -19,13 +19,6 @@ from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 
 NAMES = ("a", "b", "c")
 LAPLACE = Objective(curvature="ggn")
-
-
-@pytest.fixture
-def parent(linear, newborn):
-    return Hypothesis(
-        clusters=(newborn(linear, 0), newborn(linear, 1)), association=Association.unseen(NAMES, 2)
-    )
 
 
 def expansions(parent, signs):

@@ -11,13 +11,6 @@ LOSSES = {"a": (1.0, 4.0), "b": (6.0, 2.0), "c": (3.0, 3.5)}
 
 
 @pytest.fixture
-def parent(linear, newborn):
-    return Hypothesis(
-        clusters=(newborn(linear, 0), newborn(linear, 1)), association=Association.unseen(NAMES, 2)
-    )
-
-
-@pytest.fixture
 def ranked(context):
     """Let a policy rank; returns what it asked, (labels, log weight) of each, and the total."""
 
