@@ -27,7 +27,7 @@ METHODS = (
     *("fedavg", "ocfl-kmeans", "fedgroup", "fedsoft", "ifca", "ifca-w", "fesem", "wecfl"),
     *("bcfl-g", "bcfl-g-w", "bcfl-forget", "bcfl-asym"),
     *("bcfl-c-3", "bcfl-c-3-w", "bcfl-c-6", "bcfl-c-6-w"),
-    *("bcfl-mh-3", "bcfl-mh-3-w", "bcfl-mh-6", "bcfl-mh-6-w", "bcfl-mht-8"),
+    *("bcfl-mh-3", "bcfl-mh-3-w", "bcfl-mh-6", "bcfl-mh-6-w", "bcfl-mht-8", "bcfl-race-4"),
 )
 NUMBERS = (2, 3, 4, 5, 6)
 ROUNDS = 25

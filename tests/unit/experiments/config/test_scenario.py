@@ -215,7 +215,7 @@ def test_variants_of_a_method_have_their_options_in_their_names():
         ({"methods": ["wefcl"]}, "unknown method 'wefcl'. Did you mean 'wecfl'"),
         (
             {"methods": {"ifca": {"weight": 1}}},
-            "method 'ifca' has no option 'weight'. It has: calibration, cluster_size, num_clusters",
+            "method 'ifca' has no option 'weight'. It has: belief_temperature, calibration,",
         ),
         ({"methods": {"ifca": 3}}, r"\[methods.ifca\] must be a table of options, got 3"),
         (
