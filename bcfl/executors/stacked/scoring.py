@@ -129,7 +129,9 @@ class BatchedScoring:
     ) -> Outcome:
         samples = self.samples[request.view]
         parts = {key: np.concatenate(arrays) for key, arrays in values.items()}
-        targets = samples.targets[rows.to(samples.targets.device)]
+        statistic = request.statistic
+        read = isinstance(statistic, OutputStatistic) and statistic.reads_targets
+        targets = samples.targets[rows.to(samples.targets.device)] if read else samples.targets[:0]
         return combined(request, parts, targets, samples.count[request.client])
 
     def _values(

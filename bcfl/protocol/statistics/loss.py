@@ -40,6 +40,7 @@ class Loss(OutputStatistic):
     name: ClassVar[str] = "loss"
     elementwise: ClassVar[bool] = True
     lasting: ClassVar[bool] = True
+    reads_targets: ClassVar[bool] = False
 
     @property
     def values(self) -> SampleValues:

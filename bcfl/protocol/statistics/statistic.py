@@ -93,9 +93,11 @@ class OutputStatistic(Statistic):
     Attributes:
         batched: whether it may be computed from outputs that differ by rounding from those of one
             network evaluated alone, as batched executors give them.
+        reads_targets: whether `combined` uses the targets; batched executors gather none otherwise.
     """
 
     batched: ClassVar[bool] = True
+    reads_targets: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -111,7 +113,7 @@ class OutputStatistic(Statistic):
         Args:
             values: for each model, (samples, ...) of the samples that were scored; a single one
                 where the statistic is elementwise.
-            targets: (samples,) of these samples.
+            targets: (samples,) of these samples; empty unless `reads_targets`.
             num_samples: of the whole view, of which a subset may have been scored.
         """
 
