@@ -15,7 +15,6 @@ import numpy as np
 
 import assignment
 from bcfl.aggregation.aggregation import Aggregation
-from bcfl.aggregation.cavities import cavities_of
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
@@ -28,7 +27,7 @@ from bcfl.trackers.tracker import (
     Successor,
     TrackerInfo,
     Trained,
-    belief_of,
+    child_of,
     expand,
     log_captured_mass,
     train,
@@ -139,23 +138,9 @@ class AdaptiveMultiHypothesis:
         hypotheses = []
         for proposal in all_proposals(self.proposals, candidate, trained.answers, context):
             chosen = with_inherited_costs(proposal, parent, step) if self.remembers else proposal
-            clusters, _ = aggregation.combine(
-                context.model, parent, chosen, trained.answers, trained.blocks, context.round
+            successor = replace(best, candidate=chosen)
+            child, _ = child_of(
+                parent, successor, aggregation, context, trained.answers, trained.blocks
             )
-            hypotheses.append(
-                Hypothesis(
-                    clusters=clusters,
-                    association=chosen.association,
-                    log_weight=best.log_weight,
-                    parents=(best.parent,),
-                    kind=chosen.kind,
-                    lineage=(*parent.lineage, best.parent),
-                    state=chosen.state,
-                    carried_models=chosen.carried_models,
-                    belief=belief_of(chosen, parent),
-                    cavities=cavities_of(
-                        aggregation, context.model, parent, chosen, clusters, trained.answers
-                    ),
-                )
-            )
+            hypotheses.append(child)
         return tuple(hypotheses)

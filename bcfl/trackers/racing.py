@@ -65,10 +65,8 @@ class RacingStarts:
         weights = start_weights(chosen, context)
         if context.round >= round_number(self.burn_in, context):
             weights = self._raced(chosen, weights)
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(weights)
         successors = [
-            Successor(chosen[i], i, float(log_weights[i]), rankings[i].facts)
+            Successor(chosen[i], i, float(np.log(weights[i])), rankings[i].facts)
             for i in map(int, np.flatnonzero(weights > 0))
         ]
         trained = yield from train(parents, successors, aggregation, context)

@@ -177,24 +177,10 @@ def train(
     answers |= answered(missing, replies)
     children, report = [], FusionReport()
     for successor in successors:
-        chosen, parent = successor.candidate, parents[successor.parent]
-        clusters, fusion = aggregation.combine(
-            context.model, parent, chosen, answers, blocks, context.round
-        )
+        parent = parents[successor.parent]
+        child, fusion = child_of(parent, successor, aggregation, context, answers, blocks)
+        children.append(child)
         report += fusion
-        children.append(
-            Hypothesis(
-                clusters=clusters,
-                association=chosen.association,
-                log_weight=successor.log_weight,
-                parents=(successor.parent,),
-                lineage=(*parent.lineage, successor.parent),
-                state=chosen.state,
-                carried_models=chosen.carried_models,
-                cavities=cavities_of(aggregation, context.model, parent, chosen, clusters, answers),
-                belief=belief_of(chosen, parent),
-            )
-        )
     facts = successors[0].facts if successors else {}
     return Trained(
         children=children,
@@ -202,6 +188,43 @@ def train(
         blocks=blocks,
         info=TrackerInfo(len(children), report, facts),
     )
+
+
+def child_of(
+    parent: Hypothesis,
+    successor: Successor,
+    aggregation: Aggregation,
+    context: RoundContext,
+    answers: Mapping[Train, LocalModel],
+    blocks: dict[str, tuple[Block, FusionReport]],
+) -> tuple[Hypothesis, FusionReport]:
+    """The hypothesis that a successor becomes once its local models are there.
+
+    Args:
+        parent: hypothesis that it follows.
+        successor: its candidate, the index of the parent, and its log weight.
+        aggregation: how local models become cluster models.
+        context: read-only context of the round.
+        answers: local models by answered training.
+        blocks: blocks of this round by key; extended, so that equal blocks are one object.
+    """
+    chosen = successor.candidate
+    clusters, report = aggregation.combine(
+        context.model, parent, chosen, answers, blocks, context.round
+    )
+    child = Hypothesis(
+        clusters=clusters,
+        association=chosen.association,
+        log_weight=successor.log_weight,
+        parents=(successor.parent,),
+        kind=chosen.kind,
+        lineage=(*parent.lineage, successor.parent),
+        state=chosen.state,
+        carried_models=chosen.carried_models,
+        cavities=cavities_of(aggregation, context.model, parent, chosen, clusters, answers),
+        belief=belief_of(chosen, parent),
+    )
+    return child, report
 
 
 def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] | None:
