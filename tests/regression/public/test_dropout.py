@@ -1,4 +1,4 @@
-"""Rounds in which nobody answers, clients without test samples, more clusters than clients.
+"""Rounds in which no client answers, clients without test samples, more clusters than clients.
 
 Reported to neighbouring projects: no example at all gives a model of NaN, or a division by zero.
 """
@@ -40,7 +40,7 @@ def test_few_answers_are_enough(clients, mlp, federation, parameters, name):
     np.testing.assert_allclose(probabilities[seen].sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("tested", [(), (0,)], ids=["nobody", "one"])
+@pytest.mark.parametrize("tested", [(), (0,)], ids=["none", "one"])
 @pytest.mark.parametrize("name", ["ifca", "bcfl-mht-4", "ifca-finetune", "local"])
 def test_clients_without_test_samples_are_left_out_of_scores(arrays, mlp, federation, name, tested):
     clients = [
