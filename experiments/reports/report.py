@@ -115,9 +115,9 @@ def fusion_warnings(run: RunFolder) -> list[str]:
     if stuck:
         messages.append(
             "Cluster parameters that data no longer move, share in the worst round: "
-            f"{', '.join(stuck)}. Their precision has grown so large that the clients' curvature is "
-            "below rounding: literal fusion with the memory accumulate counts the prior once per "
-            "client and round. Exact fusion counts it once."
+            f"{', '.join(stuck)}. Their precision has grown so large that the clients' curvature "
+            "is below rounding: literal fusion with the memory accumulate counts the prior once "
+            "per client and round. Exact fusion counts it once."
         )
     return messages
 
