@@ -198,7 +198,10 @@ def fedgroup(
     from bcfl.rounds.method import Method
 
     cold_start = replace(
-        _unweighted(**common), local_steps=cold_start_steps, batch_size=cold_start_batch_size
+        _unweighted(**common),
+        local_steps=cold_start_steps,
+        local_epochs=None,
+        batch_size=cold_start_batch_size,
     )
     policy = FedGroup(
         groups=num_clusters,
