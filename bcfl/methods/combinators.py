@@ -241,9 +241,10 @@ def with_finetuning(method: "Method", *, finetuning_steps: int | None = None) ->
         finetuning_steps: local steps; none is as many as in a round.
     """
     objective = method.policy.objective
+    if finetuning_steps is not None:
+        objective = replace(objective, local_steps=finetuning_steps, local_epochs=None)
     plain = replace(
         objective,
-        local_steps=objective.local_steps if finetuning_steps is None else finetuning_steps,
         curvature="samples",
         prior_weight=0.0,
         regularizers=(),

@@ -96,6 +96,7 @@ class StateWriter:
             "clusters": association.num_clusters,
             "labels": self._array(association.labels),
             "probabilities": None if soft is None else self._array(soft),
+            "mixed": [[weight, self._association(one)] for weight, one in association.mixed],
         }
 
     def _array(self, array: np.ndarray[Any, Any]) -> int:
@@ -228,6 +229,9 @@ class StateReader:
             self._tensors[str(row["labels"])].cpu().numpy(),
             row["clusters"],
             None if soft is None else self._tensors[str(soft)].cpu().numpy(),
+            tuple(
+                (weight, self._association(clients, one)) for weight, one in row.get("mixed", ())
+            ),
         )
 
     def _snapshot(self, clients: tuple[str, ...], row: Structure) -> Snapshot:
