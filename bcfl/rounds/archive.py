@@ -84,9 +84,8 @@ class StateWriter:
 
     def _block(self, block: Block) -> int:
         parts = [self._gaussian(g) for g in (block.gaussian, block.base, block.prior)]
-        return self._once(
-            "blocks", block, [block.key, block.name, *parts, self._tensor(block.buffers)]
-        )
+        buffers = self._tensor(block.buffers)
+        return self._once("blocks", block, [block.key, block.name, *parts, buffers, block.is_zero])
 
     def _posterior(self, posterior: Posterior) -> int:
         return self._once("posteriors", posterior, [self._block(b) for b in posterior.blocks])
@@ -180,8 +179,9 @@ class StateReader:
                 base=gaussians[base],
                 prior=gaussians[prior],
                 buffers=self._tensors[str(buffers)],
+                is_zero=is_zero,
             )
-            for key, name, gaussian, base, prior, buffers in tables["blocks"]
+            for key, name, gaussian, base, prior, buffers, is_zero in tables["blocks"]
         ]
         posteriors = [Posterior(tuple(blocks[b] for b in row)) for row in tables["posteriors"]]
         clients = tuple(structure["clients"])
