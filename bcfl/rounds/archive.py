@@ -84,9 +84,9 @@ class StateWriter:
 
     def _block(self, block: Block) -> int:
         parts = [self._gaussian(g) for g in (block.gaussian, block.base, block.prior)]
-        return self._once(
-            "blocks", block, [block.key, block.name, *parts, self._tensor(block.buffers)]
-        )
+        moments = None if block.moments is None else self._tensor(block.moments)
+        item = [block.key, block.name, *parts, self._tensor(block.buffers), moments]
+        return self._once("blocks", block, item)
 
     def _posterior(self, posterior: Posterior) -> int:
         return self._once("posteriors", posterior, [self._block(b) for b in posterior.blocks])
@@ -179,8 +179,9 @@ class StateReader:
                 base=gaussians[base],
                 prior=gaussians[prior],
                 buffers=self._tensors[str(buffers)],
+                moments=None if moments is None else self._tensors[str(moments)],
             )
-            for key, name, gaussian, base, prior, buffers in tables["blocks"]
+            for key, name, gaussian, base, prior, buffers, moments in tables["blocks"]
         ]
         posteriors = [Posterior(tuple(blocks[b] for b in row)) for row in tables["posteriors"]]
         clients = tuple(structure["clients"])
