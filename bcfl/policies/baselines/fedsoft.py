@@ -120,8 +120,7 @@ class FedSoft:
             random = generator(context.seed, context.round, "FedSoft draw", str(cluster))
             count = min(self.drawn, len(clients))
             weights[random.choice(len(clients), count, replace=False, p=p / p.sum()), cluster] = 1
-        drawn = {c: row.tolist() for c, row in zip(clients, weights, strict=True) if row.any()}
-        return drawn
+        return {c: row.tolist() for c, row in zip(clients, weights, strict=True) if row.any()}
 
     def _importances(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Importances]:
         """Importances of the clusters for all clients that were ever scored."""
