@@ -20,7 +20,7 @@ from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.requests import Train
+from bcfl.protocol.requests import TRAINING, Train
 from bcfl.runtime.seeds import lineage_key
 from posteriors import (
     DiagonalGaussian,
@@ -71,6 +71,13 @@ class Contribution:
     reply: Trained
     weight: float
     sent: Posterior | None
+
+    @property
+    def lineage(self) -> tuple[object, ...]:
+        """What identifies it in the key of a block."""
+        training = self.training
+        views = () if training.views == TRAINING else (training.views,)
+        return (training.client, training.start, repr(training.objective), self.weight, *views)
 
     def used(self, origin: Block) -> DiagonalGaussian:
         """The prior of a block that the client was sent; the origin's if unknown."""
@@ -167,10 +174,7 @@ class Aggregation:
     ) -> tuple[Block, FusionReport]:
         if not inputs:
             return self._emptied(origin, round), FusionReport()
-        contributors = (
-            (c.training.client, c.training.start, repr(c.training.objective), c.weight)
-            for c in inputs
-        )
+        contributors = (c.lineage for c in inputs)
         rule = (self, round) if share == 1 else (self, round, share)
         key = lineage_key(origin.key, *rule, *contributors)
         if key not in cache:
@@ -309,4 +313,4 @@ def contributions_of(
         for training, weight in zip(candidate.trainings, contribution_weights, strict=True)
         if weight > 0 and training in replies and training.objective.trains(spec.name)
     ]
-    return sorted(inputs, key=lambda c: (c.training.client, c.training.start))
+    return sorted(inputs, key=lambda c: (c.training.client, c.training.start, c.training.views))

@@ -111,6 +111,18 @@ class ClientData:
         """Number of samples by view."""
         return {name: len(view) for name, view in self.views.items()}
 
+    def joined(self, names: Sequence[str]) -> View | None:
+        """The samples of several views together; None if the client has none in any of them.
+
+        Args:
+            names: of the views; those that the client lacks are left out.
+        """
+        views = [self.views[name] for name in names if len(self.views.get(name, ()))]
+        if len(views) < 2:
+            return views[0] if views else None
+        inputs = torch.cat([view.inputs for view in views])
+        return View(inputs, torch.cat([view.targets for view in views]))
+
     @classmethod
     def from_arrays(
         cls,
