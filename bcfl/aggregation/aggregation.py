@@ -7,13 +7,14 @@ methods without posteriors use the same code with flat posteriors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from bcfl.aggregation.buffers import pool_buffers
 from bcfl.aggregation.partial_upload import imputed_means
+from bcfl.aggregation.server_optimizer import TAKE_MEAN, ServerOptimizer
 from bcfl.architecture.model import BlockSpec, Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
@@ -93,11 +94,13 @@ class Aggregation:
         memory: prior of the next round: `replace`, `forget` or `accumulate` (see
             `posteriors.carry`); hypothesis weights follow the same memory.
         decay: share of the precision, and of the log weights, that `forget` retains per round.
+        server: how a cluster moves to the mean of its clients' models.
     """
 
     fusion: FusionRule = "precision_weighted"
     memory: Memory = "replace"
     decay: float = 0.9
+    server: ServerOptimizer = TAKE_MEAN
 
     def __post_init__(self) -> None:
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
@@ -184,7 +187,8 @@ class Aggregation:
         mean = origin.gaussian.mean + share * (fused.gaussian.mean - origin.gaussian.mean)
         buffers = origin.buffers + share * (fused.buffers - origin.buffers)
         gaussian = DiagonalGaussian(mean, fused.gaussian.precision)
-        return self.updated(fused.key, origin, gaussian, buffers)
+        moved = self.updated(fused.key, origin, gaussian, buffers)
+        return replace(moved, moments=fused.moments)
 
     def _fuse(
         self, model: Model, origin: Block, inputs: Sequence[Contribution], key: str
@@ -200,7 +204,9 @@ class Aggregation:
         pooled = pool_buffers(
             model, origin.name, buffers, [c.weight * c.reply.num_samples for c in inputs]
         )
-        block = self.updated(key, origin, fused.posterior, pooled)
+        mean, moments = self.server.step(origin.gaussian.mean, fused.posterior.mean, origin.moments)
+        moved = replace(fused.posterior, mean=mean)
+        block = replace(self.updated(key, origin, moved, pooled), moments=moments)
         return block, FusionReport(fused.num_floored, fused.outside_hull, fused.outweighed)
 
     def local_posteriors(
@@ -261,7 +267,8 @@ class Aggregation:
         if origin.gaussian is origin.prior:
             return origin
         key = lineage_key(origin.key, "emptied", round)
-        return self.updated(key, origin, origin.prior, origin.buffers)
+        emptied = self.updated(key, origin, origin.prior, origin.buffers)
+        return replace(emptied, moments=origin.moments)
 
 
 def share_of(

@@ -40,6 +40,7 @@ from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, buil
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
 from bcfl.methods.racing import bcfl_race
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
+from bcfl.methods.server import with_server_optimizer
 from bcfl.methods.support import continual_faacl, faacl, faacl_hierarchical
 from bcfl.methods.tracking import bcfl_mht
 from bcfl.methods.updates import (
@@ -108,6 +109,7 @@ __all__ = [
     "with_contrast_and_sharing",
     "with_finetuning",
     "with_output_contrast",
+    "with_server_optimizer",
     "with_sharing",
     "with_warm_up",
 ]

@@ -18,6 +18,7 @@ def fedsoft(
     attraction: float = 0.1,
     smoothing: float = 1e-4,
     every: int = 1,
+    drawn: int | None = None,
     **common: Unpack[Common],
 ) -> "Method":
     """Each client contributes to all clusters, by how often they are best.
@@ -29,17 +30,23 @@ def fedsoft(
         smoothing: sigma, importance of a cluster that is best nowhere. Default: the authors'
             program.
         every: rounds between estimates of the importances (tau). Default: the authors' program.
+        drawn: clients that each cluster draws by importance and averages, as in algorithm 1; none
+            lets all participants contribute to all clusters by importance.
     """
     from bcfl.policies.baselines.fedsoft import FedSoft
     from bcfl.rounds.method import Method
 
+    objective = flat(**common)
+    if drawn is not None:
+        objective = replace(objective, curvature="uniform")
     return Method(
         policy=FedSoft(
             num_clusters=num_clusters,
-            objective=flat(**common),
+            objective=objective,
             attraction=attraction,
             smoothing=smoothing,
             every=every,
+            drawn=drawn,
         )
     )
 
