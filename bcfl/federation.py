@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -28,17 +28,21 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.networks.functional import own_copy
+
+CHECKED = 3
+"""Samples on which a model is checked."""
 
 
 def check_model(
-    model: Model, objective: Objective, shape: tuple[int, ...], memory: Memory = "replace"
+    model: Model, objective: Objective, samples: torch.Tensor, memory: Memory = "replace"
 ) -> None:
-    """Run a model on one sample of zeros, and its curvature where the objective asks for it.
+    """Run a model on a sample, and check its curvature where the objective asks for it.
 
     Args:
         model: the architecture.
         objective: of local training.
-        shape: of one sample.
+        samples: inputs of a client, (samples, *shape), at least one.
         memory: whether the prior that clients are sent has one precision (`replace`), or the
             precisions of earlier rounds.
 
@@ -46,10 +50,11 @@ def check_model(
         ValueError: the model does not take such samples, gives another number of outputs, or has a
             layer without a curvature rule; or the local posterior does not support it or the prior.
     """
-    module, sample = model.module().eval(), torch.zeros(1, *shape)
+    module, shape = model.module().eval(), tuple(samples.shape[1:])
+    inputs = own_copy(samples, next(module.parameters(), None))
     try:
         with torch.no_grad():
-            outputs = module(sample)
+            outputs = module(own_copy(inputs[:1]))
     except RuntimeError as error:
         raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
     if tuple(outputs.shape) != (1, model.num_outputs):
@@ -62,7 +67,7 @@ def check_model(
         if memory != "replace":
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
-        local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
+        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
 
 
 def check_fit(data: ClientData, model: Model) -> None:
@@ -117,6 +122,13 @@ def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, flo
     if not 0 <= drop_out <= 1:
         raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
     return client_fraction, drop_out
+
+
+def _check_answered(records: Sequence[RoundRecord]) -> None:
+    """Check that clients answered something, if their work crashed."""
+    crashes = [text for r in records for text in r.ledger.failures if text.endswith("(crashed)")]
+    if crashes and not any(r.evaluations or r.ledger.bytes_up for r in records):
+        raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
 
 
 def _as_method(method: Method | Policy) -> Method:
@@ -210,9 +222,9 @@ class Federation:
         for data in self.clients:
             check_fit(data, self.model)
         select_executor(self.executor, self.model, self.device)
-        shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
+        most = max((data.views[TRAIN] for data in self.clients), key=len)
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, shape, memory)
+        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED], memory)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
@@ -277,7 +289,8 @@ class Federation:
 
         Raises:
             ValueError: `rounds` is below 1, `planned_rounds` below `rounds` or another number than
-                the state was planned for, or `state` is of other clients.
+                the state was planned for, or `state` is of other clients; or no client could answer
+                anything, in any round.
         """
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
@@ -298,6 +311,7 @@ class Federation:
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)
+        _check_answered(records)
         groups = {data.client: data.group for data in self.clients}
         return Run(
             model=self.model, state=state, records=tuple(records), groups=groups, executor=reliable

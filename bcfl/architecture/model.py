@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
 from posteriors.curvature.likelihood import Likelihood
+from posteriors.networks.alterations import is_altered
 
 Scope = Literal["cluster", "global", "client"]
 
@@ -48,7 +50,8 @@ class Model:
 
     Attributes:
         name: name of the architecture.
-        build: builds a new module, always of the same architecture.
+        build: builds a module, always of the same architecture. Where it returns a module again, or
+            one that shares tensors with an earlier one, the model works on copies.
         input_shape: shape of one sample.
         num_outputs: number of classes, or of regression outputs.
         config: hyperparameters of the architecture, for run records.
@@ -120,10 +123,30 @@ class Model:
             )
         return self._chosen[part]
 
+    @cached_property
+    def trained(self) -> Tensor:
+        """(parameters,) bool mask of the parameters that local training may change.
+
+        Those that need no gradient, and those of frozen blocks, stay as they are.
+        """
+        needed = [torch.full((p.numel(),), p.requires_grad) for p in self.module().parameters()]
+        mask = torch.cat(needed) if needed else torch.zeros(0, dtype=torch.bool)
+        for block in self.blocks:
+            if block.frozen:
+                mask &= ~self.chosen(Part(block.name))
+        return mask
+
+    @cached_property
+    def trains_all(self) -> bool:
+        """Whether local training may change all parameters."""
+        return bool(self.trained.all())
+
     def outside(self, blocks: Sequence[str]) -> Tensor:
         """(parameters,) bool mask of the parameters outside the named blocks."""
-        inside = [self.chosen(Part(block)) for block in blocks]
-        return ~torch.stack(inside).any(dim=0)
+        mask = torch.ones(self.layout.num_parameters, dtype=torch.bool)
+        for block in blocks:
+            mask &= ~self.chosen(Part(block))
+        return mask
 
     @cached_property
     def _chosen(self) -> Mapping[Part, Tensor]:
@@ -159,7 +182,31 @@ class Model:
         """Build a module initialised from a seed, without changing the global random state."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            return self.build()
+            return self.new_module()
+
+    def new_module(self) -> nn.Module:
+        """A module that shares no tensor with others, initialised by torch's own generator.
+
+        Raises:
+            ValueError: `build` returns tensors again, in a network that cannot be copied.
+        """
+        module = self.build()
+        if not self._builds_again:
+            return module
+        if any(map(is_altered, module.modules())):
+            raise ValueError(
+                "build must return a new module in each call where layers have hooks or a forward "
+                f"of their own, but {self.name!r} returns the same tensors again"
+            )
+        return copy.deepcopy(module)
+
+    @cached_property
+    def _builds_again(self) -> bool:
+        """Whether two modules from `build` have a tensor in common."""
+        with torch.random.fork_rng(devices=[]):
+            first, second = self.build(), self.build()
+        mine = {id(tensor) for tensor in (*first.parameters(), *first.buffers())}
+        return any(id(tensor) in mine for tensor in (*second.parameters(), *second.buffers()))
 
     @cached_property
     def at_rest(self) -> nn.Module:

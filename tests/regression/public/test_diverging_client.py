@@ -10,11 +10,6 @@ import torch
 
 from bcfl import ClientData
 
-stops_the_run = pytest.mark.xfail(
-    strict=True,
-    raises=ValueError,
-    reason="a posterior that cannot be fitted is an error of the run, not a failure of its client",
-)
 one_scale = pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
@@ -50,11 +45,7 @@ def test_the_others_keep_finite_models(
 
 @pytest.mark.parametrize(
     "posterior",
-    ["laplace-diag"]
-    + [
-        pytest.param(name, marks=stops_the_run)
-        for name in ("laplace-last-layer", "laplace-full", "laplace-subnetwork")
-    ],
+    ["laplace-diag", "laplace-last-layer", "laplace-full", "laplace-subnetwork"],
 )
 def test_its_posterior_is_its_own_failure(
     clients, arrays, mlp, federation, parameters, failures, posterior
@@ -66,11 +57,6 @@ def test_its_posterior_is_its_own_failure(
     assert all("c2" in failure for failure in failures(run))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a failing eigendecomposition in laplace-torch calls exit()",
-)
 def test_kronecker_factors_of_a_diverged_model_end_no_process(child):
     done = child("""
 x, y, _ = arrays_of()[2]
