@@ -30,6 +30,7 @@ from posteriors.networks.functional import own_copy
 
 PLAIN = (
     "local_steps",
+    "local_epochs",
     "batch_size",
     "learning_rate",
     "momentum",

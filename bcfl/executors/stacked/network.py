@@ -21,8 +21,8 @@ def chain_of(model: Model) -> list[tuple[nn.Module, tuple[int | None, int | None
 
     Indices are those of `model.layout.parameters`. None unless the model is a chain of layers, in
     `Sequential`s that may be nested, that trains all its parameters and shares none, without hooks
-    and without a `forward` that is not its class'. Its buffers must be the running means and variances of batch normalisation, two for each such layer in the
-    order of the chain, and no others.
+    and without a `forward` of their own. Its buffers must be the running means and variances of
+    batch normalisation, two for each such layer in the order of the chain, and no others.
     """
     module = model.module()
     slots = model.layout.parameters
