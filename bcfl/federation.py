@@ -29,6 +29,7 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.torch_state import standard_switches
 
 
 def check_model(
@@ -111,6 +112,7 @@ class Federation:
         executor: which executor answers for the clients, with its options.
     """
 
+    @standard_switches()
     def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
         clients: Iterable[ClientData],
@@ -189,6 +191,7 @@ class Federation:
     def _dropping_out(self, executor: Executor) -> Executor:
         return Unreliable(executor, self.drop_out, self.seed) if self.drop_out else executor
 
+    @standard_switches()
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
         pool = (pooled(present),) if self.method.centralised else ()
@@ -196,6 +199,7 @@ class Federation:
             self.executor, (*present, *pool), self.model, self.seed, self.device, self.dtype
         )
 
+    @standard_switches()
     def executor_of(self, planned_rounds: int) -> Executor:
         """Answers for all clients, without drop-outs, with the data that they hold in each round.
 
@@ -208,11 +212,13 @@ class Federation:
         later = [self._executor(step) for step in range(1, schedule.num_steps)]
         return Stepwise([self._first, *later], schedule)
 
+    @standard_switches()
     def initial_state(self) -> FederationState:
         """The state before the first round."""
         names = [data.client for data in self.clients]
         return initial_state(self.method, self.model, names, self.seed, self.device, self.dtype)
 
+    @standard_switches()
     def run(
         self,
         rounds: int,

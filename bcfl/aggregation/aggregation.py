@@ -29,6 +29,7 @@ from posteriors import (
     carry,
     fuse,
 )
+from posteriors.torch_state import standard_switches
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Aggregation:
     memory: Memory = "replace"
     decay: float = 0.9
 
+    @standard_switches()
     def __post_init__(self) -> None:
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
         fuse(self.fusion, unit, [])
