@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from assignment.arrays import FloatArray, IntArray, logsumexp
 from assignment.problem import Bounds
-from assignment.ranking.feasible import best_labels
+from assignment.feasible import best_labels
 
 DAMPING = 0.5
 """Share of the old message in a damped update."""

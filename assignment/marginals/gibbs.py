@@ -14,7 +14,7 @@ import numpy as np
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import row_gaps
 from assignment.problem import Bounds, Problem, unbounded
-from assignment.ranking.feasible import best_labels
+from assignment.feasible import best_labels
 
 
 def effective_sample_size(draws: FloatArray) -> float:

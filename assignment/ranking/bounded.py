@@ -15,8 +15,8 @@ from assignment.arrays import FloatArray, IntArray, frozen
 from assignment.costs import cost_of, row_gaps
 from assignment.problem import Bounds, Problem, unbounded
 from assignment.ranked import Search
-from assignment.ranking.feasible import best_labels
-from assignment.ranking.residual import (
+from assignment.feasible import best_labels
+from assignment.residual import (
     client_moves,
     moves_between_clusters,
     path_levels,
