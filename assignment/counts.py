@@ -168,9 +168,7 @@ def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) 
     return CountChain(extra, best_gap, implied, tuple(completions[::-1]))
 
 
-def _final_weights(
-    best: IntArray, prices: FloatArray, bounds: Bounds, implied: int
-) -> FloatArray:
+def _final_weights(best: IntArray, prices: FloatArray, bounds: Bounds, implied: int) -> FloatArray:
     """Log weights of final count vectors by the prices of sizes other than those of the best."""
     sizes = np.bincount(best, minlength=len(prices))
     counts = np.indices(tuple(np.delete(bounds.upper, implied) + 1))

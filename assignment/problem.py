@@ -124,7 +124,8 @@ def _sizes(name: str, given: ClusterSizes, default: int, shape: tuple[int, ...])
         raise ValueError(f"{name} must be one integer or have shape ({clusters},), got {given!r}")
     if (sizes < 0).any():
         raise ValueError(f"{name} must not be negative, got {given!r}")
-    return np.minimum(sizes, clients + 1).astype(np.int64)
+    capped: IntArray = np.minimum(sizes, clients + 1).astype(np.int64)
+    return capped
 
 
 def _tighten(lower: IntArray, upper: IntArray, clients: int) -> Bounds:

@@ -125,7 +125,9 @@ def m_best_assignments(
     count, limit = validate_count(m), validate_excess(max_excess)
     problem = make_problem(cost, lower, upper)
     search = start_search(problem, solver)
-    steps = list(takewhile(lambda step: step[0] <= limit, islice(search.steps, min(count, maxsize))))
+    steps = list(
+        takewhile(lambda step: step[0] <= limit, islice(search.steps, min(count, maxsize)))
+    )
     excess = np.array([step[0] for step in steps], dtype=np.float64)
     excess.flags.writeable = False
     deviations = tuple(step[1] for step in steps)

@@ -204,8 +204,8 @@ def _believed(problem: Problem) -> AssociationMarginals:
     return AssociationMarginals(
         method="bp",
         probabilities=frozen(beliefs.probabilities),
-        log_partition=beliefs.log_partition_over_gaps - float(minima.sum()),
-        entropy=beliefs.log_partition_over_gaps + _mean_gap(beliefs.probabilities, gaps),
+        log_partition=beliefs.log_partition_over_best - (beliefs.best_gap + float(minima.sum())),
+        entropy=beliefs.entropy,
         converged=beliefs.converged,
         effective_sample_size=float("nan"),
         joint=beliefs,

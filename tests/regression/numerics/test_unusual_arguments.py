@@ -61,7 +61,6 @@ def test_costs_beyond_float64():
         assignment.m_best_assignments(np.array([[np.longdouble("1e400"), 0]]), 2)
 
 
-@falls_through(AssertionError)
 def test_temperature_so_small_that_no_weight_is_left(make_clients, model, build_method):
     def run():
         recipe = build_method("bcfl-mh-2", num_clusters=2, temperature=1e-300)
