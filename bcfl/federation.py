@@ -23,6 +23,7 @@ from bcfl.executors import (
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Policy
 from bcfl.protocol.objective import Objective
+from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
@@ -63,46 +64,6 @@ def check_model(
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
         local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
-
-
-def check_fit(data: ClientData, model: Model) -> None:
-    """Check that a client's samples fit the model.
-
-    Args:
-        data: samples of the client, by view.
-        model: architecture that must read them.
-
-    Raises:
-        ValueError: a shape or a label does not fit.
-    """
-    for name, view in data.views.items():
-        shape = tuple(view.inputs.shape[1:])
-        trouble = (
-            ""
-            if model.reads(shape)
-            else f"inputs of shape {shape} do not fit the model's {tuple(model.input_shape)}"
-        )
-        if len(view) and not trouble:
-            trouble = _target_trouble(view.targets, model)
-        if trouble:
-            raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
-
-
-def _target_trouble(targets: torch.Tensor, model: Model) -> str:
-    """Why the targets of a view are invalid; empty if they are valid."""
-    outputs, shape = model.num_outputs, tuple(targets.shape)
-    if model.likelihood == "gaussian":
-        fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
-        return "" if fits else f"targets must be {outputs} finite numbers per sample, got {shape}"
-    if targets.ndim != 1:
-        return f"targets must be one class per sample, got shape {shape}"
-    lowest, highest = targets.min().item(), targets.max().item()
-    if targets.is_floating_point() or lowest < 0 or highest >= outputs:
-        return (
-            f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
-            f"({targets.dtype})"
-        )
-    return ""
 
 
 def _checked_seed(seed: int) -> int:
@@ -200,15 +161,14 @@ class Federation:
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
         self.dtype, self.evaluate = dtype, evaluate
         self.device = device_named(device)
-        self._check_fit()
-
-    def _check_fit(self) -> None:
-        """Check that clients, model, method and executor fit one another."""
         names = [data.client for data in self.clients]
         present = participants(names, self.client_fraction, self.seed, 0)
         self.method.check(len(names), len(present))
-        for data in self.clients:
-            check_fit(data, self.model)
+        self.clients = tuple(fitted(data, self.model, dtype) for data in self.clients)
+        self._check_fit()
+
+    def _check_fit(self) -> None:
+        """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
         shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
         memory = self.method.aggregation.memory

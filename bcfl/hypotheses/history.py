@@ -93,13 +93,15 @@ class Snapshot:
         return origins + [[(proposal.parent, 1.0)] for proposal in self.proposals]
 
     def co_association(self) -> sparse.csr_array:
-        """Factor F of the co-association probabilities, (clients, clusters of all hypotheses).
+        """Factor F of the co-association probabilities, (clients, clusters of all associations).
 
-        Off the diagonal, F Fᵀ is the probability that two clients share a cluster.
+        Off the diagonal, F Fᵀ is the probability that two clients share a cluster, over hypotheses
+        and over the associations that a merged hypothesis is a mixture of.
         """
         scaled = [
-            sparse.csr_array(association.serving * np.exp(0.5 * log_weight))
+            sparse.csr_array(component.serving * np.exp(0.5 * log_weight) * np.sqrt(weight))
             for log_weight, association in zip(self.log_weights, self.associations, strict=True)
+            for weight, component in association.components
         ]
         return sparse.csr_array(sparse.hstack(scaled))
 
@@ -107,8 +109,9 @@ class Snapshot:
 def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
     """Probability that two clients share a cluster, averaged over rounds (BCFL, Figure 4).
 
-    For rounds t and hypotheses h with weights w: mean_t sum_h w_h sum_i P_h[j, i] P_h[j', i],
-    with P_h the serving probabilities. No matching of clusters between hypotheses is needed.
+    For rounds t and associations h with weights w (all of which a merged one is a mixture): mean_t
+    sum_h w_h sum_i P_h[j, i] P_h[j', i], with P_h the serving probabilities. No matching of
+    clusters between hypotheses is needed.
 
     Args:
         history: snapshots of all rounds.

@@ -32,8 +32,8 @@ class Method:
         architecture: transforms the federation's network into that of the method, such as
             `additive`; None keeps it.
         pooling: how predictions of the models that serve a client are combined.
-        finetuned: objective by which clients fine-tune what serves them after the last round, for
-            their test alone; None is no fine-tuning.
+        finetuned: objective by which clients fine-tune what serves them after each of the last
+            three rounds, for the test alone; None is no fine-tuning.
         centralised: all samples are pooled in one more participant; an upper bound, not a
             federation.
         finds_number: the number of clusters is found, so where there are fewer clients than

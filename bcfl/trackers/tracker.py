@@ -21,6 +21,7 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, answered
 from bcfl.protocol.answers import Trained as LocalModel
 from bcfl.protocol.requests import Exchange, Steps, Train, together
+from bcfl.trackers.update_measures import measured
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,10 @@ def train(
         child, fusion = child_of(parent, successor, aggregation, context, answers, blocks)
         children.append(child)
         report += fusion
-    facts = successors[0].facts if successors else {}
+    facts: dict[str, float] = {}
+    for best in successors[:1]:
+        measures = measured(parents[best.parent], best.candidate, answers, context)
+        facts = {**measures, **best.facts}
     return Trained(
         children=children,
         answers=answers,

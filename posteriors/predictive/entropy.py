@@ -45,7 +45,7 @@ def split_entropy(probabilities: Tensor, weights: Tensor | None = None) -> Entro
         ValueError: If rows do not sum to 1 (within 1e-4), entries are negative or shapes differ.
     """
     members = probabilities.double()
-    if members.ndim < 2 or members.numel() == 0:
+    if members.ndim < 2 or len(members) == 0 or members.shape[-1] == 0:
         raise ValueError(
             f"probabilities must have shape (members, ..., classes), got {tuple(members.shape)}"
         )

@@ -27,6 +27,7 @@ from bcfl.protocol.requests import Request, Score, Train
 
 PLAIN = (
     "local_steps",
+    "local_epochs",
     "batch_size",
     "learning_rate",
     "momentum",

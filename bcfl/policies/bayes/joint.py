@@ -47,8 +47,9 @@ def reweighed(
         log_prior: (clients, clusters) log probabilities, rows sorted by client name.
         evidence: joint evidence of one association.
     """
-    first = list(islice(ranking, None if limit is None else limit + 1))
-    complete = limit is None or len(first) <= limit
+    candidates = iter(ranking)
+    first = list(islice(candidates, limit))
+    complete = next(candidates, None) is None
     clients = sorted(scores)
     weighted = [
         replace(
@@ -56,7 +57,7 @@ def reweighed(
             log_weight=evidence.log_weight(candidate, scores)
             + chosen_log_prior(log_prior, candidate, clients),
         )
-        for candidate in first[:limit]
+        for candidate in first
     ]
     weighted.sort(key=lambda candidate: -candidate.log_weight)
     total = (

@@ -1,12 +1,14 @@
 """K-means on local models: the policy of FeSEM and WeCFL, and the warm-up of BCFL.
 
 FeSEM (Long et al., 2022) clusters local models with equal weights, WeCFL (Ma et al., 2022) weighted
-by the clients' numbers of samples. Clients first train from the model that serves them.
+by the clients' numbers of samples. Clients first train from the model that serves them. K-means
+begins anew in each round, as in the authors' program; algorithm 1 of WeCFL assigns clients to the
+nearest of the previous centres.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -20,6 +22,7 @@ from bcfl.architecture.layout import ALL, Part
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.matching import best_matching
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Ranking, answered, candidate
@@ -72,8 +75,25 @@ class KMeansAssociation:
         newcomers = int(hypothesis.association.sizes.argmax())
         labels = {c: hypothesis.association.label(c) for c in context.participants}
         starts = {c: keys[newcomers if k == UNSEEN else k] for c, k in labels.items()}
+        return (yield from self.trained_from(hypothesis, starts, hypothesis.clusters, context))
+
+    def trained_from(
+        self,
+        hypothesis: Hypothesis,
+        starts: Mapping[str, str],
+        models: Sequence[Posterior],
+        context: RoundContext,
+    ) -> Steps[Ranking]:
+        """Train from the given models, then cluster.
+
+        Args:
+            hypothesis: the parent.
+            starts: key of the model that each client trains from.
+            models: those models.
+            context: read-only context of the round.
+        """
         work = trainings(hypothesis, starts, self.objective, context.num_samples)
-        replies = yield Exchange.of(work.requests, (*hypothesis.clusters, *work.models))
+        replies = yield Exchange.of(work.requests, (*models, *work.models))
         answers = answered(work.requests, replies)
         clients = sorted(training.client for training in answers)
         if not clients:
@@ -164,7 +184,19 @@ def distances_to_centroids(
     for label in np.unique(labels):
         members = labels == label
         centroids[label] = np.average(points[members], axis=0, weights=weights[members])
-    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centroids], axis=1)
+    return distances_between(points, centroids)
+
+
+def distances_between(
+    points: NDArray[np.float64], centres: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Squared distances, float64 of shape (points, centres).
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        centres: float64 of shape (centres, dimensions).
+    """
+    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
 
 
 def relabel(

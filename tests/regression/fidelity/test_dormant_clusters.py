@@ -37,9 +37,6 @@ def test_model_of_a_concept_outlives_its_clients(divide, perceptron, build_metho
         assert any(torch.equal(old, kept) for kept in last)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="supporters train a cluster that has no devices"
-)
 def test_supporters_do_not_train_a_cluster_without_devices():
     support = Support({(0, 1): 0.05})
     clustering = Clustering(((), ("a", "b")), (0, 1), (1, 0), support)
@@ -47,11 +44,6 @@ def test_supporters_do_not_train_a_cluster_without_devices():
     assert contributors(clustering, 1, ["a", "b"]) == ["a", "b"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="support of clusters outside the tested partitions is dropped by the next test",
-)
 def test_support_of_a_dormant_cluster_is_kept():
     before = Support({(2, 0): 0.05, (0, 1): 0.02})
     context = SimpleNamespace(participants=(), validating=lambda clients: [])
