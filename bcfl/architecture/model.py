@@ -14,7 +14,11 @@ from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
 from posteriors.curvature.likelihood import Likelihood
+<<<<<<< HEAD
 from posteriors.networks.alterations import is_altered
+=======
+from posteriors.torch_state import seeded, standard_switches
+>>>>>>> main
 
 Scope = Literal["cluster", "global", "client"]
 
@@ -50,8 +54,13 @@ class Model:
 
     Attributes:
         name: name of the architecture.
+<<<<<<< HEAD
         build: builds a module, always of the same architecture. Where it returns a module again, or
             one that shares tensors with an earlier one, the model works on copies.
+=======
+        build: builds a module, always of the same architecture; modules that it keeps, such as a
+            pretrained one that it returns again and again, are copied and never changed.
+>>>>>>> main
         input_shape: shape of one sample.
         num_outputs: number of classes, or of regression outputs.
         config: hyperparameters of the architecture, for run records.
@@ -180,6 +189,7 @@ class Model:
 
     def module(self, seed: int = 0) -> nn.Module:
         """Build a module initialised from a seed, without changing the global random state."""
+<<<<<<< HEAD
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             return self.new_module()
@@ -207,6 +217,25 @@ class Model:
             first, second = self.build(), self.build()
         mine = {id(tensor) for tensor in (*first.parameters(), *first.buffers())}
         return any(id(tensor) in mine for tensor in (*second.parameters(), *second.buffers()))
+=======
+        with standard_switches(), seeded(seed):
+            return self.fresh()
+
+    def fresh(self) -> nn.Module:
+        """A module that nothing else holds: what `build` returns, or a copy if that is shared."""
+        copied = self._is_shared
+        module = self.build()
+        return copy.deepcopy(module) if copied else module
+
+    @cached_property
+    def _is_shared(self) -> bool:
+        """Whether two calls of `build` return one module, or parts in common."""
+        with standard_switches(), seeded(0):
+            first, second = self.build(), self.build()
+        parts = {id(part) for part in (*first.modules(), *first.parameters(), *first.buffers())}
+        others = (*second.modules(), *second.parameters(), *second.buffers())
+        return any(id(part) in parts for part in others)
+>>>>>>> main
 
     @cached_property
     def at_rest(self) -> nn.Module:

@@ -24,6 +24,7 @@ from posteriors.local.laplace_fit import laplace_fit
 from posteriors.networks.alterations import is_altered
 from posteriors.networks.functional import eval_mode, own_copy
 from posteriors.predictive import Link
+from posteriors.torch_state import seeded
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def _fitted_factors(
     """Factors from all samples in one batch; the module may change, global random state doesn't."""
     targets = targets.double() if likelihood == "gaussian" else targets
     loader = DataLoader(TensorDataset(inputs, targets), batch_size=len(inputs))
-    with warnings.catch_warnings(), torch.random.fork_rng():
+    with warnings.catch_warnings(), seeded(0, inputs.device):
         warnings.simplefilter("ignore")
         laplace: Any = importlib.import_module("laplace")
         curvature: Any = importlib.import_module("laplace.curvature")
