@@ -29,14 +29,11 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
-<<<<<<< HEAD
 from posteriors.networks.functional import own_copy
+from posteriors.torch_state import standard_switches
 
 CHECKED = 3
 """Samples on which a model is checked."""
-=======
-from posteriors.torch_state import standard_switches
->>>>>>> main
 
 
 def check_model(

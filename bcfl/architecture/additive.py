@@ -54,10 +54,6 @@ def additive(model: Model) -> Model:
     return replace(
         model,
         name=f"additive-{model.name}",
-<<<<<<< HEAD
-        build=partial(AdditiveNetwork, model.new_module),
-=======
         build=partial(AdditiveNetwork, model.fresh),
->>>>>>> main
         blocks=blocks,
     )

@@ -84,11 +84,7 @@ def check_undivided(model: Model) -> None:
 
 
 def _build(model: Model) -> nn.Module:
-<<<<<<< HEAD
-    module = model.new_module()
-=======
     module = model.fresh()
->>>>>>> main
     for layer in list(module.modules()):
         if isinstance(layer, LAYERS) and layer.weight.requires_grad:
             register_parametrization(layer, "weight", Decomposition(), unsafe=True)

@@ -102,11 +102,7 @@ def transferring(model: Model, slots: int = 10) -> Model:
 
 
 def _build(model: Model, slots: int) -> nn.Module:
-<<<<<<< HEAD
-    module = model.new_module()
-=======
     module = model.fresh()
->>>>>>> main
     for layer in list(module.modules()):
         if isinstance(layer, LAYERS) and layer.weight.requires_grad:
             transfer = Transfer(layer.weight.shape, slots)

@@ -14,11 +14,8 @@ from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
 from posteriors.curvature.likelihood import Likelihood
-<<<<<<< HEAD
 from posteriors.networks.alterations import is_altered
-=======
 from posteriors.torch_state import seeded, standard_switches
->>>>>>> main
 
 Scope = Literal["cluster", "global", "client"]
 
@@ -54,13 +51,8 @@ class Model:
 
     Attributes:
         name: name of the architecture.
-<<<<<<< HEAD
-        build: builds a module, always of the same architecture. Where it returns a module again, or
-            one that shares tensors with an earlier one, the model works on copies.
-=======
         build: builds a module, always of the same architecture; modules that it keeps, such as a
             pretrained one that it returns again and again, are copied and never changed.
->>>>>>> main
         input_shape: shape of one sample.
         num_outputs: number of classes, or of regression outputs.
         config: hyperparameters of the architecture, for run records.
@@ -189,42 +181,22 @@ class Model:
 
     def module(self, seed: int = 0) -> nn.Module:
         """Build a module initialised from a seed, without changing the global random state."""
-<<<<<<< HEAD
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            return self.new_module()
-
-    def new_module(self) -> nn.Module:
-        """A module that shares no tensor with others, initialised by torch's own generator.
-
-        Raises:
-            ValueError: `build` returns tensors again, in a network that cannot be copied.
-        """
-        module = self.build()
-        if not self._builds_again:
-            return module
-        if any(map(is_altered, module.modules())):
-            raise ValueError(
-                "build must return a new module in each call where layers have hooks or a forward "
-                f"of their own, but {self.name!r} returns the same tensors again"
-            )
-        return copy.deepcopy(module)
-
-    @cached_property
-    def _builds_again(self) -> bool:
-        """Whether two modules from `build` have a tensor in common."""
-        with torch.random.fork_rng(devices=[]):
-            first, second = self.build(), self.build()
-        mine = {id(tensor) for tensor in (*first.parameters(), *first.buffers())}
-        return any(id(tensor) in mine for tensor in (*second.parameters(), *second.buffers()))
-=======
         with standard_switches(), seeded(seed):
             return self.fresh()
 
     def fresh(self) -> nn.Module:
-        """A module that nothing else holds: what `build` returns, or a copy if that is shared."""
+        """A module that nothing else holds: what `build` returns, or a copy if that is shared.
+
+        Raises:
+            ValueError: it is shared, and cannot be copied.
+        """
         copied = self._is_shared
         module = self.build()
+        if copied and any(map(is_altered, module.modules())):
+            raise ValueError(
+                "build must return a new module in each call where layers have hooks or a forward "
+                f"of their own, but that of {self.name!r} returns one again"
+            )
         return copy.deepcopy(module) if copied else module
 
     @cached_property
@@ -235,7 +207,6 @@ class Model:
         parts = {id(part) for part in (*first.modules(), *first.parameters(), *first.buffers())}
         others = (*second.modules(), *second.parameters(), *second.buffers())
         return any(id(part) in parts for part in others)
->>>>>>> main
 
     @cached_property
     def at_rest(self) -> nn.Module:

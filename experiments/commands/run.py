@@ -283,13 +283,9 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
             [f"true groups: {data['groups']}", f"best ARI: {', '.join(best)}"] if known else []
         )
         summary = " · ".join([*agreement, "▲ best in column"])
-<<<<<<< HEAD
-        screen.print(summary, soft_wrap=True, markup=False)
-    for line in _failures(folder):
-        screen.print(line, soft_wrap=True, markup=False)
-=======
         screen.print(summary, soft_wrap=True)
->>>>>>> main
+    for line in _failures(folder):
+        screen.print(line, soft_wrap=True)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
         "report": str(RunFiles(folder).report),

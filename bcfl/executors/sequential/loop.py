@@ -93,19 +93,7 @@ class LoopExecutor:
                 case Describe():
                     outcomes[request] = self._describe(request)
                 case Train():
-<<<<<<< HEAD
-                    outcomes[request] = attempted(
-                        train_locally,
-                        self._workspace,
-                        self.model,
-                        models,
-                        self.clients[request.client].views[TRAIN],
-                        request,
-                        (self.seed, round),
-                    )
-=======
-                    outcomes[request] = self._train(request, models, round)
->>>>>>> main
+                    outcomes[request] = attempted(self._train, request, models, round)
                 case Score():
                     scores.append(request)
         outcomes |= score_models(

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-=======
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
->>>>>>> main
 from functools import cached_property
 from typing import Any
 
@@ -30,12 +25,8 @@ from bcfl.executors.stacked.scoring import BatchedScoring, is_batched
 from bcfl.executors.stacked.training import BatchedTraining
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
-<<<<<<< HEAD
-from bcfl.protocol.requests import Request, Score, Train
-from posteriors.networks.functional import own_copy
-=======
 from bcfl.protocol.requests import TRAINING, Request, Score, Train
->>>>>>> main
+from posteriors.networks.functional import own_copy
 
 PLAIN = (
     "local_steps",
@@ -156,18 +147,9 @@ class BatchedExecutor:
         scores = [request for request in supported if isinstance(request, Score)]
         rest = [request for request in requests if not self.supports(request)]
         outcomes = self.loop.answer(rest, models, round)
-<<<<<<< HEAD
         for some, work in ((trains, self._train), (scores, self._score)):
             if some:
                 outcomes |= self._together(work, some, models, round)
-=======
-        for views in dict.fromkeys(train.views for train in trains):
-            alike = [train for train in trains if train.views == views]
-            training = self._training(views)
-            outcomes |= training.answer(alike, models, (self.loop.seed, round))
-        if scores:
-            outcomes |= self._scoring.answer(scores, models)
->>>>>>> main
         return outcomes
 
     def _together(
@@ -191,7 +173,11 @@ class BatchedExecutor:
     def _train(
         self, requests: Sequence[Train], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        return self._training.answer(requests, models, (self.loop.seed, round))
+        outcomes: Outcomes = {}
+        for views in dict.fromkeys(train.views for train in requests):
+            alike = [train for train in requests if train.views == views]
+            outcomes |= self._training(views).answer(alike, models, (self.loop.seed, round))
+        return outcomes
 
     def _score(
         self, requests: Sequence[Score], models: Mapping[str, Posterior], round: int
