@@ -110,6 +110,7 @@ class Experiment:
             drop_out=rules.drop_out,
             device=self.device,
             evaluate=evaluate,
+            objectives=rules.objectives,
             executor=self.executor,
             threads=self.threads,
         )
