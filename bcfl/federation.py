@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from bcfl.executors import (
     select_executor,
 )
 from bcfl.executors.wrappers import Stepwise
-from bcfl.policies import Policy
+from bcfl.policies import Centralised, Policy
 from bcfl.protocol.objective import Objective
 from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
@@ -29,6 +29,7 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.torch_state import standard_switches
 
 
 def check_model(
@@ -64,6 +65,14 @@ def check_model(
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
         local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
+
+
+def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
+    """The method that is told the clients' true groups, where it is a bound that needs them."""
+    policy = method.policy
+    if not isinstance(policy, Centralised):
+        return method
+    return replace(method, policy=policy.of_groups(groups))
 
 
 def _checked_seed(seed: int) -> int:
@@ -112,6 +121,7 @@ class Federation:
         executor: which executor answers for the clients, with its options.
     """
 
+    @standard_switches()
     def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
         clients: Iterable[ClientData],
@@ -160,6 +170,7 @@ class Federation:
         self.model = self.method.adapted(model)
         split = (with_validation(data, self.method.validation, seed) for data in clients)
         self.clients = sorted_clients(split)
+        self.method = _knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
@@ -193,13 +204,17 @@ class Federation:
     def _dropping_out(self, executor: Executor) -> Executor:
         return Unreliable(executor, self.drop_out, self.seed) if self.drop_out else executor
 
+    @standard_switches()
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
-        pool = (pooled(present),) if self.method.centralised else ()
+        policy, by_name = self.method.policy, {data.client: data for data in present}
+        pools = policy.pools(list(by_name)) if isinstance(policy, Centralised) else {}
+        pooling = (pooled([by_name[c] for c in inside], name) for name, inside in pools.items())
         return build_executor(
-            self.executor, (*present, *pool), self.model, self.seed, self.device, self.dtype
+            self.executor, (*present, *pooling), self.model, self.seed, self.device, self.dtype
         )
 
+    @standard_switches()
     def executor_of(self, planned_rounds: int) -> Executor:
         """Answers for all clients, without drop-outs, with the data that they hold in each round.
 
@@ -212,11 +227,13 @@ class Federation:
         later = [self._executor(step) for step in range(1, schedule.num_steps)]
         return Stepwise([self._first, *later], schedule)
 
+    @standard_switches()
     def initial_state(self) -> FederationState:
         """The state before the first round."""
         names = [data.client for data in self.clients]
         return initial_state(self.method, self.model, names, self.seed, self.device, self.dtype)
 
+    @standard_switches()
     def run(
         self,
         rounds: int,

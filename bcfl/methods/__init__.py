@@ -7,6 +7,7 @@ there is, with papers and options. Nothing here needs torch before a method is m
 
 from bcfl.methods.baselines import (
     centralised,
+    centralised_groups,
     fedavg,
     fedavg_plus,
     fedprox,
@@ -77,6 +78,7 @@ __all__ = [
     "bcl",
     "build",
     "centralised",
+    "centralised_groups",
     "continual_faacl",
     "ewc",
     "faacl",
