@@ -128,6 +128,7 @@ class Federation:
         device: where the work is done.
         dtype: floating-point type of the parameters.
         evaluate: whether clients test their models after each round.
+        objectives: whether the objectives of clustering and learning are measured in each round.
         threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
     """
@@ -145,6 +146,7 @@ class Federation:
         device: str = "auto",
         dtype: torch.dtype = torch.float32,
         evaluate: bool = True,
+        objectives: bool = False,
         threads: int | None = 1,
         executor: ExecutorName | ExecutorConfig = "auto",
         memory: int | None = None,
@@ -161,6 +163,8 @@ class Federation:
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             dtype: `torch.float32` or `torch.float64`.
             evaluate: whether clients test their models after each round.
+            objectives: whether the objectives of clustering and learning are measured in each
+                round, among the facts of its record; the clients score their training samples.
             threads: at least 1, or None. Small networks lose more to waking threads than they gain.
             executor: a name, or a `bcfl.executors.ExecutorConfig` with further options.
             memory: bytes that the executor may take for its work; None takes what suits the device,
@@ -182,7 +186,7 @@ class Federation:
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
-        self.dtype, self.evaluate = dtype, evaluate
+        self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
         self.device = device_named(device)
         names = [data.client for data in self.clients]
         present = participants(names, self.client_fraction, self.seed, 0)
@@ -280,7 +284,9 @@ class Federation:
         planned = state.planned_rounds or rounds
         schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
         executor = self._dropping_out(reliable)
-        config = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
+        config = RoundConfig(
+            self.seed, self.client_fraction, self.evaluate, schedule, self.objectives
+        )
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
