@@ -117,7 +117,8 @@ def test_two_hypotheses_of_one_client_apart():
 def test_formulas_of_bcfl(name, hypotheses):
     """BCFL, appendix B: K C M weights and models of size m K M, here sent to each client.
 
-    With this seed no cluster of the first round is empty and keeps its model. The paper leaves out the weights of BCFL-G, whose clients choose themselves; here the server does.
+    With this seed no cluster of the first round is empty and keeps its model. The paper leaves out
+    the weights of BCFL-G, whose clients choose themselves; here the server does.
     """
     clusters, clients = 2, 3
     settings = dict(num_clusters=clusters, objective=OBJECTIVE, curvature="samples")
