@@ -189,7 +189,14 @@ def main(names: Sequence[str], seeds: tuple[int, ...], rounds: int, out_folder: 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", choices=[*ABLATIONS, []], default=[], metavar="NAME", help=", ".join(ABLATIONS))
+    parser.add_argument(
+        "names",
+        nargs="*",
+        choices=[*ABLATIONS, []],
+        default=[],
+        metavar="NAME",
+        help=", ".join(ABLATIONS),
+    )
     parser.add_argument("--seeds", default="0,1,2", help="%(default)s")
     parser.add_argument("--rounds", type=int, default=50, help="%(default)s")
     parser.add_argument("--out", type=Path, default=Path("runs/ablations"), help="%(default)s")
