@@ -22,6 +22,7 @@ from bcfl.methods.bayesian import (
     bcfl_exact,
     bcfl_forget,
     bcfl_g,
+    bcfl_histories,
     bcfl_mh,
 )
 from bcfl.methods.choices import Move
@@ -70,6 +71,7 @@ __all__ = [
     "bcfl_exact",
     "bcfl_forget",
     "bcfl_g",
+    "bcfl_histories",
     "bcfl_mh",
     "bcfl_mht",
     "bcfl_race",

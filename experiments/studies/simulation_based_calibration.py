@@ -28,7 +28,7 @@ from bcfl import ClientData, Federation, Hypothesis, HypothesisSet, Method, Obje
 from bcfl.runtime import limited_threads
 from experiments.models import linear
 
-CLIENTS, CLUSTERS, PARAMETERS, SAMPLES = 5, 2, 2, 2
+CLIENTS, CLUSTERS, PARAMETERS, SAMPLES = 5, 2, 2, 4
 DRAWS, BINS = 99, 10
 QUANTITIES = ("pairs", "companions", "coefficient")
 MODEL = linear(PARAMETERS, 1, likelihood="gaussian", bias=False)
