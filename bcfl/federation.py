@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from bcfl.executors import (
     select_executor,
 )
 from bcfl.executors.wrappers import Stepwise
-from bcfl.policies import Policy
+from bcfl.policies import Centralised, Policy
 from bcfl.protocol.objective import Objective
 from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
@@ -29,6 +29,7 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.torch_state import standard_switches
 
 
 def check_model(
@@ -64,6 +65,14 @@ def check_model(
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
         local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
+
+
+def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
+    """The method that is told the clients' true groups, where it is a bound that needs them."""
+    policy = method.policy
+    if not isinstance(policy, Centralised):
+        return method
+    return replace(method, policy=policy.of_groups(groups))
 
 
 def _checked_seed(seed: int) -> int:
@@ -107,10 +116,12 @@ class Federation:
         device: where the work is done.
         dtype: floating-point type of the parameters.
         evaluate: whether clients test their models after each round.
+        objectives: whether the objectives of clustering and learning are measured in each round.
         threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
     """
 
+    @standard_switches()
     def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
         clients: Iterable[ClientData],
@@ -123,6 +134,7 @@ class Federation:
         device: str = "auto",
         dtype: torch.dtype = torch.float32,
         evaluate: bool = True,
+        objectives: bool = False,
         threads: int | None = 1,
         executor: ExecutorName | ExecutorConfig = "auto",
         memory: int | None = None,
@@ -139,6 +151,8 @@ class Federation:
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             dtype: `torch.float32` or `torch.float64`.
             evaluate: whether clients test their models after each round.
+            objectives: whether the objectives of clustering and learning are measured in each
+                round, among the facts of its record; the clients score their training samples.
             threads: at least 1, or None. Small networks lose more to waking threads than they gain.
             executor: a name, or a `bcfl.executors.ExecutorConfig` with further options.
             memory: bytes that the executor may take for its work; None takes what suits the device,
@@ -156,10 +170,11 @@ class Federation:
         self.model = self.method.adapted(model)
         split = (with_validation(data, self.method.validation, seed) for data in clients)
         self.clients = sorted_clients(split)
+        self.method = _knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
-        self.dtype, self.evaluate = dtype, evaluate
+        self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
         self.device = device_named(device)
         names = [data.client for data in self.clients]
         present = participants(names, self.client_fraction, self.seed, 0)
@@ -189,13 +204,17 @@ class Federation:
     def _dropping_out(self, executor: Executor) -> Executor:
         return Unreliable(executor, self.drop_out, self.seed) if self.drop_out else executor
 
+    @standard_switches()
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
-        pool = (pooled(present),) if self.method.centralised else ()
+        policy, by_name = self.method.policy, {data.client: data for data in present}
+        pools = policy.pools(list(by_name)) if isinstance(policy, Centralised) else {}
+        pooling = (pooled([by_name[c] for c in inside], name) for name, inside in pools.items())
         return build_executor(
-            self.executor, (*present, *pool), self.model, self.seed, self.device, self.dtype
+            self.executor, (*present, *pooling), self.model, self.seed, self.device, self.dtype
         )
 
+    @standard_switches()
     def executor_of(self, planned_rounds: int) -> Executor:
         """Answers for all clients, without drop-outs, with the data that they hold in each round.
 
@@ -208,11 +227,13 @@ class Federation:
         later = [self._executor(step) for step in range(1, schedule.num_steps)]
         return Stepwise([self._first, *later], schedule)
 
+    @standard_switches()
     def initial_state(self) -> FederationState:
         """The state before the first round."""
         names = [data.client for data in self.clients]
         return initial_state(self.method, self.model, names, self.seed, self.device, self.dtype)
 
+    @standard_switches()
     def run(
         self,
         rounds: int,
@@ -250,7 +271,9 @@ class Federation:
         planned = state.planned_rounds or rounds
         schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
         executor = self._dropping_out(reliable)
-        config = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
+        config = RoundConfig(
+            self.seed, self.client_fraction, self.evaluate, schedule, self.objectives
+        )
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:

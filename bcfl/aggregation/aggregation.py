@@ -7,7 +7,7 @@ methods without posteriors use the same code with flat posteriors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from bcfl.aggregation.buffers import pool_buffers
 from bcfl.aggregation.contributions import Contribution, contributions_of, share_of
 from bcfl.aggregation.partial_upload import imputed_means
+from bcfl.aggregation.server_optimizer import TAKE_MEAN, ServerOptimizer
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
@@ -31,6 +32,7 @@ from posteriors import (
     carry,
     fuse,
 )
+from posteriors.torch_state import standard_switches
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,10 @@ class FusionReport:
         )
 
 
-@dataclass(frozen=True)
+MODEL_FIELDS = ("fusion", "memory", "decay", "server")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Aggregation:
     """How the server combines local models.
 
@@ -66,6 +71,7 @@ class Aggregation:
         memory: prior of the next round: `replace`, `forget` or `accumulate` (see
             `posteriors.carry`).
         decay: share of the precision, and of the log weights, that `forget` retains per round.
+        server: how a cluster moves to the mean of its clients' models.
         history_weights: the same of the log weights of hypotheses; None is as `memory`. Models do
             not depend on it, nor do their keys.
     """
@@ -73,8 +79,10 @@ class Aggregation:
     fusion: FusionRule = "precision_weighted"
     memory: Memory = "replace"
     decay: float = 0.9
+    server: ServerOptimizer = TAKE_MEAN
     history_weights: Memory | None = None
 
+    @standard_switches()
     def __post_init__(self) -> None:
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
         fuse(self.fusion, unit, [])
@@ -88,7 +96,7 @@ class Aggregation:
     @property
     def _fusion(self) -> str:
         """What models depend on, as part of their keys."""
-        parts = (f"{name}={getattr(self, name)!r}" for name in ("fusion", "memory", "decay"))
+        parts = (f"{name}={getattr(self, name)!r}" for name in MODEL_FIELDS)
         return f"Aggregation({', '.join(parts)})"
 
     def carried_log_weight(self, log_weight: float) -> float:
@@ -159,10 +167,7 @@ class Aggregation:
     ) -> tuple[Block, FusionReport]:
         if not inputs:
             return self._emptied(origin, round), FusionReport()
-        contributors = (
-            (c.training.client, c.training.start, repr(c.training.objective), c.weight)
-            for c in inputs
-        )
+        contributors = (c.lineage for c in inputs)
         rule = (self._fusion, round) if share == 1 else (self._fusion, round, share)
         key = lineage_key(origin.key, *rule, *contributors)
         if key not in cache:
@@ -175,7 +180,8 @@ class Aggregation:
         mean = origin.gaussian.mean + share * (fused.gaussian.mean - origin.gaussian.mean)
         buffers = origin.buffers + share * (fused.buffers - origin.buffers)
         gaussian = DiagonalGaussian(mean, fused.gaussian.precision)
-        return self.updated(fused.key, origin, gaussian, buffers)
+        moved = self.updated(fused.key, origin, gaussian, buffers)
+        return replace(moved, moments=fused.moments)
 
     def _fuse(
         self, model: Model, origin: Block, inputs: Sequence[Contribution], key: str
@@ -191,7 +197,9 @@ class Aggregation:
         pooled = pool_buffers(
             model, origin.name, buffers, [c.weight * c.reply.num_samples for c in inputs]
         )
-        block = self.updated(key, origin, fused.posterior, pooled)
+        mean, moments = self.server.step(origin.gaussian.mean, fused.posterior.mean, origin.moments)
+        moved = replace(fused.posterior, mean=mean)
+        block = replace(self.updated(key, origin, moved, pooled), moments=moments)
         return block, FusionReport(fused.num_floored, fused.outside_hull, fused.outweighed)
 
     def local_posteriors(
@@ -252,4 +260,5 @@ class Aggregation:
         if origin.gaussian is origin.prior:
             return origin
         key = lineage_key(origin.key, "emptied", round)
-        return self.updated(key, origin, origin.prior, origin.buffers)
+        emptied = self.updated(key, origin, origin.prior, origin.buffers)
+        return replace(emptied, moments=origin.moments)

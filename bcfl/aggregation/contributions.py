@@ -9,7 +9,7 @@ from bcfl.architecture.model import BlockSpec
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.requests import Train
+from bcfl.protocol.requests import TRAINING, Train
 from posteriors import DiagonalGaussian
 
 
@@ -28,6 +28,13 @@ class Contribution:
     reply: Trained
     weight: float
     sent: Posterior | None
+
+    @property
+    def lineage(self) -> tuple[object, ...]:
+        """What identifies it in the key of a block."""
+        training = self.training
+        views = () if training.views == TRAINING else (training.views,)
+        return (training.client, training.start, repr(training.objective), self.weight, *views)
 
     def used(self, origin: Block) -> DiagonalGaussian:
         """The prior of a block that the client was sent; the origin's if unknown."""
@@ -77,4 +84,4 @@ def contributions_of(
         for training, weight in zip(candidate.trainings, contribution_weights, strict=True)
         if weight > 0 and training in replies and training.objective.trains(spec.name)
     ]
-    return sorted(inputs, key=lambda c: (c.training.client, c.training.start))
+    return sorted(inputs, key=lambda c: (c.training.client, c.training.start, c.training.views))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from bcfl.architecture.layout import Layout, Part, Slot
+from bcfl.architecture.layout import Part, Slot
 from bcfl.architecture.model import BlockSpec, Model
 
 SHARED, ADAPTIVE, OWN = "shared", "adaptive", "own"
@@ -59,7 +59,7 @@ def decomposed(model: Model) -> Model:
     """
     check_undivided(model)
     build = partial(_build, model)
-    layout = Layout.of(build())
+    layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
     shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
     adaptive = tuple(name for name in names if name.endswith(f"{WEIGHT}2"))
@@ -84,7 +84,7 @@ def check_undivided(model: Model) -> None:
 
 
 def _build(model: Model) -> nn.Module:
-    module = model.build()
+    module = model.fresh()
     for layer in list(module.modules()):
         if isinstance(layer, LAYERS):
             register_parametrization(layer, "weight", Decomposition(), unsafe=True)

@@ -24,7 +24,7 @@ from bcfl.architecture.decomposition import (
     check_undivided,
     layers,
 )
-from bcfl.architecture.layout import Layout, Slot
+from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import BlockSpec, Model
 
 KNOWLEDGE = "knowledge"
@@ -86,7 +86,7 @@ def transferring(model: Model, slots: int = 10) -> Model:
         raise ValueError(f"slots must be at least 1, got {slots}")
     check_undivided(model)
     build = partial(_build, model, slots)
-    layout = Layout.of(build())
+    layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
     known = tuple(name for name in names if name.endswith((f"{PARTS}knowledge", f"{PARTS}gain")))
     shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
@@ -102,7 +102,7 @@ def transferring(model: Model, slots: int = 10) -> Model:
 
 
 def _build(model: Model, slots: int) -> nn.Module:
-    module = model.build()
+    module = model.fresh()
     for layer in list(module.modules()):
         if isinstance(layer, LAYERS):
             transfer = Transfer(layer.weight.shape, slots)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
 from posteriors.curvature.likelihood import Likelihood
+from posteriors.torch_state import seeded, standard_switches
 
 Scope = Literal["cluster", "global", "client"]
 
@@ -48,7 +50,8 @@ class Model:
 
     Attributes:
         name: name of the architecture.
-        build: builds a new module, always of the same architecture.
+        build: builds a module, always of the same architecture; modules that it keeps, such as a
+            pretrained one that it returns again and again, are copied and never changed.
         input_shape: shape of one sample.
         num_outputs: number of classes, or of regression outputs.
         config: hyperparameters of the architecture, for run records.
@@ -157,9 +160,23 @@ class Model:
 
     def module(self, seed: int = 0) -> nn.Module:
         """Build a module initialised from a seed, without changing the global random state."""
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            return self.build()
+        with standard_switches(), seeded(seed):
+            return self.fresh()
+
+    def fresh(self) -> nn.Module:
+        """A module that nothing else holds: what `build` returns, or a copy if that is shared."""
+        copied = self._is_shared
+        module = self.build()
+        return copy.deepcopy(module) if copied else module
+
+    @cached_property
+    def _is_shared(self) -> bool:
+        """Whether two calls of `build` return one module, or parts in common."""
+        with standard_switches(), seeded(0):
+            first, second = self.build(), self.build()
+        parts = {id(part) for part in (*first.modules(), *first.parameters(), *first.buffers())}
+        others = (*second.modules(), *second.parameters(), *second.buffers())
+        return any(id(part) in parts for part in others)
 
     @cached_property
     def at_rest(self) -> nn.Module:

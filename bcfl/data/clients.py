@@ -19,6 +19,12 @@ TRAIN, VALIDATION, TEST = "train", "validation", "test"
 POOL = "(all samples)"
 """Name of the pseudo-client that holds all training samples in centralised methods."""
 
+
+def pool_name(group: int | None) -> str:
+    """Name of the pseudo-client that holds all training samples of a group; None is all groups."""
+    return POOL if group is None else f"{POOL} of group {group}"
+
+
 UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not have (section 2.2); lone surrogates are not in UTF-8 either."""
 
@@ -111,6 +117,18 @@ class ClientData:
         """Number of samples by view."""
         return {name: len(view) for name, view in self.views.items()}
 
+    def joined(self, names: Sequence[str]) -> View | None:
+        """The samples of several views together; None if the client has none in any of them.
+
+        Args:
+            names: of the views; those that the client lacks are left out.
+        """
+        views = [self.views[name] for name in names if len(self.views.get(name, ()))]
+        if len(views) < 2:
+            return views[0] if views else None
+        inputs = torch.cat([view.inputs for view in views])
+        return View(inputs, torch.cat([view.targets for view in views]))
+
     @classmethod
     def from_arrays(
         cls,
@@ -181,8 +199,8 @@ def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
     if not ordered:
         raise ValueError("clients must hold at least one client, got none")
     names = [data.client for data in ordered]
-    if POOL in names:
-        raise ValueError(f"client names must not be {POOL!r}, which means all clients together")
+    if any(name.startswith(POOL) for name in names):
+        raise ValueError(f"client names must not begin with {POOL!r}, the name of pooled clients")
     repeated = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
     if repeated:
         raise ValueError(f"client names must be distinct, got more than one of {repeated[:5]}")
@@ -193,15 +211,16 @@ def _repeats(names: list[str]) -> bool:
     return len(set(names)) < len(names)
 
 
-def pooled(clients: Sequence[ClientData]) -> ClientData:
-    """Pool all training samples under the name `POOL`.
+def pooled(clients: Sequence[ClientData], name: str = POOL) -> ClientData:
+    """Pool all training samples under one name.
 
     Args:
         clients: clients in the order of concatenation.
+        name: of the pseudo-client.
     """
     views = [data.views[TRAIN] for data in clients]
     inputs = torch.cat([view.inputs for view in views])
-    return ClientData(POOL, {TRAIN: View(inputs, torch.cat([view.targets for view in views]))})
+    return ClientData(name, {TRAIN: View(inputs, torch.cat([view.targets for view in views]))})
 
 
 def with_validation(data: ClientData, share: float, seed: int) -> ClientData:

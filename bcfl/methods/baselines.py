@@ -54,7 +54,18 @@ def centralised(**common: Unpack[Common]) -> "Method":
     from bcfl.policies.baselines.centralised import Centralised
     from bcfl.rounds.method import Method
 
-    return Method(policy=Centralised(flat(**common)), common_start=True, centralised=True)
+    return Method(policy=Centralised(flat(**common)), common_start=True)
+
+
+@recipe(
+    "centralised-groups", "Asymmetric clustering in federated continual learning, tables 3.2 to 3.6"
+)
+def centralised_groups(**common: Unpack[Common]) -> "Method":
+    """All samples of each true group pooled: an upper bound, not a federation."""
+    from bcfl.policies.baselines.centralised import Centralised
+    from bcfl.rounds.method import Method
+
+    return Method(policy=Centralised(flat(**common), by_group=True), common_start=True)
 
 
 @recipe("fedavg-plus", "Ma et al. 2023, section 5.1")

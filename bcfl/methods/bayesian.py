@@ -143,7 +143,9 @@ def bcfl(
     return Method(
         policy=policy,
         tracker=tracker,
-        aggregation=Aggregation(fusion, memory, decay, history_weights),
+        aggregation=Aggregation(
+            fusion=fusion, memory=memory, decay=decay, history_weights=history_weights
+        ),
         prior_precision=prior_precision,
         validation=_set_aside(policy, validation),
     )

@@ -25,6 +25,7 @@ class OneShotOptions(Common, total=False):
 
     norm: float
     rule: Rule
+    shots: int
 
 
 def one_shot(
@@ -32,6 +33,7 @@ def one_shot(
     *,
     norm: float = 2.0,
     rule: Rule = "rise",
+    shots: int = 1,
     **common: Unpack[Common],
 ) -> "Method":
     """Cluster updates once, in the first round whose clustering temperature rises.
@@ -41,12 +43,15 @@ def one_shot(
         norm: p of the norm in the clustering temperature.
         rule: whether the temperature must rise above that of the round before, as in the paper's
             tables, or as algorithm 1 is printed, which triggers in the first round.
+        shots: most rounds in which clients are clustered; more than one is few-shot clustering.
+            Default: Zuziak et al. 2024, section 4.
     """
     from bcfl.policies.updates.clustering_temperature import TemperatureRise
     from bcfl.policies.updates.one_shot import OneShotClustering
     from bcfl.rounds.method import Method
 
-    policy = OneShotClustering(_unweighted(**common), clustering, TemperatureRise(norm, rule))
+    trigger = TemperatureRise(norm, rule)
+    policy = OneShotClustering(_unweighted(**common), clustering, trigger, shots)
     return Method(policy=policy, common_start=True)
 
 

@@ -84,8 +84,9 @@ class StateWriter:
 
     def _block(self, block: Block) -> int:
         parts = [self._gaussian(g) for g in (block.gaussian, block.base, block.prior)]
-        buffers = self._tensor(block.buffers)
-        return self._once("blocks", block, [block.key, block.name, *parts, buffers, block.is_zero])
+        moments = None if block.moments is None else self._tensor(block.moments)
+        item = [block.key, block.name, *parts, self._tensor(block.buffers)]
+        return self._once("blocks", block, [*item, block.is_zero, moments])
 
     def _posterior(self, posterior: Posterior) -> int:
         return self._once("posteriors", posterior, [self._block(b) for b in posterior.blocks])
@@ -180,8 +181,9 @@ class StateReader:
                 prior=gaussians[prior],
                 buffers=self._tensors[str(buffers)],
                 is_zero=is_zero,
+                moments=None if moments is None else self._tensors[str(moments)],
             )
-            for key, name, gaussian, base, prior, buffers, is_zero in tables["blocks"]
+            for key, name, gaussian, base, prior, buffers, is_zero, moments in tables["blocks"]
         ]
         posteriors = [Posterior(tuple(blocks[b] for b in row)) for row in tables["posteriors"]]
         clients = tuple(structure["clients"])

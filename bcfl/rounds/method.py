@@ -34,8 +34,6 @@ class Method:
         pooling: how predictions of the models that serve a client are combined.
         finetuned: objective by which clients fine-tune what serves them after each of the last
             three rounds, for the test alone; None is no fine-tuning.
-        centralised: all samples are pooled in one more participant; an upper bound, not a
-            federation.
         finds_number: the number of clusters is found, so where there are fewer clients than
             clusters to begin with, it begins with as many as there are clients.
     """
@@ -51,7 +49,6 @@ class Method:
     architecture: Callable[[Model], Model] | None = None
     pooling: Pooling = "probabilities"
     finetuned: Objective | None = None
-    centralised: bool = False
     finds_number: bool = False
 
     def __post_init__(self) -> None:

@@ -27,8 +27,8 @@ MISTAKE, INTERRUPTED = 2, 130
 
 
 def console() -> Console:
-    """Standard output, as plain text unless it is a terminal."""
-    return Console(highlight=False, emoji=False)
+    """Standard output, as plain text unless it is a terminal; brackets are text, not markup."""
+    return Console(highlight=False, emoji=False, markup=False)
 
 
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:

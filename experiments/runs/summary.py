@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from experiments.runs.plan import Plan
 
 LAST_ROUNDS = 3
-AVERAGED = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
+AVERAGED = ("accuracy", "macro_f1", "weighted_f1", "ari", "ami", "nll", "ece")
 OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness", "macro_f1", "hold_out_f1")
 SUMMED = ("trainings_requested", "trainings_run")
 SCALARS = (
     "accuracy",
     "macro_f1",
+    "weighted_f1",
     "nll",
     "ece",
     "brier",
@@ -61,7 +62,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
         rounds: at least one round.
     """
     last = rounds[-LAST_ROUNDS:]
-    averaged = {name: _mean([row[name] for row in last]) for name in AVERAGED}
+    averaged = {name: _mean([row.get(name) for row in last]) for name in AVERAGED}
     summed = {name: sum(row[name] for row in rounds) for name in SUMMED}
     always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
     return {

@@ -20,6 +20,7 @@ from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
 from posteriors.local.laplace_fit import laplace_fit
 from posteriors.predictive import Link
+from posteriors.torch_state import seeded
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def _fitted_factors(
     """Factors from all samples in one batch; the module may change, global random state doesn't."""
     targets = targets.double() if likelihood == "gaussian" else targets
     loader = DataLoader(TensorDataset(inputs, targets), batch_size=len(inputs))
-    with warnings.catch_warnings(), torch.random.fork_rng():
+    with warnings.catch_warnings(), seeded(0, inputs.device):
         warnings.simplefilter("ignore")
         laplace: Any = importlib.import_module("laplace")
         curvature: Any = importlib.import_module("laplace.curvature")

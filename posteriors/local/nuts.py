@@ -18,6 +18,7 @@ from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
 from posteriors.local.mode import find_mode
 from posteriors.networks.functional import free_indices
 from posteriors.predictive import Draws
+from posteriors.torch_state import seeded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +108,7 @@ class NoUTurn:
             return 0.5 * whitened.square().sum() - log_likelihood(vector)
 
         start = {"whitened": (mode - prior.mean) / deviation}
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed, mode.device):
             chain = infer.MCMC(
                 infer.NUTS(potential_fn=potential),
                 num_samples=self.draws,

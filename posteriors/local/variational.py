@@ -19,6 +19,7 @@ from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, mod
 from posteriors.networks.functional import free_indices
 from posteriors.predictive import MonteCarlo
 from posteriors.pyro_bridge import SITE, network_program, to_pyro
+from posteriors.torch_state import seeded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +103,7 @@ class Variational:
         )
         decay = 0.1 ** (1 / self.steps)
         optimiser = optim.ClippedAdam({"lr": self.step_size, "lrd": decay})
-        with torch.random.fork_rng(), pyro.get_param_store().scope():
-            torch.manual_seed(seed)
+        with seeded(seed, start.device), pyro.get_param_store().scope():
             guide = autoguide.AutoDiagonalNormal(
                 program, init_loc_fn=autoguide.init_to_value(values={SITE: start}),
                 init_scale=self.start_deviation,

@@ -58,7 +58,10 @@ def split_entropy(probabilities: Tensor, weights: Tensor | None = None) -> Entro
     mixture = (shares * members).sum(0)
     total = -torch.xlogy(mixture, mixture).sum(-1)
     data = -(shares * torch.xlogy(members, members)).sum((0, -1))
-    ratio = torch.where(members > 0, members / mixture, 1.0)
+    # a share times a probability may underflow, the ratio of two probabilities does not
+    scale = members.amax(0).clamp(min=torch.finfo(members.dtype).tiny)
+    relative = members / scale
+    ratio = torch.where(members > 0, relative / (shares * relative).sum(0), 1.0)
     divergence = (members * ratio.log()).sum(-1)
     information = (shares.squeeze(-1) * divergence).sum(0)
     return EntropySplit(total, data, information.clamp(min=0.0))

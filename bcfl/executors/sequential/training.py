@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,13 @@ from bcfl.runtime.seeds import derive_seed
 from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
 from posteriors.curvature.likelihood import Likelihood, negative_log_likelihood
 from posteriors.networks.functional import eval_mode
+from posteriors.torch_state import seeded
+
+WITHOUT_DRAWS = (
+    *("activation", "batchnorm", "container", "conv"),
+    *("flatten", "linear", "normalization", "pooling"),
+)
+"""Modules of `torch.nn.modules` whose layers are deterministic, but for few exceptions."""
 
 
 def fitted_posterior(
@@ -145,7 +152,8 @@ def train_locally(
             terms=penalties.of_parameter,
             frozen=frozen,
         )
-        with _seeded(derive_seed(*seed_and_round, request.client, "training"), view.inputs.device):
+        seed = derive_seed(*seed_and_round, request.client, "training")
+        with _random_numbers(module, seed, view.inputs.device):
             _descend(workspace, losses, step)
         if frozen is None:
             trained, statistics = workspace.read()
@@ -184,14 +192,20 @@ def _assembled(
     return model.join(means), model.join_buffers({name: part[1] for name, part in parts.items()})
 
 
-@contextmanager
-def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Context that draws from a seed; the global random state is restored afterwards."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.default_generator.manual_seed(seed)
-        if device.type == "cuda":
-            torch.cuda.manual_seed(seed)
-        yield
+def _random_numbers(
+    module: nn.Module, seed: int, device: torch.device
+) -> AbstractContextManager[None]:
+    """Context in which layers that draw at random draw from a seed; others need none."""
+    return seeded(seed, device) if _may_draw(module) else nullcontext()
+
+
+def _may_draw(module: nn.Module) -> bool:
+    """Whether some layer is not known to draw no random numbers in training."""
+    return any(
+        type(layer).__module__.removeprefix("torch.nn.modules.") not in WITHOUT_DRAWS
+        or isinstance(layer, nn.RReLU | nn.MultiheadAttention | nn.FractionalMaxPool2d)
+        for layer in module.modules()
+    )
 
 
 def _descend(workspace: FlatModule, losses: Iterable[Tensor], step: SgdStep) -> None:

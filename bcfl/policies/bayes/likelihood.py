@@ -24,12 +24,16 @@ from bcfl.policies.bayes.temperature import Temperature, fitted_temperature
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Costs, Ranking, candidate
-from bcfl.policies.ranking import ranked
+from bcfl.policies.ranking import quotients, ranked
+from bcfl.protocol.checks import LARGEST_SUM
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import Loss
 from posteriors import log_association_weight
+
+LOWEST_TEMPERATURE = 1e-100
+"""Losses of any accepted size stay finite when they are divided by it."""
 
 Evidences = Literal["separable", "joint", "monte_carlo", "importance"]
 Judge = Literal["training", "held_out"]
@@ -91,21 +95,16 @@ class LikelihoodAssociation:
         self._check_names()
         if not self.belief_temperature > 0:
             raise ValueError(f"belief_temperature must be above 0, got {self.belief_temperature}")
-        if self.evidence == "joint" and isinstance(self.temperature, str):
-            raise ValueError(
-                f"joint evidence needs a number as temperature, got {self.temperature!r}"
-            )
-        if self.evidence != "separable" and self.scored_by == "cavity":
-            raise ValueError(
-                f"scored_by must be 'cluster' with {self.evidence} evidence, got 'cavity'"
-            )
-        if self.evidence_draws < 1:
-            raise ValueError(f"evidence_draws must be at least 1, got {self.evidence_draws}")
+        self._check_evidence()
         self.cluster_size.check_solver(self.solver)
         if self.score_samples is not None and self.score_samples < 1:
             raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
         if self.temperature != "auto":
-            log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
+            log_association_weight(np.full((1, 1), LARGEST_SUM), np.ones(1), self.temperature)
+            if not isinstance(self.temperature, str) and self.temperature < LOWEST_TEMPERATURE:
+                raise ValueError(
+                    f"temperature must be at least {LOWEST_TEMPERATURE:g}, got {self.temperature}"
+                )
 
     def _check_names(self) -> None:
         allowed = {
@@ -119,6 +118,18 @@ class LikelihoodAssociation:
                 raise ValueError(
                     f"{name} must be one of {', '.join(values)}, got {getattr(self, name)!r}"
                 )
+
+    def _check_evidence(self) -> None:
+        if self.evidence == "joint" and isinstance(self.temperature, str):
+            raise ValueError(
+                f"joint evidence needs a number as temperature, got {self.temperature!r}"
+            )
+        if self.evidence != "separable" and self.scored_by == "cavity":
+            raise ValueError(
+                f"scored_by must be 'cluster' with {self.evidence} evidence, got 'cavity'"
+            )
+        if self.evidence_draws < 1:
+            raise ValueError(f"evidence_draws must be at least 1, got {self.evidence_draws}")
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Check the bounds on cluster sizes. See `Validates.check`.
@@ -157,10 +168,12 @@ class LikelihoodAssociation:
             held_out = yield from held_out_losses(hypothesis, clients, context)
             temperature = fitted_temperature(losses, held_out)
         log_prior = self.prior.log_probabilities(hypothesis.association, clients)
-        cost = -log_association_weight(losses, counts, temperature) - log_prior
+        least = losses.min(axis=1)
+        gaps = losses - least[:, None]
         costs = Costs(
             clients=tuple(clients),
-            values=cost,
+            values=-log_association_weight(gaps, counts, temperature) - log_prior,
+            offsets=quotients(least, counts if temperature == "mean" else float(temperature)),
             cluster_size=self.cluster_size,
             belief_temperature=self.belief_temperature if self.scored_by == "cavity" else None,
         )

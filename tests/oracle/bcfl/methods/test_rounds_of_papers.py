@@ -103,6 +103,22 @@ def test_centralised_training(run, monkeypatch):
         assert_equal(ours, [model])
 
 
+def test_centralised_training_of_groups(run, monkeypatch):
+    """The clients' groups are their numbers modulo 3."""
+    steps = paper.STEPS
+    data, start, states = run("centralised-groups")
+    groups = [index % 3 for index in range(len(data))]
+    models = [start[0]] * 3
+    for ours, labels in states:
+        for k in range(3):
+            inside = [d for d, group in zip(data, groups, strict=True) if group == k]
+            pool = tuple(np.concatenate(parts) for parts in zip(*inside, strict=True))
+            monkeypatch.setattr(paper, "STEPS", steps * len(inside))
+            models[k] = paper.trained(models[k], pool)
+        assert labels == groups
+        assert_equal(ours, models)
+
+
 SUFFIXES = ["", "-con-para", "-con-rep", "-cks", "-con-cks", "-con-para-cks"]
 
 

@@ -70,7 +70,7 @@ def test_no_client_and_equal_names_are_refused(make_client):
 
 def test_the_name_of_the_pool_is_refused():
     data = ClientData.from_arrays(POOL, ([[1.0]], [0]))
-    with pytest.raises(ValueError, match=r"must not be '\(all samples\)'"):
+    with pytest.raises(ValueError, match=r"must not begin with '\(all samples\)'"):
         sorted_clients([data])
 
 

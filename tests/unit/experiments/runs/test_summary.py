@@ -33,7 +33,7 @@ def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
     assert (seed["trainings_requested"], seed["trainings_run"]) == (10, 10)
     assert summary.of_seed(rounds(0)[:1])["accuracy"] == 0.1
     assert set(seed) == {
-        *("accuracy", "macro_f1", "ari", "ami", "nll", "ece"),
+        *("accuracy", "macro_f1", "weighted_f1", "ari", "ami", "nll", "ece"),
         *("mean_ari", "mean_ami", "mean_homogeneity", "mean_completeness"),
         *("mean_macro_f1", "mean_hold_out_f1", "learning_gap"),
         *("seconds", "trainings_requested", "trainings_run"),
