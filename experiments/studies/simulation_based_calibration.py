@@ -163,7 +163,8 @@ def _drawn_labels(hypothesis: Hypothesis, random: np.random.Generator) -> NDArra
         weights, associations = zip(*hypothesis.association.components, strict=True)
         membership = associations[random.choice(len(weights), p=weights)].serving
     cumulated = membership.cumsum(axis=1)
-    return (random.random((len(cumulated), 1)) < cumulated).argmax(axis=1)
+    labels: NDArray[np.int64] = (random.random((len(cumulated), 1)) < cumulated).argmax(axis=1)
+    return labels
 
 
 def randomised_rank(truth: float, draws: NDArray[np.float64], random: np.random.Generator) -> int:

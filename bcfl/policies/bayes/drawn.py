@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from posteriors import DiagonalGaussian, log_association_weight
 from posteriors.evidence.closed_form import Temperature
 
 Proposal = Literal["monte_carlo", "importance"]
+Scores = Mapping[str, Mapping[str, LossSum]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +89,10 @@ class DrawnEvidence:
         self._temperature = temperature
         self._known: dict[tuple[int, tuple[str, ...]], float] = {}
 
-    def log_weight(
-        self, candidate: Candidate, scores: Mapping[str, Mapping[str, LossSum]]
-    ) -> float:
+    def log_weight(self, candidate: Candidate, scores: Scores) -> float:
         """Log evidence of all clients given an association, summed over the clusters, nats.
+
+        Above `reference`.
 
         Args:
             candidate: the association.
@@ -99,14 +101,27 @@ class DrawnEvidence:
         clusters = ((i, members_of(candidate, i)) for i in range(len(self._draws.models)))
         return sum(self._of_cluster(i, members, scores) for i, members in clusters if members)
 
-    def _of_cluster(
-        self, index: int, members: tuple[str, ...], scores: Mapping[str, Mapping[str, LossSum]]
-    ) -> float:
+    def reference(self, scores: Scores) -> Fraction:
+        """Exact sum of each client's largest log-likelihood over all draws, nats, tempered."""
+        parts = []
+        for _, row in sorted(scores.items()):
+            least, samples = self._least(row)
+            divisor = samples if isinstance(self._temperature, str) else self._temperature
+            parts.append(-Fraction(least) / Fraction(divisor))
+        return sum(parts, start=Fraction(0))
+
+    def _least(self, row: Mapping[str, LossSum]) -> tuple[float, int]:
+        """Smallest loss of a client over all draws, and its number of samples."""
+        sums = [row[posterior.key] for models in self._draws.models for posterior in models]
+        return min(one.total for one in sums), sums[0].num_samples
+
+    def _of_cluster(self, index: int, members: tuple[str, ...], scores: Scores) -> float:
         if (index, members) not in self._known:
             total = self._draws.log_weights[index].copy()
             for client in members:
-                sums = [scores[client][posterior.key] for posterior in self._draws.models[index]]
-                losses, samples = [s.total for s in sums], sums[0].num_samples
-                total += log_association_weight(losses, samples, self._temperature)
+                least, samples = self._least(scores[client])
+                row = [scores[client][posterior.key] for posterior in self._draws.models[index]]
+                above = [one.total - least for one in row]
+                total += log_association_weight(above, samples, self._temperature)
             self._known[index, members] = float(np.logaddexp.reduce(total))
         return self._known[index, members]

@@ -28,10 +28,18 @@ class AssociationEvidence(Protocol):
     """Evidence of associations of which the clients of a cluster share its model."""
 
     def log_weight(self, candidate: Candidate, scores: Mapping[str, Mapping[str, Any]]) -> float:
-        """Log evidence of all clients given an association, nats.
+        """Log evidence of all clients given an association, above the reference, nats.
 
         Args:
             candidate: the association.
+            scores: replies of the clients, by client and key of the model.
+        """
+        ...
+
+    def reference(self, scores: Mapping[str, Mapping[str, Any]]) -> Fraction:
+        """What all log weights have in common, nats; exact.
+
+        Args:
             scores: replies of the clients, by client and key of the model.
         """
         ...

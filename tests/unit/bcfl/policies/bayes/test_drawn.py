@@ -70,12 +70,34 @@ def test_likelihoods_are_multiplied_before_they_are_averaged(linear, trained):
         client: {k: LossSum(loss, 0.0, 4) for k, loss in zip(keys, row, strict=True)}
         for client, row in losses.items()
     }
-    chosen = candidate(trained, {"a": 0, "b": 0, "c": 1}, Objective())
+
+    def log_evidence(labels, temperature):
+        evidence = DrawnEvidence(draws, temperature)
+        chosen = candidate(trained, labels, Objective())
+        return evidence.log_weight(chosen, scores) + float(evidence.reference(scores))
+
     first = np.log(0.25 * np.exp(-1.0 - 2.0) + 0.75 * np.exp(-3.0 - 1.0))
     second = np.log(0.5 * np.exp(-0.5) + 0.5 * np.exp(-1.5))
-    assert DrawnEvidence(draws, 1.0).log_weight(chosen, scores) == pytest.approx(first + second)
+    chosen = {"a": 0, "b": 0, "c": 1}
+    assert log_evidence(chosen, 1.0) == pytest.approx(first + second)
     mean = np.log(0.25 * np.exp(-3.0 / 4) + 0.75 * np.exp(-4.0 / 4))
     mean += np.log(0.5 * np.exp(-0.5 / 4) + 0.5 * np.exp(-1.5 / 4))
-    assert DrawnEvidence(draws, "mean").log_weight(chosen, scores) == pytest.approx(mean)
-    alone = candidate(trained, {"a": 0, "b": 0, "c": 0}, Objective())
-    assert np.isfinite(DrawnEvidence(draws, 1.0).log_weight(alone, scores))
+    assert log_evidence(chosen, "mean") == pytest.approx(mean)
+    alone = np.log(0.25 * np.exp(-1.0 - 2.0 - 4.0) + 0.75 * np.exp(-3.0 - 1.0 - 4.0))
+    assert log_evidence({"a": 0, "b": 0, "c": 0}, 1.0) == pytest.approx(alone)
+
+
+def test_what_all_losses_have_in_common_changes_nothing(linear, trained):
+    models = drawn_models(trained, linear, "monte_carlo", 2, seed=1).models
+    evidence = DrawnEvidence(Draws(models, np.full((2, 2), -np.log(2))), 1.0)
+    chosen = candidate(trained, {"a": 0}, Objective())
+    keys = [posterior.key for row in models for posterior in row]
+
+    def scores(offset):
+        return {"a": {key: LossSum(offset + i, 0.0, 4) for i, key in enumerate(keys)}}
+
+    expected = np.log(0.5 + 0.5 * np.exp(-1))
+    assert evidence.log_weight(chosen, scores(0.0)) == pytest.approx(expected)
+    far = DrawnEvidence(Draws(models, np.full((2, 2), -np.log(2))), 1.0)
+    assert far.log_weight(chosen, scores(2.0**50)) == pytest.approx(expected)
+    assert float(far.reference(scores(2.0**50))) == -(2.0**50)
