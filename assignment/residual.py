@@ -43,9 +43,22 @@ class Moves:
             source: index of the present cluster.
             target: index of the new cluster.
         """
-        start = self.starts[source]
-        members = self.members[start : start + self.sizes[source]]
+        members = self._members(source)
         return int(members[np.argmin(self.extra[members, target])])
+
+    def cheapest_clients(self, source: int, target: int) -> IntArray:
+        """All members of one cluster that move to another at least cost, int64, ascending.
+
+        Args:
+            source: index of the present cluster.
+            target: index of the new cluster.
+        """
+        members = self._members(source)
+        return members[self.extra[members, target] == self.least[source, target]]
+
+    def _members(self, cluster: int) -> IntArray:
+        start = self.starts[cluster]
+        return self.members[start : start + self.sizes[cluster]]
 
 
 def moves_between_clusters(extra: FloatArray, labels: IntArray) -> Moves:
