@@ -9,8 +9,8 @@ The prices come from the dual problem, which charges every member of cluster i a
 each client choose alone. One price at a time is set to its best value (coordinate ascent), at the
 cost of one pass over all clients however many of them have to move. Where that leaves many to move,
 since rows are nearly alike, all prices are set at once: softened choices are balanced by scaling
-(Sinkhorn, 1967) while they are hardened (Kosowsky and Yuille, 1994). Clients that tie move along one
-path together.
+(Sinkhorn, 1967) while they are hardened (Kosowsky and Yuille, 1994). Clients that tie move along
+one path together.
 """
 
 from itertools import pairwise
@@ -21,11 +21,11 @@ from assignment.arrays import FloatArray, IntArray
 from assignment.costs import InfeasibleError
 from assignment.problem import Bounds
 from assignment.residual import (
+    SLACK,
     Moves,
+    compact_graph,
     moves_between_clusters,
     path_levels,
-    residual_graph,
-    shortest_path,
     slack_moves,
 )
 
@@ -49,14 +49,16 @@ def best_labels(gaps: FloatArray, bounds: Bounds) -> IntArray:
             labels, wanted = others
     while _misplaced(labels, wanted):
         moves = moves_between_clusters(gaps - gaps[np.arange(len(gaps)), labels][:, None], labels)
-        levels = path_levels(residual_graph(moves.least, *slack_moves(wanted, bounds)))
         surplus = moves.sizes - wanted
-        path = shortest_path(levels, *_ends(levels[-1], surplus))
+        kept = (moves.sizes > 0) | (surplus != 0)
+        graph = compact_graph(moves, kept, *slack_moves(wanted, bounds))
+        levels = path_levels(graph.costs)
+        path = graph.path(levels, *_ends(levels[-1], surplus[graph.nodes]))
         count = _units(moves, path, surplus, wanted, bounds)
         for source, target in pairwise(path):
-            if target == len(wanted):
+            if target == SLACK:
                 wanted[source] += count
-            elif source == len(wanted):
+            elif source == SLACK:
                 wanted[target] -= count
             else:
                 labels[moves.cheapest_clients(source, target)[:count]] = target
@@ -79,13 +81,12 @@ def _units(
     moves: Moves, path: list[int], surplus: IntArray, wanted: IntArray, bounds: Bounds
 ) -> int:
     """How many clients can move along a path at its cost: those that tie on each of its edges."""
-    slack = len(wanted)
     needed = np.append(surplus, -surplus.sum())
     count = min(needed[path[0]], -needed[path[-1]])
     for source, target in pairwise(path):
-        if target == slack:
+        if target == SLACK:
             room = bounds.upper[source] - wanted[source]
-        elif source == slack:
+        elif source == SLACK:
             room = wanted[target] - bounds.lower[target]
         else:
             room = len(moves.cheapest_clients(source, target)) if count > 1 else 1
