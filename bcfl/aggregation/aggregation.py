@@ -30,6 +30,7 @@ from posteriors import (
     carry,
     fuse,
 )
+from posteriors.torch_state import standard_switches
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Aggregation:
     decay: float = 0.9
     server: ServerOptimizer = TAKE_MEAN
 
+    @standard_switches()
     def __post_init__(self) -> None:
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
         fuse(self.fusion, unit, [])

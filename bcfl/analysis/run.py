@@ -33,6 +33,7 @@ from bcfl.protocol.statistics.sample_values import sample_losses
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
 from posteriors.predictive import TuningGrid
+from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
     import xarray
@@ -157,6 +158,7 @@ class Run:
         plain = PredictionRule()
         return self.ask(tuned(plain, self.hypotheses, holding, VALIDATION)) or plain
 
+    @standard_switches()
     def predict(
         self,
         client: str,
@@ -180,6 +182,7 @@ class Run:
         membership = Membership.of_client(self.hypotheses, client)
         return self._predicted(membership, inputs, rule)
 
+    @standard_switches()
     def predict_new(
         self,
         inputs: ArrayLike | torch.Tensor,
@@ -248,6 +251,7 @@ class Run:
             raise ValueError(f"clients must have samples in the view {view!r}, none has")
         return best
 
+    @standard_switches()
     def ask(self, steps: Steps[Result]) -> Result:
         """Let the clients answer a generator of requests, on the data of the last round.
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from bcfl.architecture.layout import Layout, Part, Slot
+from bcfl.architecture.layout import Part, Slot
 from bcfl.architecture.model import BlockSpec, Model
 
 SHARED, ADAPTIVE, OWN = "shared", "adaptive", "own"
@@ -46,7 +46,7 @@ class Decomposition(nn.Module):
 
 
 def decomposed(model: Model) -> Model:
-    """Decompose the weights of linear and convolutional layers of an architecture.
+    """Decompose the trained weights of linear and convolutional layers of an architecture.
 
     Shared parts form a global block; adaptive parts, and masks with all other parameters, form two
     client blocks.
@@ -59,7 +59,7 @@ def decomposed(model: Model) -> Model:
     """
     check_undivided(model)
     build = partial(_build, model)
-    layout = Layout.of(build())
+    layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
     shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
     adaptive = tuple(name for name in names if name.endswith(f"{WEIGHT}2"))
@@ -84,9 +84,9 @@ def check_undivided(model: Model) -> None:
 
 
 def _build(model: Model) -> nn.Module:
-    module = model.build()
+    module = model.fresh()
     for layer in list(module.modules()):
-        if isinstance(layer, LAYERS):
+        if isinstance(layer, LAYERS) and layer.weight.requires_grad:
             register_parametrization(layer, "weight", Decomposition(), unsafe=True)
     return module
 
@@ -147,6 +147,8 @@ def squared_masks(model: Model, parameters: Tensor) -> Tensor:
 def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
     """Reinitialise masks, set adaptive parts to a third of the shared ones and biases to zero.
 
+    Parameters that are not trained stay.
+
     Args:
         model: a decomposed architecture.
         parameters: (parameters,) flat parameter vector.
@@ -165,4 +167,4 @@ def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
         bias = slots.get(f"{layer.name}.bias")
         if bias is not None:
             fresh[bias.start : bias.stop] = 0.0
-    return fresh
+    return torch.where(model.trained.to(fresh.device), fresh, parameters)

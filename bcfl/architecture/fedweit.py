@@ -24,7 +24,7 @@ from bcfl.architecture.decomposition import (
     check_undivided,
     layers,
 )
-from bcfl.architecture.layout import Layout, Slot
+from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import BlockSpec, Model
 
 KNOWLEDGE = "knowledge"
@@ -70,7 +70,7 @@ class Transfer(nn.Module):
 
 
 def transferring(model: Model, slots: int = 10) -> Model:
-    """Decompose the weights of an architecture with attention to those of other clients.
+    """Decompose trained weights of an architecture with attention to those of other clients.
 
     Shared parts form a global block and the knowledge a frozen global block; adaptive parts, and
     masks and attention with all other parameters, form two client blocks.
@@ -86,7 +86,7 @@ def transferring(model: Model, slots: int = 10) -> Model:
         raise ValueError(f"slots must be at least 1, got {slots}")
     check_undivided(model)
     build = partial(_build, model, slots)
-    layout = Layout.of(build())
+    layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
     known = tuple(name for name in names if name.endswith((f"{PARTS}knowledge", f"{PARTS}gain")))
     shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
@@ -102,9 +102,9 @@ def transferring(model: Model, slots: int = 10) -> Model:
 
 
 def _build(model: Model, slots: int) -> nn.Module:
-    module = model.build()
+    module = model.fresh()
     for layer in list(module.modules()):
-        if isinstance(layer, LAYERS):
+        if isinstance(layer, LAYERS) and layer.weight.requires_grad:
             transfer = Transfer(layer.weight.shape, slots)
             register_parametrization(layer, "weight", transfer, unsafe=True)
     return module

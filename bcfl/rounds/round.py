@@ -16,7 +16,7 @@ from bcfl.policies import RoundContext
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
-from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
+from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.method import Method
 from bcfl.rounds.state import FederationState, RoundRecord
@@ -38,12 +38,15 @@ class RoundConfig:
         schedule: time steps of the clients' data, and rounds of the whole run. Scores of an
             unchanged model are not requested again within a time step. None where the length of
             the run is unknown; every request is sent again then.
+        objectives: whether the objectives of clustering and of learning are measured, and the
+            quantities on which their convergence depends; see `bcfl.trackers.convergence`.
     """
 
     seed: int
     client_fraction: float = 1.0
     evaluate: bool = True
     schedule: Schedule | None = None
+    objectives: bool = False
 
     @property
     def num_rounds(self) -> int | None:
@@ -128,6 +131,11 @@ def server_round(
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
     evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
+    if config.objectives:
+        steps = learning_objective(hypotheses.best, tuple(client_info))
+        info = replace(
+            info, facts={**info.facts, **RoundExchange(executor, model, round).drive(steps)}
+        )
     ledger.seconds["evaluate"] = perf_counter() - testing
     snapshot = Snapshot.of(hypotheses)
     record = RoundRecord(
@@ -189,6 +197,7 @@ def _context(
         num_rounds=config.num_rounds,
         step=config.step(round),
         rounds_in_step=config.rounds_in_step(round),
+        objectives=config.objectives,
     )
 
 

@@ -21,7 +21,8 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, answered
 from bcfl.protocol.answers import Trained as LocalModel
 from bcfl.protocol.requests import Exchange, Steps, Train, together
-from bcfl.trackers.update_measures import measured
+from bcfl.trackers.convergence import convergence_of
+from bcfl.trackers.update_measures import local_updates_of, temperature_of
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,11 @@ def train(
         report += fusion
     facts: dict[str, float] = {}
     for best in successors[:1]:
-        measures = measured(parents[best.parent], best.candidate, answers, context)
-        facts = {**measures, **best.facts}
+        updates = local_updates_of(parents[best.parent], best.candidate, answers)
+        facts = {**temperature_of(updates, context), **best.facts}
+        if context.objectives:
+            clusters = children[0].clusters
+            facts |= convergence_of(updates, best.candidate, clusters, context.model)
     return Trained(
         children=children,
         answers=answers,
