@@ -29,18 +29,22 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.networks.functional import own_copy
 from posteriors.torch_state import standard_switches
+
+CHECKED = 3
+"""Samples on which a model is checked."""
 
 
 def check_model(
-    model: Model, objective: Objective, shape: tuple[int, ...], memory: Memory = "replace"
+    model: Model, objective: Objective, samples: torch.Tensor, memory: Memory = "replace"
 ) -> None:
-    """Run a model on one sample of zeros, and its curvature where the objective asks for it.
+    """Run a model on a sample, and check its curvature where the objective asks for it.
 
     Args:
         model: the architecture.
         objective: of local training.
-        shape: of one sample.
+        samples: inputs of a client, (samples, *shape), at least one.
         memory: whether the prior that clients are sent has one precision (`replace`), or the
             precisions of earlier rounds.
 
@@ -48,10 +52,11 @@ def check_model(
         ValueError: the model does not take such samples, gives another number of outputs, or has a
             layer without a curvature rule; or the local posterior does not support it or the prior.
     """
-    module, sample = model.module().eval(), torch.zeros(1, *shape)
+    module, shape = model.module().eval(), tuple(samples.shape[1:])
+    inputs = own_copy(samples, next(module.parameters(), None))
     try:
         with torch.no_grad():
-            outputs = module(sample)
+            outputs = module(own_copy(inputs[:1]))
     except RuntimeError as error:
         raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
     if tuple(outputs.shape) != (1, model.num_outputs):
@@ -64,7 +69,7 @@ def check_model(
         if memory != "replace":
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
-        local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
+        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
 
 
 def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
@@ -87,6 +92,13 @@ def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, flo
     if not 0 <= drop_out <= 1:
         raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
     return client_fraction, drop_out
+
+
+def _check_answered(records: Sequence[RoundRecord]) -> None:
+    """Check that clients answered something, if their work crashed."""
+    crashes = [text for r in records for text in r.ledger.failures if text.endswith("(crashed)")]
+    if crashes and not any(r.evaluations or r.ledger.bytes_up for r in records):
+        raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
 
 
 def _as_method(method: Method | Policy) -> Method:
@@ -185,9 +197,9 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
-        shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
+        most = max((data.views[TRAIN] for data in self.clients), key=len)
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, shape, memory)
+        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED], memory)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
@@ -258,7 +270,8 @@ class Federation:
 
         Raises:
             ValueError: `rounds` is below 1, `planned_rounds` below `rounds` or another number than
-                the state was planned for, or `state` is of other clients.
+                the state was planned for, or `state` is of other clients; or no client could answer
+                anything, in any round.
         """
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
@@ -281,6 +294,7 @@ class Federation:
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)
+        _check_answered(records)
         groups = {data.client: data.group for data in self.clients}
         return Run(
             model=self.model, state=state, records=tuple(records), groups=groups, executor=reliable

@@ -46,7 +46,7 @@ class Decomposition(nn.Module):
 
 
 def decomposed(model: Model) -> Model:
-    """Decompose the weights of linear and convolutional layers of an architecture.
+    """Decompose the trained weights of linear and convolutional layers of an architecture.
 
     Shared parts form a global block; adaptive parts, and masks with all other parameters, form two
     client blocks.
@@ -86,7 +86,7 @@ def check_undivided(model: Model) -> None:
 def _build(model: Model) -> nn.Module:
     module = model.fresh()
     for layer in list(module.modules()):
-        if isinstance(layer, LAYERS):
+        if isinstance(layer, LAYERS) and layer.weight.requires_grad:
             register_parametrization(layer, "weight", Decomposition(), unsafe=True)
     return module
 
@@ -147,6 +147,8 @@ def squared_masks(model: Model, parameters: Tensor) -> Tensor:
 def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
     """Reinitialise masks, set adaptive parts to a third of the shared ones and biases to zero.
 
+    Parameters that are not trained stay.
+
     Args:
         model: a decomposed architecture.
         parameters: (parameters,) flat parameter vector.
@@ -165,4 +167,4 @@ def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
         bias = slots.get(f"{layer.name}.bias")
         if bias is not None:
             fresh[bias.start : bias.stop] = 0.0
-    return fresh
+    return torch.where(model.trained.to(fresh.device), fresh, parameters)

@@ -70,7 +70,7 @@ class Transfer(nn.Module):
 
 
 def transferring(model: Model, slots: int = 10) -> Model:
-    """Decompose the weights of an architecture with attention to those of other clients.
+    """Decompose trained weights of an architecture with attention to those of other clients.
 
     Shared parts form a global block and the knowledge a frozen global block; adaptive parts, and
     masks and attention with all other parameters, form two client blocks.
@@ -104,7 +104,7 @@ def transferring(model: Model, slots: int = 10) -> Model:
 def _build(model: Model, slots: int) -> nn.Module:
     module = model.fresh()
     for layer in list(module.modules()):
-        if isinstance(layer, LAYERS):
+        if isinstance(layer, LAYERS) and layer.weight.requires_grad:
             transfer = Transfer(layer.weight.shape, slots)
             register_parametrization(layer, "weight", transfer, unsafe=True)
     return module

@@ -14,6 +14,7 @@ from bcfl.data import TEST, TRAIN, num_steps, view_name
 from bcfl.executors import FlatModule
 from bcfl.hypotheses import UNSEEN
 from posteriors.curvature.likelihood import negative_log_likelihood
+from posteriors.networks.functional import own_copy
 
 REMEMBERED = 50
 
@@ -83,9 +84,9 @@ def _scores(
         with torch.no_grad():
             for piece in pieces:
                 old, new = piece.remembered, piece.tested
-                outputs = module(old.inputs.to(mean))
+                outputs = module(own_copy(old.inputs, mean))
                 loss = negative_log_likelihood(outputs, old.targets, model.likelihood, "mean")
-                right = module(new.inputs.to(mean)).argmax(1) == new.targets
+                right = module(own_copy(new.inputs, mean)).argmax(1) == new.targets
                 scores.append((float(loss), float(right.double().mean())))
     table = np.array(scores).reshape(len(hypothesis.clusters), len(pieces), 2)
     return table[:, :, 0], table[:, :, 1]

@@ -15,6 +15,8 @@ from math import isfinite
 from pathlib import Path
 from statistics import fmean, stdev
 
+import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -108,6 +110,19 @@ def over_seeds(values: Iterable[float], form: str = ".2f", spread: bool = False)
     if spread and len(known) > 1:
         text += f" ± {format(stdev(known) / len(known) ** 0.5, form)}"
     return text
+
+
+def first_mean_largest(sent: Sequence[NDArray[np.float64]]) -> str:
+    """Text of the first, the mean and the largest of some rounds, means over seeds; a dash if none.
+
+    Args:
+        sent: for each seed, float64 of shape (rounds,).
+    """
+    known = [rounds for rounds in sent if len(rounds)]
+    if not known:
+        return UNKNOWN
+    parts = ([r[0] for r in known], [r.mean() for r in known], [r.max() for r in known])
+    return " / ".join(over_seeds(part, ".1f") for part in parts)
 
 
 def markdown(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], out: Console) -> None:

@@ -14,6 +14,7 @@ from bcfl.executors.sequential.flat_module import FlatSlices
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.regularizers import Regularizer
 from bcfl.protocol.requests import Train
+from posteriors.networks.functional import own_copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class OutputTerm:
         """
         with torch.no_grad():
             start, *others = (
-                functional_call(self.module, dict(tensors), (inputs,))
+                functional_call(self.module, dict(tensors), (own_copy(inputs),))
                 for tensors in (self.start, *self.references)
             )
         return self.term.weight * self.term.penalty(outputs, start, others)
