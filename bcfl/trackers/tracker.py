@@ -278,6 +278,7 @@ def follow(
     aggregation: Aggregation,
     context: RoundContext,
     keep: int | None,
+    min_weight: float = 0.0,
 ) -> Steps[tuple[HypothesisSet, TrackerInfo, Sequence[Successor]]]:
     """Expand, train the most probable successors, and normalise their weights.
 
@@ -287,12 +288,16 @@ def follow(
         aggregation: how local models become cluster models.
         context: read-only context of the round.
         keep: number of successors over all parents; None keeps all.
+        min_weight: probability, among those, below which a successor is dropped.
 
     Returns:
         The hypotheses after the round, diagnostics, and the successors that were trained.
     """
     parents = hypotheses.hypotheses
     successors, log_total = yield from expand(parents, policy, aggregation, context, keep)
+    if min_weight > 0:
+        kept, _ = assignment.prune([s.log_weight for s in successors], min_weight)
+        successors = [successors[index] for index in kept]
     trained = yield from train(parents, successors, aggregation, context)
     captured = log_captured_mass(successors, log_total)
     after = HypothesisSet.weighted(trained.children, context.round + 1, captured)

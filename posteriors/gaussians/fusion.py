@@ -330,9 +330,9 @@ class _Sums:
         return Fused(posterior, self.num_floored, outside, self.num_capped, outweighed)
 
     def _outweighed_fraction(self, precision: Tensor) -> float:
-        curvature, total = torch.broadcast_tensors(self.curvature, precision.double())
+        curvature = self.curvature.expand(precision.shape)
         informed = curvature > 0
-        below_rounding = curvature < torch.finfo(precision.dtype).eps * total
+        below_rounding = curvature < torch.finfo(precision.dtype).eps * precision.double()
         return float((informed & below_rounding).sum() / informed.sum().clamp(min=1))
 
     def _outside_fraction(self, mean: Tensor) -> float:

@@ -140,7 +140,7 @@ def test_exact_fusion_divides_by_the_prior_that_each_client_was_sent(linear, par
     sent = start.blocks[0].prior
     chosen = candidate(parent, {"a": 0}, OBJECTIVE, starts={"a": start.key})
     clusters, _ = combined(
-        Aggregation("exact"), linear, parent, chosen, {"a": reply(1, 4, curvature=3.0)}
+        Aggregation(fusion="exact"), linear, parent, chosen, {"a": reply(1, 4, curvature=3.0)}
     )
     base = parent.clusters[0].blocks[0].base
     shift = base.precision * base.mean + (2.0 + 3.0) * 1.0 - sent.precision * sent.mean
@@ -196,7 +196,7 @@ def test_inputs_are_left_as_they_were(linear, parent):
     tensors += [p.blocks[0].gaussian.mean for p in parent.clusters]
     before = [t.clone() for t in tensors]
     for fusion in ("precision_weighted", "exact", "literal"):
-        combined(Aggregation(fusion), linear, parent, chosen, values)
+        combined(Aggregation(fusion=fusion), linear, parent, chosen, values)
     assert all(torch.equal(t, b) for t, b in zip(tensors, before, strict=True))
 
 
