@@ -27,6 +27,7 @@ from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.history import ancestor_shares, smoothed_associations
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.requests import Steps
 from bcfl.protocol.statistics.sample_values import sample_losses
@@ -164,6 +165,8 @@ class Run:
         client: str,
         inputs: ArrayLike | torch.Tensor,
         predictive: PredictiveName | PredictionRule | None = None,
+        *,
+        step: int | None = None,
     ) -> Prediction:
         """Predict with the mixture of models that serves a client.
 
@@ -172,15 +175,21 @@ class Run:
             inputs: (samples, *input_shape).
             predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
                 all its numbers, such as `tuned` gives; by default `rule`.
+            step: time step of the inputs, from 0, if it is known: `apd` and `fedweit` predict with
+                what the client keeps of that step, all others with the models that serve now.
 
         Raises:
-            ValueError: the client is unknown, the inputs do not fit, the model is not a
-                classifier, or the predictive needs a curvature that the method has not got.
+            ValueError: the client is unknown, the inputs do not fit, `step` is below 0, the model
+                is not a classifier, or the predictive needs a curvature that the method has not
+                got.
         """
         self._check(client)
+        if step is not None and step < 0:
+            raise ValueError(f"step must be at least 0, got {step}")
         rule = self._rule(predictive)
         membership = Membership.of_client(self.hypotheses, client)
-        return self._predicted(membership, inputs, rule)
+        mixture = None if step is None else membership.mixture_at(self.model, client, step)
+        return self._predicted(membership, inputs, rule, mixture)
 
     @standard_switches()
     def predict_new(
@@ -302,11 +311,16 @@ class Run:
         )
 
     def _predicted(
-        self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
+        self,
+        membership: Membership,
+        inputs: ArrayLike | torch.Tensor,
+        rule: PredictionRule,
+        mixture: Mapping[Posterior, float] | None = None,
     ) -> Prediction:
         x = fitting(self.model, inputs, self._mean)
+        models = membership.mixture if mixture is None else mixture
         with computing("full", x.device):
-            predicted = predict(self.model, membership.mixture, membership.association, x, rule)
+            predicted = predict(self.model, models, membership.association, x, rule)
             density = self.feature_density
             if density is None:
                 return predicted

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
-from posteriors.gaussians.fusion import LocalPosterior
 from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.gaussians.local_posterior import LocalPosterior
 from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, own_copy
 from posteriors.predictive import Linearised, MonteCarlo, Predictive
 
