@@ -140,11 +140,11 @@ def by_domain(
     References:
         "A Bayesian framework for clustered federated learning", section 5 and Table 1.
     """
-    split = Split(**options)
+    split, names = Split(**options), dataset.domain_names
+    assembly = Assembly(name="by-domain", seed=seed, split=split)
+    check_clients(dataset, clients, split, max(len(names), 1))
     if dataset.domains is None:
         raise ValueError(f"dataset {dataset.name!r} has no domains, such as Digits-Five has")
-    names = dataset.domain_names
-    check_clients(dataset, clients, split, len(names))
     sizes = members(clients, len(names), group_sizes)
     shares: list[Indices] = []
     for domain, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
@@ -157,7 +157,7 @@ def by_domain(
         mixed = generator(seed, "partition", "domain", name).permutation(rows)
         shares += np.split(mixed, np.cumsum(evenly(len(rows), size))[:-1])
     labels = np.repeat(np.arange(len(names)), sizes).tolist()
-    return Assembly(name="by-domain", seed=seed, split=split).build(dataset, shares, labels)
+    return assembly.build(dataset, shares, labels)
 
 
 def equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:
