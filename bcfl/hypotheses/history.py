@@ -43,6 +43,8 @@ class Snapshot:
         log_captured_mass: see `HypothesisSet`.
         proposals: alternatives made in this round, which compete in the next.
         shares: share of the weight from each parent, per hypothesis; empty for equal shares.
+        beliefs: (clients, clusters) belief of each hypothesis, None where it has none in that round
+            (see `Hypothesis.belief`); empty if none has.
     """
 
     round: int
@@ -52,6 +54,7 @@ class Snapshot:
     log_captured_mass: float
     proposals: tuple[Proposed, ...] = ()
     shares: tuple[tuple[float, ...], ...] = ()
+    beliefs: tuple[NDArray[np.float64] | None, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -72,7 +75,15 @@ class Snapshot:
                 Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals
             ),
             shares=tuple(h.parent_shares for h in hypotheses),
+            beliefs=tuple(h.belief for h in hypotheses),
         )
+
+    @property
+    def memberships(self) -> tuple[NDArray[np.float64], ...]:
+        """(clients, clusters) of each hypothesis: its belief, or its association without one."""
+        beliefs = self.beliefs or (None,) * len(self.associations)
+        pairs = zip(self.associations, beliefs, strict=True)
+        return tuple(a.serving if belief is None else belief for a, belief in pairs)
 
     @property
     def weights(self) -> NDArray[np.float64]:

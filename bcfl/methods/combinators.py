@@ -195,15 +195,14 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
         warm_up_rounds: how many, or their share of the run below 1. Default: the paper, section 5.
     """
     from bcfl.policies import KMeansAssociation, WarmUp
-    from bcfl.policies.capacity import FREE
+    from bcfl.policies.capacity import bounds_of
 
     _check_clustered(method, "w")
-    bounds = getattr(_last(method.policy), "cluster_size", FREE)
     first = KMeansAssociation(
         num_clusters=method.num_clusters,
         objective=method.policy.objective,
         weighting="equal",
-        cluster_size=bounds,
+        cluster_size=bounds_of(method.policy),
     )
     return replace(method, policy=WarmUp(first, method.policy, warm_up_rounds))
 
@@ -257,14 +256,6 @@ def _innermost(policy: "Policy", change: Callable[[Any], Any]) -> "Policy":
             return cast("Policy", replace(wrapper, policy=_innermost(inside.policy, change)))
         case _:
             return cast("Policy", change(policy))
-
-
-def _last(policy: "Policy") -> "Policy":
-    """The policy inside the wrappers that is followed in the end."""
-    inside: Any = policy
-    while hasattr(inside, "then") or hasattr(inside, "policy"):
-        inside = getattr(inside, "then", None) or inside.policy
-    return cast("Policy", inside)
 
 
 def _inside(objective: "Objective") -> "tuple[Regularizer, ...]":

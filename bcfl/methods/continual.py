@@ -40,7 +40,8 @@ def fedsoft(
             attraction=attraction,
             smoothing=smoothing,
             every=every,
-        )
+        ),
+        belief_temperature=None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
 from typing import Protocol
@@ -18,6 +18,7 @@ from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, answered
+from bcfl.policies.ranking import membership_probabilities
 from bcfl.protocol.answers import Trained as LocalModel
 from bcfl.protocol.requests import Exchange, Steps, Train, together
 
@@ -212,6 +213,9 @@ def child_of(
     clusters, report = aggregation.combine(
         context.model, parent, chosen, answers, blocks, context.round
     )
+    cavities = {}
+    if chosen.needs_cavities or context.records_belief:
+        cavities = cavities_of(aggregation, context.model, parent, chosen, clusters, answers)
     child = Hypothesis(
         clusters=clusters,
         association=chosen.association,
@@ -221,7 +225,8 @@ def child_of(
         lineage=(*parent.lineage, successor.parent),
         state=chosen.state,
         carried_models=chosen.carried_models,
-        cavities=cavities_of(aggregation, context.model, parent, chosen, clusters, answers),
+        cavities=cavities,
+        scored_by_cavities=chosen.needs_cavities,
         belief=belief_of(chosen, parent),
     )
     return child, report
@@ -246,16 +251,12 @@ def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] |
     belief = association.serving.copy()
     if costs.values.shape[1] != belief.shape[1]:
         return None
-    if parent.belief is not None and parent.belief.shape == belief.shape:
-        belief = parent.belief.copy()
-    lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
+    known = parent.belief if parent.scored_by_cavities else None
+    if known is not None and known.shape == belief.shape:
+        belief = known.copy()
     rows = [association.position[client] for client in costs.clients]
-    tempered = costs.values / costs.belief_temperature
-    try:
-        marginals = assignment.association_marginals(tempered, lower, upper)
-    except assignment.StateBudgetError:
-        marginals = assignment.association_marginals(tempered, lower, upper, method="bp")
-    belief[rows] = marginals.probabilities
+    tempered = replace(costs, values=costs.values / costs.belief_temperature)
+    belief[rows] = membership_probabilities(tempered, parent.association)
     return belief
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from bcfl.protocol.requests import Exchange, Steps
 from bcfl.runtime.seeds import derive_seed
 
 NUM_STARTS = 10
+NUM_PASSES = 2
+ScoredBy = Literal["cluster", "cavity"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,9 @@ class KMeansAssociation:
         part: parameters that distances are computed on; the WeCFL thesis clusters on the fully
             connected layers.
         starts: starts of K-means, of which the one of least variance counts.
+        scored_by: model by which a client is measured against its own cluster. `cluster`: the
+            centroid; `cavity`: the centroid without the client, to which clients move on after
+            K-means until none is closer to another cluster.
     """
 
     num_clusters: int
@@ -53,8 +58,13 @@ class KMeansAssociation:
     cluster_size: ClusterSize = FREE
     part: Part = ALL
     starts: int = NUM_STARTS
+    scored_by: ScoredBy = "cluster"
 
     def __post_init__(self) -> None:
+        if self.scored_by not in get_args(ScoredBy):
+            raise ValueError(
+                f"scored_by must be one of {', '.join(get_args(ScoredBy))}, got {self.scored_by!r}"
+            )
         for name in ("num_clusters", "starts"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -87,10 +97,13 @@ class KMeansAssociation:
         seed = derive_seed(context.seed, context.round, "kmeans")
         groups = weighted_kmeans(points, weights, self.num_clusters, seed, self.starts)
         clusters = relabel(groups, hypothesis.association, clients)
+        if self.scored_by == "cavity":
+            clusters = moved_to_nearest_cavities(points, weights, clusters, self.num_clusters)
         if not self.cluster_size.free:
-            cost = weights[:, None] * distances_to_centroids(
-                points, weights, clusters, self.num_clusters
-            )
+            measured = distances_to_centroids
+            if self.scored_by == "cavity":
+                measured = distances_to_cavities
+            cost = weights[:, None] * measured(points, weights, clusters, self.num_clusters)
             lower, upper = self.cluster_size.left_for(clients, hypothesis.association)
             clusters = assignment.best_assignment(cost, lower, upper).labels
         by_client = dict(zip(clients, map(int, clusters), strict=True))
@@ -165,6 +178,71 @@ def distances_to_centroids(
         members = labels == label
         centroids[label] = np.average(points[members], axis=0, weights=weights[members])
     return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centroids], axis=1)
+
+
+def distances_to_cavities(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    num_clusters: int,
+) -> NDArray[np.float64]:
+    """Squared distances of points to centroids that leave the point itself out.
+
+    That of a single member is the centroid of all other points.
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        weights: float64 of shape (points,).
+        labels: cluster of each point, int64 of shape (points,).
+        num_clusters: number of clusters.
+
+    Returns:
+        float64 of shape (points, clusters).
+    """
+    distances = distances_to_centroids(points, weights, labels, num_clusters)
+    rows = np.arange(len(points))
+    total = np.bincount(labels, weights, num_clusters)[labels]
+    own = distances[rows, labels]
+    alone = np.bincount(labels, minlength=num_clusters)[labels] == 1
+    if alone.any():
+        centre = np.average(points, axis=0, weights=weights)
+        own[alone], total[alone] = ((points[alone] - centre) ** 2).sum(axis=1), weights.sum()
+    rest = total - weights
+    share = np.divide(total, rest, out=np.ones_like(total), where=rest > 0)
+    distances[rows, labels] = share**2 * own
+    return distances
+
+
+def moved_to_nearest_cavities(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    num_clusters: int,
+    passes: int = NUM_PASSES,
+) -> NDArray[np.int64]:
+    """Move points, the one that gains most first, until each is nearest to its own cavity.
+
+    As in Hartigan's K-means, a point does not draw the centroid that it is measured against.
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        weights: float64 of shape (points,).
+        labels: cluster of each point, int64 of shape (points,).
+        num_clusters: number of clusters.
+        passes: most moves per point, since moves need not settle.
+
+    Returns:
+        Cluster of each point, int64 of shape (points,).
+    """
+    labels, rows = labels.copy(), np.arange(len(points))
+    for _ in range(passes * len(points)):
+        distances = distances_to_cavities(points, weights, labels, num_clusters)
+        gains = distances[rows, labels] - distances.min(axis=1)
+        first = int(gains.argmax())
+        if gains[first] <= 0:
+            break
+        labels[first] = distances[first].argmin()
+    return labels
 
 
 def relabel(
