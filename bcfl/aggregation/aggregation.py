@@ -39,14 +39,19 @@ class FusionReport:
         num_floored: number of curvature entries that were raised to the floor.
         outside_hull: largest share of parameters whose fused mean lies outside the range of the
             fused models. Far above 0 it indicates `exact` fusion of models that are not modes.
+        outweighed: largest share of parameters whose precision has grown so large that data no
+            longer move them, see `posteriors.Fused`.
     """
 
     num_floored: int = 0
     outside_hull: float = 0.0
+    outweighed: float = 0.0
 
     def __add__(self, other: FusionReport) -> FusionReport:
         return FusionReport(
-            self.num_floored + other.num_floored, max(self.outside_hull, other.outside_hull)
+            self.num_floored + other.num_floored,
+            max(self.outside_hull, other.outside_hull),
+            max(self.outweighed, other.outweighed),
         )
 
 
@@ -192,7 +197,7 @@ class Aggregation:
             model, origin.name, buffers, [c.weight * c.reply.num_samples for c in inputs]
         )
         block = self.updated(key, origin, fused.posterior, pooled)
-        return block, FusionReport(fused.num_floored, fused.outside_hull)
+        return block, FusionReport(fused.num_floored, fused.outside_hull, fused.outweighed)
 
     def local_posteriors(
         self, model: Model, origin: Block, inputs: Sequence[Contribution]

@@ -44,8 +44,11 @@ class SgdStep:
     """Classical momentum on the gradient of the loss with weight decay, prior and regularisers.
 
     With w the parameters, g the gradient of the mean loss of the batch and v the velocity:
-    g += weight_decay w + pull (w - anchor) + gradients of the terms, 0 where frozen; v = momentum v
-    + g; w -= learning_rate v. All tensors are (parameters,) of one model, or (models, parameters).
+    g += weight_decay w + pull (w - anchor) + gradients of the terms, 0 where frozen; v = (momentum
+    v + g) / (1 + learning_rate pull); w -= learning_rate v. The prior's gradient is thereby that at
+    the new parameters (an implicit, or proximal, step), so that no prior is too sharp for the
+    learning rate; an explicit step diverges where learning_rate pull > 2. Without a prior v =
+    momentum v + g. All tensors are (parameters,) of one model, or (models, parameters).
 
     Attributes:
         objective: learning rate, momentum and weight decay.
@@ -71,6 +74,8 @@ class SgdStep:
         """
         self.add_gradients(parameters, gradients)
         velocity.mul_(self.objective.momentum).add_(gradients)
+        if self.pull is not None:
+            velocity.div_(1 + self.objective.learning_rate * self.pull)
         parameters.add_(velocity, alpha=-self.objective.learning_rate)
 
     def add_gradients(self, parameters: Tensor, gradients: Tensor) -> None:

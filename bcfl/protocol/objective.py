@@ -25,7 +25,8 @@ class Objective:
         momentum: classical momentum; the velocity starts at zero in each round.
         weight_decay: added to the gradient as weight_decay x parameters.
         prior_weight: strength of the prior that the client was sent, as a term of the training
-            loss; 0 leaves it out, 1 makes the optimum the mode of the local posterior.
+            loss; 0 leaves it out, 1 makes the optimum the mode of the local posterior. Its steps
+            are implicit: however sharp the prior, training does not diverge.
         curvature: precision that the client reports of its likelihood. `samples`: the number of
             its samples for each parameter (a flat posterior; fusion is then the sample-weighted
             mean); `uniform`: 1; `ggn`: exact diagonal Gauss-Newton; `mc_ggn`: the same with one

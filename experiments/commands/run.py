@@ -244,9 +244,11 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.reports.compare import aligned, read_results
+    from experiments.reports.report import fusion_warnings
     from experiments.runs.files import RunFiles
     from experiments.runs.grids import choices
     from experiments.runs.plan import read_description
+    from experiments.runs.run_folder import RunFolder
 
     _, results = read_results(folder)
     data = read_description(folder)["data"]
@@ -255,6 +257,8 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
         screen.print(line, soft_wrap=True, markup=False)
     for choice in choices(results):
         screen.print(str(choice), soft_wrap=True, markup=False)
+    for warning in fusion_warnings(RunFolder.read(folder)):
+        screen.print(f"warning: {warning}", soft_wrap=True, markup=False)
     known = {name: row["ari"]["mean"] for name, row in results.items()}
     known = {name: ari for name, ari in known.items() if ari is not None}
     highest = max(known.values(), default=0.0)

@@ -75,9 +75,7 @@ def failures(run: RunFolder) -> list[tuple[str, str, int]]:
 def warnings(run: RunFolder) -> list[str]:
     """Warnings about unreliable fused posteriors and underpowered support tests."""
     floored = {m: run.series(m, "num_floored") for m in run.methods}
-    outside = {m: run.series(m, "outside_hull") for m in run.methods}
     raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
-    beyond = [f"{np.nanmax(v):.2%} ({m})" for m, v in outside.items() if np.nansum(v) > 0]
     few = {m: run.facts(m, "devices_with_too_few_pairs") for m in run.methods}
     underpowered = [f"{np.nanmax(v):,.0f} ({m})" for m, v in few.items() if np.nansum(v) > 0]
     messages = []
@@ -94,11 +92,32 @@ def warnings(run: RunFolder) -> list[str]:
             "hardly constrain these parameters (constant-zero inputs, inactive units); their "
             "uncertainty is that of the floor."
         )
+    return messages + fusion_warnings(run)
+
+
+def fusion_warnings(run: RunFolder) -> list[str]:
+    """Warnings about fused means beyond the clients', and about priors that outweigh all data."""
+    outside = {m: run.series(m, "outside_hull") for m in run.methods}
+    beyond = [f"{np.nanmax(v):.2%} ({m})" for m, v in outside.items() if np.nansum(v) > 0]
+    outweighed = {m: run.series(m, "outweighed") for m in run.methods}
+    stuck = [
+        f"{np.nanmax(v):.0%} ({m}, most of them from round {(v > 0.5).any(axis=0).argmax() + 1} on)"
+        for m, v in outweighed.items()
+        if (v > 0.5).any()
+    ]
+    messages = []
     if beyond:
         messages.append(
             "Cluster parameters outside the range of the clients' parameters, share in the worst "
             f"round: {', '.join(beyond)}. More than a few per cent indicates unstable fusion: try "
             "precision-weighted fusion, a smaller learning rate or fewer local steps."
+        )
+    if stuck:
+        messages.append(
+            "Cluster parameters that data no longer move, share in the worst round: "
+            f"{', '.join(stuck)}. Their precision has grown so large that the clients' curvature "
+            "is below rounding: literal fusion with the memory accumulate counts the prior once "
+            "per client and round. Exact fusion counts it once."
         )
     return messages
 

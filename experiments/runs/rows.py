@@ -72,6 +72,7 @@ def round_row(
         **models_used(record, unit),
         "num_floored": fusion.num_floored,
         "outside_hull": fusion.outside_hull,
+        "outweighed": fusion.outweighed,
         "num_candidates": record.info.num_candidates,
         "facts": dict(record.info.facts),
         "failures": list(ledger.failures),

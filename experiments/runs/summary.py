@@ -42,6 +42,7 @@ SCALARS = (
     *costs.PER_ROUND,
     "num_floored",
     "outside_hull",
+    "outweighed",
 )
 
 Statistic = dict[str, Any]

@@ -32,6 +32,9 @@ FusionRule = Literal["precision_weighted", "exact", "literal", "normalised"]
 DEFAULT_FLOOR = 1e-3
 """Smallest curvature per sample that `precision_weighted` uses."""
 
+PRIOR_TAKES_PART = ("exact", "literal")
+"""Rules by which the mean depends on the prior's precision."""
+
 ROUNDING_STEPS = 8
 """Tolerance, in units of machine epsilon, for fused means outside the hull."""
 
@@ -89,12 +92,16 @@ class Fused:
             under `exact` indicates that the local means are not posterior modes; use
             `precision_weighted` then.
         num_capped: Number of curvature entries lowered to the cap, over all local posteriors.
+        outweighed: Of the parameters with local curvature, the fraction for which all of it is
+            below rounding next to the fused precision, so that data no longer move the mean; of
+            `exact` and `literal`, whose mean the prior takes part in, 0 for the others.
     """
 
     posterior: DiagonalGaussian
     num_floored: int
     outside_hull: float
     num_capped: int = 0
+    outweighed: float = 0.0
 
 
 def fuse(
@@ -121,7 +128,9 @@ def fuse(
 
     Where the total precision is zero (flat prior, no curvature) the prior's mean is kept. Without
     a local posterior of positive weight the prior is returned. A scalar curvature gives a scalar
-    precision.
+    precision. Precision is at most the square root of the largest number of the prior's dtype:
+    `literal`, which multiplies it by the number of members, would overflow where each posterior is
+    the next round's prior.
 
     Args:
         rule: Name of the rule.
@@ -142,7 +151,7 @@ def fuse(
         "A Bayesian framework for clustered federated learning", equation 8.
     """
     _check_options(rule, floor, cap)
-    sums = _Sums(prior, with_prior=rule == "exact")
+    sums = _Sums(prior, rule)
     for posterior in local:
         _check_shape(posterior, prior)
         if posterior.weight > 0:
@@ -150,7 +159,7 @@ def fuse(
             if rule == "precision_weighted":
                 sums.count_bounded(posterior, floor, cap)
             sums.add(precision, shift, posterior, _power(rule, posterior))
-    return sums.result(rule)
+    return sums.result()
 
 
 def fuse_without(
@@ -180,7 +189,7 @@ def fuse_without(
         ValueError: If the rule is unknown or shapes differ.
     """
     _check_options(rule, DEFAULT_FLOOR, math.inf)
-    total = _Sums(prior, with_prior=rule == "exact")
+    total = _Sums(prior, rule)
 
     def factor(posterior: LocalPosterior) -> tuple[Tensor, Tensor]:
         sent = _sent(posterior, used, prior)
@@ -200,7 +209,7 @@ def fuse_without(
         for index in indices:
             if local[index].weight > 0:
                 rest.subtract(*factor(local[index]), _power(rule, local[index]))
-        cavities.append(rest.result(rule).posterior)
+        cavities.append(rest.result().posterior)
     return cavities
 
 
@@ -264,15 +273,16 @@ def _sent(
 class _Sums:
     """Running sums over the local posteriors of one `fuse` call."""
 
-    def __init__(self, prior: DiagonalGaussian, *, with_prior: bool) -> None:
-        self.prior = prior
+    def __init__(self, prior: DiagonalGaussian, rule: FusionRule) -> None:
+        self.prior, self.rule = prior, rule
         self.precision = torch.zeros((), dtype=torch.float64, device=prior.mean.device)
         self.shift = torch.zeros_like(prior.mean, dtype=torch.float64)
         infinity = torch.full_like(prior.mean, math.inf)
-        self.lowest = prior.mean.clone() if with_prior else infinity
-        self.highest = prior.mean.clone() if with_prior else -infinity
+        self.lowest = prior.mean.clone() if rule == "exact" else infinity
+        self.highest = prior.mean.clone() if rule == "exact" else -infinity
         self.num_floored = self.num_capped = 0
         self.total_power = 0.0
+        self.curvature = torch.zeros_like(self.precision)
 
     def count_bounded(self, local: LocalPosterior, floor: float, cap: float) -> None:
         repeats = local.mean.numel() // local.curvature.numel()
@@ -293,27 +303,37 @@ class _Sums:
         self.precision = self.precision + power * precision
         self.shift.add_(shift, alpha=power)
         self.total_power += power
+        if self.rule in PRIOR_TAKES_PART:
+            self.curvature = self.curvature + local.weight * local.curvature.double()
         mean = local.mean.to(self.lowest.dtype)
         torch.minimum(self.lowest, mean, out=self.lowest)
         torch.maximum(self.highest, mean, out=self.highest)
 
-    def result(self, rule: FusionRule) -> Fused:
+    def result(self) -> Fused:
         if self.total_power == 0:
             return Fused(self.prior, 0, 0.0)
         prior_precision, prior_mean = self.prior.precision.double(), self.prior.mean.double()
-        if rule == "exact":
+        if self.rule == "exact":
             self.precision = self.precision + prior_precision
             self.shift += prior_precision * prior_mean
         quotient = self.shift / self.precision
         mean = torch.where(self.precision > 0, quotient, prior_mean).to(self.prior.mean.dtype)
-        if rule == "precision_weighted":
+        if self.rule == "precision_weighted":
             self.precision = self.precision + prior_precision
-        if rule == "normalised":
+        if self.rule == "normalised":
             self.precision = self.precision / self.total_power
-        precision = self.precision.to(self.prior.mean.dtype)
+        largest = math.sqrt(torch.finfo(self.prior.mean.dtype).max)
+        precision = self.precision.clamp(max=largest).to(self.prior.mean.dtype)
         posterior = DiagonalGaussian(mean, precision)
         outside = self._outside_fraction(mean)
-        return Fused(posterior, self.num_floored, outside, self.num_capped)
+        outweighed = self._outweighed_fraction(precision)
+        return Fused(posterior, self.num_floored, outside, self.num_capped, outweighed)
+
+    def _outweighed_fraction(self, precision: Tensor) -> float:
+        curvature, total = torch.broadcast_tensors(self.curvature, precision.double())
+        informed = curvature > 0
+        below_rounding = curvature < torch.finfo(precision.dtype).eps * total
+        return float((informed & below_rounding).sum() / informed.sum().clamp(min=1))
 
     def _outside_fraction(self, mean: Tensor) -> float:
         largest = torch.maximum(self.lowest.abs(), self.highest.abs())

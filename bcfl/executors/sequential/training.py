@@ -103,9 +103,9 @@ def train_locally(
     The loss is the mean over the batch, plus the objective's terms, plus the prior term where the
     objective asks for it: prior_weight / (2 n) sum precision (parameters - prior mean)^2 with n the
     client's number of samples, so that prior_weight 1 has its optimum at the mode of the local
-    posterior. Phases use the same batches. A client whose batches hold one sample trains with
-    frozen running statistics, since one has no variance. Layers that draw at random, such as
-    dropout, draw by (seed, round, client) alone.
+    posterior; its steps are implicit, see `SgdStep`. Phases use the same batches. A client whose
+    batches hold one sample trains with frozen running statistics, since one has no variance. Layers
+    that draw at random, such as dropout, draw by (seed, round, client) alone.
 
     Args:
         workspace: network to work in.

@@ -45,7 +45,9 @@ def reweighed(
         log_prior: (clients, clusters) log probabilities, rows sorted by client name.
         evidence: joint evidence of one association.
     """
-    first = list(islice(ranking, limit))
+    candidates = iter(ranking)
+    first = list(islice(candidates, limit))
+    complete = next(candidates, None) is None
     clients = sorted(scores)
     weighted = [
         replace(
@@ -56,7 +58,6 @@ def reweighed(
         for candidate in first
     ]
     weighted.sort(key=lambda candidate: -candidate.log_weight)
-    complete = limit is None or len(first) < limit
     total = (
         np.logaddexp.reduce([candidate.log_weight for candidate in weighted])
         if complete

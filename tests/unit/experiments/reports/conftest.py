@@ -37,6 +37,7 @@ def one_round(number, accuracy, ari, changes):
         "bytes_up": 1_000_000,
         "num_floored": 0,
         "outside_hull": 0.0,
+        "outweighed": 0.0,
         "failures": [],
         "seconds": {"train": 0.5, "score": 0.1, "server": 0.2, "evaluate": 0.1, "total": 0.9},
     }

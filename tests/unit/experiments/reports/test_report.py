@@ -244,6 +244,12 @@ def test_unstable_fusion_is_a_warning(make_run):
     assert "1,234 (bcfl-g)" in text
 
 
+def test_a_prior_that_outweighs_all_data_is_a_warning(make_run):
+    assert "no longer move" not in written(make_run(methods=["bcfl-g"], outweighed=0.25))
+    text = written(make_run(methods=["bcfl-g"], outweighed=0.75))
+    assert "75% (bcfl-g, most of them from round 1 on)" in text
+
+
 def test_without_warnings_there_is_no_section(usual):
     assert "Warnings" not in usual
 

@@ -290,3 +290,32 @@ def test_inputs_are_unmodified():
     for rule in RULES:
         fuse(rule, prior, local)
     assert all(torch.equal(old, new) for old, new in zip(before, tensors, strict=True))
+
+
+def recursion(rule, rounds):
+    """Fused in each round from ten modes under the posterior of the round before."""
+    prior, curvature = DiagonalGaussian(torch.zeros(2), torch.ones(1)), torch.tensor([5.0, 0.0])
+    fused = None
+    for _ in range(rounds):
+        precision = prior.precision + curvature
+        mode = (prior.precision * prior.mean + curvature) / precision
+        one = LocalPosterior(mean=mode, curvature=curvature, used=prior, num_samples=30)
+        fused = fuse(rule, prior, [one] * 10)
+        prior = fused.posterior
+    return fused
+
+
+def test_precision_stays_finite_where_each_posterior_is_the_next_prior():
+    fused = recursion("literal", 100)
+    largest = torch.finfo(torch.float32).max ** 0.5
+    torch.testing.assert_close(fused.posterior.precision, torch.full((2,), largest))
+    assert bool(fused.posterior.mean.isfinite().all())
+
+
+@pytest.mark.parametrize(
+    ("rule", "rounds", "share"),
+    [("literal", 4, 0.0), ("literal", 12, 1.0), ("exact", 100, 0.0), ("precision_weighted", 9, 0)],
+)
+def test_parameters_that_data_no_longer_move_are_counted(rule, rounds, share):
+    """Of the one parameter with curvature; the other says nothing."""
+    assert recursion(rule, rounds).outweighed == share

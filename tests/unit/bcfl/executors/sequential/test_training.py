@@ -81,9 +81,9 @@ def test_steps_are_those_of_torch(
     assert trained.num_samples == 11
 
 
-def test_the_prior_term_is_half_the_weighted_squared_distance(
-    shared_body, train, newborn, make_client
-):
+@pytest.fixture
+def under_prior(shared_body, newborn):
+    """A model with a prior whose precision differs between parameters."""
     born = newborn(shared_body)
     blocks = []
     for index, block in enumerate(born.blocks):
@@ -99,9 +99,17 @@ def test_the_prior_term_is_half_the_weighted_squared_distance(
                 buffers=block.buffers,
             )
         )
-    start = Posterior(tuple(blocks))
-    precision = start.prior_precision(shared_body)
-    anchor = start.mean(shared_body)
+    return Posterior(tuple(blocks))
+
+
+def test_the_prior_steps_are_implicit(shared_body, train, under_prior, make_client):
+    """The gradient of half the weighted squared distance is that after the step.
+
+    A step minimises the loss, linear around the old parameters, plus the prior term, plus the
+    squared length of the step over twice the learning rate.
+    """
+    precision = under_prior.prior_precision(shared_body)
+    anchor = under_prior.mean(shared_body)
     objective = Objective(
         local_steps=8,
         batch_size=4,
@@ -110,12 +118,30 @@ def test_the_prior_term_is_half_the_weighted_squared_distance(
         weight_decay=0.01,
         prior_weight=0.7,
     )
+    data = make_client("c1", 11)
+    view, pull = data.views["train"], 0.7 / 11 * precision
+    module = shared_body.build()
+    parameters, velocity = anchor.clone(), torch.zeros_like(anchor)
+    for batch in training_batches(11, 4, 8, *WHEN, "c1"):
+        nn.utils.vector_to_parameters(parameters, module.parameters())
+        loss = functional.cross_entropy(module(view.inputs[batch]), view.targets[batch])
+        gradients = torch.autograd.grad(loss, list(module.parameters()))
+        gradient = nn.utils.parameters_to_vector(gradients) + 0.01 * parameters
+        before, old = parameters, velocity
+        parameters = (before - 0.1 * (gradient + 0.9 * old) + 0.1 * pull * anchor) / (
+            1 + 0.1 * pull
+        )
+        velocity = (before - parameters) / 0.1
+    trained = train(shared_body, objective, start=under_prior, client=data)
+    torch.testing.assert_close(trained.mean, parameters, rtol=1e-4, atol=1e-5)
 
-    def penalty(parameters):
-        return 0.7 / (2 * 11) * (precision * (parameters - anchor).square()).sum()
 
-    wanted, _ = with_torch(shared_body, start, make_client("c1", 11), objective, penalty)
-    torch.testing.assert_close(train(shared_body, objective, start=start).mean, wanted)
+def test_no_prior_is_too_sharp_for_the_learning_rate(linear, train, newborn):
+    """An explicit step would diverge: learning rate x precision / samples is far above 2."""
+    sharp = newborn(linear, precision=1e9)
+    objective = Objective(local_steps=30, learning_rate=1.0, momentum=0.9, prior_weight=1.0)
+    trained = train(linear, objective, start=sharp)
+    torch.testing.assert_close(trained.mean, sharp.mean(linear), rtol=1e-5, atol=1e-6)
 
 
 def test_running_statistics_are_those_of_torch(batch_norm, train, newborn, make_client):
