@@ -216,7 +216,10 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
             callbacks=callbacks,
             hold_out=setup.hold_out(federation, pair.seed),
         )
-        run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
+        rules = setup.scenario.federation
+        run = federation.run(
+            rules.rounds, state=state, on_round=log, belief_every=rules.checkpoint_every
+        )
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)
         write_graphs(run, files)

@@ -97,14 +97,15 @@ class KMeansAssociation:
         seed = derive_seed(context.seed, context.round, "kmeans")
         groups = weighted_kmeans(points, weights, self.num_clusters, seed, self.starts)
         clusters = relabel(groups, hypothesis.association, clients)
+        measured = distances_to_centroids(points, weights, clusters, self.num_clusters)
         if self.scored_by == "cavity":
-            clusters = moved_to_nearest_cavities(points, weights, clusters, self.num_clusters)
+            models = (p.mean(context.model).cpu()[mask] for p in hypothesis.clusters)
+            origins = np.stack([mean.double().numpy() for mean in models])
+            clusters = moved_to_nearest_cavities(points, weights, clusters, origins)
+            measured = distances_to_cavities(points, weights, clusters, origins)
         if not self.cluster_size.free:
-            measured = distances_to_centroids
-            if self.scored_by == "cavity":
-                measured = distances_to_cavities
-            cost = weights[:, None] * measured(points, weights, clusters, self.num_clusters)
             lower, upper = self.cluster_size.left_for(clients, hypothesis.association)
+            cost = weights[:, None] * measured
             clusters = assignment.best_assignment(cost, lower, upper).labels
         by_client = dict(zip(clients, map(int, clusters), strict=True))
         return Ranking.only(
@@ -184,32 +185,26 @@ def distances_to_cavities(
     points: NDArray[np.float64],
     weights: NDArray[np.float64],
     labels: NDArray[np.int64],
-    num_clusters: int,
+    origins: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Squared distances of points to centroids that leave the point itself out.
-
-    That of a single member is the centroid of all other points.
 
     Args:
         points: float64 of shape (points, dimensions).
         weights: float64 of shape (points,).
         labels: cluster of each point, int64 of shape (points,).
-        num_clusters: number of clusters.
+        origins: (clusters, dimensions) what a single member of each cluster is measured against.
 
     Returns:
         float64 of shape (points, clusters).
     """
-    distances = distances_to_centroids(points, weights, labels, num_clusters)
+    distances = distances_to_centroids(points, weights, labels, len(origins))
     rows = np.arange(len(points))
-    total = np.bincount(labels, weights, num_clusters)[labels]
-    own = distances[rows, labels]
-    alone = np.bincount(labels, minlength=num_clusters)[labels] == 1
-    if alone.any():
-        centre = np.average(points, axis=0, weights=weights)
-        own[alone], total[alone] = ((points[alone] - centre) ** 2).sum(axis=1), weights.sum()
-    rest = total - weights
-    share = np.divide(total, rest, out=np.ones_like(total), where=rest > 0)
-    distances[rows, labels] = share**2 * own
+    total = np.bincount(labels, weights, len(origins))[labels]
+    alone = np.bincount(labels, minlength=len(origins))[labels] == 1
+    share = np.divide(total, total - weights, out=np.ones_like(total), where=~alone)
+    distances[rows, labels] *= share**2
+    distances[alone, labels[alone]] = ((points - origins[labels])[alone] ** 2).sum(axis=1)
     return distances
 
 
@@ -217,7 +212,7 @@ def moved_to_nearest_cavities(
     points: NDArray[np.float64],
     weights: NDArray[np.float64],
     labels: NDArray[np.int64],
-    num_clusters: int,
+    origins: NDArray[np.float64],
     passes: int = NUM_PASSES,
 ) -> NDArray[np.int64]:
     """Move points, the one that gains most first, until each is nearest to its own cavity.
@@ -228,7 +223,7 @@ def moved_to_nearest_cavities(
         points: float64 of shape (points, dimensions).
         weights: float64 of shape (points,).
         labels: cluster of each point, int64 of shape (points,).
-        num_clusters: number of clusters.
+        origins: (clusters, dimensions) what a single member of each cluster is measured against.
         passes: most moves per point, since moves need not settle.
 
     Returns:
@@ -236,7 +231,7 @@ def moved_to_nearest_cavities(
     """
     labels, rows = labels.copy(), np.arange(len(points))
     for _ in range(passes * len(points)):
-        distances = distances_to_cavities(points, weights, labels, num_clusters)
+        distances = distances_to_cavities(points, weights, labels, origins)
         gains = distances[rows, labels] - distances.min(axis=1)
         first = int(gains.argmax())
         if gains[first] <= 0:
