@@ -173,8 +173,9 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
 def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:
     """Association probabilities of a past round, weighted by `ancestor_shares`.
 
-    Clusters are matched one to one to those of the hypothesis with the largest share, by shared
-    clients; unmatched clusters follow.
+    They are what each hypothesis believed in that round, see `Snapshot.memberships`. Clusters are
+    matched one to one to those of the hypothesis with the largest share, by shared clients;
+    unmatched clusters follow.
 
     Args:
         history: snapshots of all rounds.
@@ -188,11 +189,12 @@ def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np
     """
     shares = ancestor_shares(history, round)
     snapshot = history[round - 1]
-    past = [*snapshot.associations, *(p.association for p in snapshot.proposals)]
-    leading = past[int(shares.argmax())].serving
-    total = np.zeros((len(leading), max(association.num_clusters for association in past)))
-    for share, association in zip(shares, past, strict=True):
+    proposed = [p.association for p in snapshot.proposals]
+    past = [association.serving for association in (*snapshot.associations, *proposed)]
+    memberships = [*snapshot.memberships, *(association.serving for association in proposed)]
+    leading = past[int(shares.argmax())]
+    total = np.zeros((len(leading), max(serving.shape[1] for serving in past)))
+    for share, serving, membership in zip(shares, past, memberships, strict=True):
         if share > 0:
-            serving = association.serving
-            total[:, best_matching(serving.T @ leading)] += share * serving
+            total[:, best_matching(serving.T @ leading)] += share * membership
     return total

@@ -73,8 +73,9 @@ def test_a_belief_is_the_posterior_under_the_cavity_of_the_own_cluster(clients, 
             network = linear.network(mean.float(), best.clusters[0].buffers(linear))
             view = data.views["train"]
             with torch.no_grad():
-                losses.append(float(cross_entropy(network(view.inputs), view.targets)))
-        expected = np.exp(-np.array(losses))
+                loss = cross_entropy(network(view.inputs), view.targets, reduction="sum")
+                losses.append(float(loss))
+        expected = np.exp(-np.array(losses) / federation.method.belief_temperature)
         np.testing.assert_allclose(best.belief[row], expected / expected.sum(), rtol=1e-4)
 
 
