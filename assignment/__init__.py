@@ -70,6 +70,7 @@ from assignment.solvers import (
 from assignment.weights import (
     cap,
     effective_number,
+    exact_sum,
     log_captured_mass,
     normalise,
     prune,
@@ -91,6 +92,7 @@ __all__ = [
     "best_assignment",
     "cap",
     "effective_number",
+    "exact_sum",
     "gate",
     "iter_assignments",
     "iter_over_parents",

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from assignment.arrays import FloatArray, IntArray
+from assignment.arrays import FloatArray, IntArray, refuse_mask
 
 
 def gate(cost: npt.ArrayLike, max_excess: float) -> FloatArray:
@@ -23,10 +23,30 @@ def gate(cost: npt.ArrayLike, max_excess: float) -> FloatArray:
         ValueError: bad costs (see `validate_costs`) or a threshold that is negative or NaN.
         InfeasibleError: a client may join no cluster before gating.
     """
-    if not max_excess >= 0:
-        raise ValueError(f"max_excess must be at least 0 nats, got {max_excess}")
+    limit = validate_excess(max_excess)
     matrix = validate_costs(cost)
-    return np.where(row_gaps(matrix)[1] <= max_excess, matrix, np.inf)
+    return np.where(row_gaps(matrix)[1] <= limit, matrix, np.inf)
+
+
+def validate_excess(max_excess: float) -> float:
+    """Check a limit on the cost above the best.
+
+    Args:
+        max_excess: the limit in nats.
+
+    Returns:
+        The limit as a float.
+
+    Raises:
+        ValueError: it is no number of at least 0.
+    """
+    try:
+        limit = float(max_excess)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"max_excess must be a number of nats, got {max_excess!r}") from error
+    if not limit >= 0:
+        raise ValueError(f"max_excess must be at least 0 nats, got {max_excess}")
+    return limit
 
 
 LARGEST_COST = 1e290
@@ -103,16 +123,23 @@ def cost_of(cost: FloatArray, labels: IntArray) -> float:
 
 def _as_matrix(cost: npt.ArrayLike) -> FloatArray:
     try:
-        given = np.asarray(cost)
+        given = np.asarray(refuse_mask("cost", cost))
     except ValueError as error:
         raise ValueError(f"cost must be a matrix (clients, clusters): {error}") from error
-    if given.dtype.kind not in "fiub":
+    if given.dtype.kind not in "fiu":
         raise ValueError(f"cost must hold real numbers, got dtype {given.dtype}")
     if given.ndim != 2:
         raise ValueError(f"cost must have shape (clients, clusters), got {given.ndim} dimensions")
     if given.size == 0:
         raise ValueError(f"cost must have at least one client and one cluster, got {given.shape}")
-    return given.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        matrix = given.astype(np.float64, copy=False)
+    if given.dtype.itemsize > matrix.itemsize and (np.isinf(matrix) & np.isfinite(given)).any():
+        raise ValueError(
+            f"cost has a finite entry beyond float64; at most {LARGEST_COST:g} is allowed, use "
+            "+inf to forbid a pair"
+        )
+    return matrix
 
 
 def _first(mask: npt.NDArray[np.bool_]) -> str:

@@ -4,6 +4,10 @@ The bounds depend on the clients placed so far only through the clusters' counts
 taken one by one, form a Markov chain over count vectors. A backward pass gives the summed
 weight of all completions of every count vector, a forward pass the probability of each
 (forward-backward; Rabiner, 1989). One cluster's count follows from the others' and is left out.
+
+All costs are taken above those of the best association, under dual prices on the clusters. Log
+weights on the way of probable associations are thus a few nats, and keep their digits where bounds
+force a client to pay any amount.
 """
 
 from collections.abc import Iterator
@@ -13,7 +17,9 @@ from math import prod
 import numpy as np
 
 from assignment.arrays import FloatArray, IntArray, logsumexp
+from assignment.feasible import best_labels
 from assignment.problem import Bounds
+from assignment.residual import cluster_prices, reduced_costs
 
 MAX_STATES = 10_000_000
 """Default budget: clients times count vectors, each a float64 (80 MB)."""
@@ -39,46 +45,57 @@ class CountChain:
     """The distribution of associations within bounds, as a chain over count vectors.
 
     Attributes:
-        gaps: costs above each row's minimum in nats, float64 of shape (clients, clusters).
+        extra: costs plus prices above those of the best association in nats, float64 of shape
+            (clients, clusters).
+        best_gap: cost of the best association above the row minima in nats.
         implied: the cluster whose count follows from the others'.
         completions: log of the summed weight of all completions in nats, one array per number of
-            clients already placed (clients + 1 of them), indexed by the counts of the others.
+            clients already placed (clients + 1 of them), indexed by the counts of the others. The
+            last holds minus the prices of the sizes' differences from those of the best.
     """
 
-    gaps: FloatArray
+    extra: FloatArray
+    best_gap: float
     implied: int
     completions: tuple[FloatArray, ...]
 
     @property
-    def log_partition_over_gaps(self) -> float:
-        """Log of the summed weight of all associations in nats, row minima taken off."""
+    def log_partition_over_best(self) -> float:
+        """Log of the summed weight of all associations over that of the best, nats, at least 0."""
         return float(self.completions[0].flat[0])
 
     def transitions(self, client: int) -> FloatArray:
         """Probability of each cluster given the counts so far, shape (clusters, *counts)."""
         after = self.completions[client + 1]
-        log_weights = _log_placements(after, self.gaps[client], self.implied)
+        log_weights = _log_placements(after, self.extra[client], self.implied)
         before = self.completions[client]
         reference = np.where(np.isfinite(before), before, 0.0)
         probabilities: FloatArray = np.exp(log_weights - reference)
         return probabilities
 
-    def probabilities(self) -> FloatArray:
-        """Probability of every client in every cluster, float64 of shape (clients, clusters)."""
-        rows = [
-            (transition * state).reshape(len(transition), -1).sum(axis=1)
-            for state, transition in self._forward()
-        ]
-        table = np.stack(rows)
-        normalised: FloatArray = table / table.sum(axis=1, keepdims=True)
-        return normalised
+    def marginals(self) -> tuple[FloatArray, float]:
+        """Probability of every client in every cluster, and the entropy of associations in nats.
+
+        Returns:
+            probabilities: float64 of shape (clients, clusters), rows sum to one.
+            entropy: log partition function plus mean excess over the best.
+        """
+        table = np.empty(self.extra.shape)
+        placed = np.zeros(())
+        for client, (state, transition) in enumerate(self._forward()):
+            placed = transition * state
+            table[client] = placed.reshape(len(placed), -1).sum(axis=1)
+        probabilities = table / table.sum(axis=1, keepdims=True)
+        mean_excess = _mean(probabilities, self.extra)
+        mean_excess += _mean(_advance(placed, self.implied), -self.completions[-1])
+        return probabilities, self.log_partition_over_best + mean_excess
 
     def co_association(self) -> FloatArray:
         """Probability that two clients share a cluster, float64 of shape (clients, clients).
 
         The work is the square of the number of clients times clusters times count vectors.
         """
-        clients = len(self.gaps)
+        clients = len(self.extra)
         together = np.eye(clients)
         transitions = [self.transitions(client) for client in range(clients)]
         for first, (state, transition) in enumerate(self._forward()):
@@ -97,7 +114,7 @@ class CountChain:
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
         """Independent draws of associations. See `JointDistribution.sample`."""
-        clients, clusters = self.gaps.shape
+        clients, clusters = self.extra.shape
         strides = _strides(self.completions[0].shape, self.implied)
         labels = np.empty((n, clients), dtype=np.int64)
         at = np.zeros(n, dtype=np.int64)
@@ -113,7 +130,7 @@ class CountChain:
         """Per client the probability of each count vector so far, and its transitions."""
         state = np.zeros(self.completions[0].shape)
         state.flat[0] = 1.0
-        for client in range(len(self.gaps)):
+        for client in range(len(self.extra)):
             transition = self.transitions(client)
             yield state, transition
             state = _advance(transition * state, self.implied)
@@ -128,9 +145,10 @@ def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) 
         max_states: largest number of clients times count vectors.
 
     Returns:
-        The chain; its partition function is -inf if no association is feasible.
+        The chain.
 
     Raises:
+        InfeasibleError: forbidden pairs leave no association within the bounds.
         StateBudgetError: more states than `max_states`.
     """
     needed = number_of_states(len(gaps), bounds)
@@ -139,22 +157,32 @@ def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) 
             f"exact counting needs {needed} states (clients x count vectors), the budget is "
             f"{max_states}; raise max_states or use method 'mcmc' or 'bp'"
         )
+    labels = best_labels(gaps, bounds)
+    prices = cluster_prices(gaps, labels, bounds)
+    extra = reduced_costs(gaps, labels, prices)
     implied = int(np.argmax(bounds.upper))
-    completions = [_allowed(len(gaps), bounds, implied)]
-    for row in gaps[::-1]:
+    completions = [_final_weights(labels, prices, bounds, implied)]
+    for row in extra[::-1]:
         completions.append(logsumexp(_log_placements(completions[-1], row, implied), axis=0))
-    return CountChain(gaps, implied, tuple(completions[::-1]))
+    best_gap = float(gaps[np.arange(len(gaps)), labels].sum())
+    return CountChain(extra, best_gap, implied, tuple(completions[::-1]))
 
 
-def _allowed(clients: int, bounds: Bounds, implied: int) -> FloatArray:
-    """0 for final count vectors within the bounds, -inf for all others."""
-    lower, upper = np.delete(bounds.lower, implied), np.delete(bounds.upper, implied)
-    counts = np.indices(tuple(upper + 1))
-    rest = clients - counts.sum(axis=0)
-    allowed = (rest >= bounds.lower[implied]) & (rest <= bounds.upper[implied])
-    for least, count in zip(lower, counts, strict=True):
-        allowed &= count >= least
-    return np.where(allowed, 0.0, -np.inf)
+def _final_weights(best: IntArray, prices: FloatArray, bounds: Bounds, implied: int) -> FloatArray:
+    """Log weights of final count vectors by the prices of sizes other than those of the best."""
+    sizes = np.bincount(best, minlength=len(prices))
+    counts = np.indices(tuple(np.delete(bounds.upper, implied) + 1))
+    rest = len(best) - counts.sum(axis=0)
+    allowed, weights = np.ones(rest.shape, dtype=bool), np.zeros(rest.shape)
+    for cluster, count in enumerate(np.insert(counts, implied, rest, axis=0)):
+        allowed &= (count >= bounds.lower[cluster]) & (count <= bounds.upper[cluster])
+        weights -= prices[cluster] * (sizes[cluster] - count)
+    return np.where(allowed, weights, -np.inf)
+
+
+def _mean(probabilities: FloatArray, costs: FloatArray) -> float:
+    """Expected cost in nats, infinite costs left out."""
+    return float(np.sum(probabilities * np.where(np.isfinite(costs), costs, 0.0)))
 
 
 def _axes(clusters: int, implied: int) -> list[tuple[int, int]]:

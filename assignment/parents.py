@@ -2,19 +2,30 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, logsumexp
-from assignment.costs import InfeasibleError, row_minima, validate_costs
-from assignment.partition import known_log_partition_over_gaps
+from assignment.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    frozen,
+    logsumexp,
+    refuse_mask,
+    validate_count,
+)
+from assignment.costs import InfeasibleError, row_gaps, row_minima, validate_costs
+from assignment.feasible import best_labels
+from assignment.partition import known_log_partition_over_best
 from assignment.problem import ClusterSizes, Problem, make_problem
 from assignment.ranked import Assignment
 from assignment.ranking.merging import merge_rankings
-from assignment.solvers import SolverName, start_search, validate_count, validate_solver
+from assignment.solvers import SolverName, start_search, validate_solver
+from assignment.weights import exact_sum
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,7 +37,8 @@ class ParentProblems:
         lower: fewest clients per cluster, as given.
         upper: most clients per cluster, as given.
         gaps: bound on each parent's largest log-weight, in nats below `reference`, float64 of shape
-            (parents,); +inf for a parent without any weight.
+            (parents,), formed from differences between the parents; +inf for a parent without any
+            weight.
         reference: bound on the largest log-weight over all parents in nats.
     """
 
@@ -46,12 +58,23 @@ class ParentProblems:
         return make_problem(self.costs[parent], self.lower, self.upper)
 
     def log_partition(self, parent: int) -> float:
-        """Log of a parent's summed weights, in nats below `reference` (NaN: not known)."""
+        """Log of a parent's summed weights over that of its best association, nats (NaN: unknown).
+
+        -inf where no association is feasible.
+        """
         try:
-            total = known_log_partition_over_gaps(self.problem(parent))
+            return known_log_partition_over_best(self.problem(parent))[0]
         except InfeasibleError:
             return float("-inf")
-        return total - float(self.gaps[parent])
+
+    def best_gap(self, parent: int) -> Fraction:
+        """Exact gap in nats from `reference` to the weight of a parent's best association."""
+        problem, least = self.problem(parent), Fraction(float(self.gaps[parent]))
+        if problem.bounds is None:
+            return least
+        gaps = row_gaps(problem.cost)[1]
+        labels = best_labels(gaps, problem.bounds)
+        return least + exact_sum(gaps[np.arange(len(gaps)), labels])
 
 
 def make_parent_problems(
@@ -84,30 +107,48 @@ def make_parent_problems(
     if np.isnan(weights).any() or np.isposinf(weights).any():
         raise ValueError("parent_log_weights must be below +inf and not NaN")
     matrices, minima = _least_costs(costs)
-    reachable = weights - minima
-    reference = float(reachable.max())
-    if reference == -np.inf:
+    possible = (weights > -np.inf) & np.isfinite(minima).all(axis=1)
+    if not possible.any():
         raise InfeasibleError("no parent has any weight: log-weight -inf or a row all +inf")
-    return ParentProblems(
-        costs=matrices, lower=lower, upper=upper, gaps=reference - reachable, reference=reference
-    )
+    gaps = np.full(len(weights), np.inf)
+    gaps[possible], first = _gaps_below_first(weights[possible], minima[possible])
+    reference = float(weights[possible][first] - minima[possible][first].sum())
+    return ParentProblems(costs=matrices, lower=lower, upper=upper, gaps=gaps, reference=reference)
+
+
+LARGEST_SPREAD = 256.0
+"""Clients times nats of differences up to which their plain sum is right to 1e-13 nats."""
+
+
+def _gaps_below_first(weights: FloatArray, minima: FloatArray) -> tuple[FloatArray, int]:
+    """Gaps in nats below the largest log-weight minus summed minima, and its index."""
+    apart = minima - minima[0]
+    if np.abs(apart).max() * len(apart.T) <= LARGEST_SPREAD and np.ptp(weights) <= LARGEST_SPREAD:
+        reachable = (weights - weights[0]) - apart.sum(axis=1)
+        first = int(np.argmax(reachable))
+        gaps: FloatArray = reachable[first] - reachable
+        return gaps, first
+    exact = [Fraction(w) - exact_sum(row) for w, row in zip(weights.tolist(), minima, strict=True)]
+    first = exact.index(max(exact))
+    return np.array([float(exact[first] - value) for value in exact]), first
 
 
 def _least_costs(
     costs: Sequence[npt.ArrayLike] | FloatArray,
 ) -> tuple[Sequence[FloatArray], FloatArray]:
-    """Valid cost matrices and the summed row minima of each in nats, +inf where infeasible."""
+    """Valid cost matrices, and row minima in nats (parents, clients), +inf where infeasible."""
     if isinstance(costs, np.ndarray) and costs.ndim == 3 and costs.size:
         parents, clients, clusters = costs.shape
-        flat = np.array(costs, dtype=np.float64).reshape(parents * clients, clusters)
+        flat = np.array(refuse_mask("costs", costs), dtype=np.float64)
+        flat = flat.reshape(parents * clients, clusters)
         minima = row_minima(flat)
         _validate_stack(flat, np.isposinf(minima))
-        return list(flat.reshape(costs.shape)), minima.reshape(parents, clients).sum(axis=1)
-    matrices = [np.array(cost, dtype=np.float64) for cost in costs]
-    least = np.array([_least_cost(parent, matrix) for parent, matrix in enumerate(matrices)])
+        return list(flat.reshape(costs.shape)), minima.reshape(parents, clients)
+    matrices = [np.array(refuse_mask("costs", cost), dtype=np.float64) for cost in costs]
+    least = [_row_minima(parent, matrix) for parent, matrix in enumerate(matrices)]
     if len({len(matrix) for matrix in matrices}) > 1:
         raise ValueError(f"costs must share their clients, got {[len(x) for x in matrices]} rows")
-    return matrices, least
+    return matrices, np.array(least)
 
 
 def _validate_stack(flat: FloatArray, infeasible: BoolArray) -> None:
@@ -117,11 +158,11 @@ def _validate_stack(flat: FloatArray, infeasible: BoolArray) -> None:
         validate_costs(flat[~infeasible])
 
 
-def _least_cost(parent: int, matrix: FloatArray) -> float:
+def _row_minima(parent: int, matrix: FloatArray) -> FloatArray:
     try:
-        return float(row_minima(validate_costs(matrix)).sum())
+        return row_minima(validate_costs(matrix))
     except InfeasibleError:
-        return float(np.inf)
+        return np.full(len(matrix), np.inf)
     except ValueError as error:
         raise ValueError(f"costs[{parent}]: {error}") from error
 
@@ -176,17 +217,40 @@ class RankedChildren:
     @cached_property
     def log_partition(self) -> float:
         """Log of the summed weights of all associations of all parents in nats (NaN: unknown)."""
-        return self.problems.reference + self._log_partition_below_reference
+        return self.problems.reference - float(self._first) + self._log_partition
 
     @cached_property
     def log_captured_mass(self) -> float:
         """Log of the share of that sum which these hold, in nats, at most 0 (NaN: unknown)."""
-        kept = float(logsumexp(self.log_weight - self.problems.reference))
-        return float(np.minimum(0.0, kept - self._log_partition_below_reference))
+        return float(np.minimum(0.0, float(logsumexp(-self.excess)) - self._log_partition))
 
     @cached_property
-    def _log_partition_below_reference(self) -> float:
-        terms = [self.problems.log_partition(parent) for parent in self.problems.possible]
+    def excess(self) -> FloatArray:
+        """Log-weight below the heaviest in nats, ascending, float64 of shape (m,), exact."""
+        below = [
+            self._best_gap[c.parent] + Fraction(c.assignment.excess) - self._first
+            for c in self.children
+        ]
+        return frozen(np.array([float(gap) for gap in below]))
+
+    @cached_property
+    def _best_gap(self) -> dict[int, Fraction]:
+        return {parent: self.problems.best_gap(parent) for parent in set(self.parent.tolist())}
+
+    @cached_property
+    def _first(self) -> Fraction:
+        first = self.children[0]
+        return self._best_gap[first.parent] + Fraction(first.assignment.excess)
+
+    @cached_property
+    def _log_partition(self) -> float:
+        """Log of the summed weights of all associations over that of the heaviest, nats."""
+        terms = []
+        for parent in self.problems.possible:
+            total = self.problems.log_partition(parent)
+            if total > -np.inf or np.isnan(total):
+                gap = self._best_gap.get(parent) or self.problems.best_gap(parent)
+                terms.append(total - float(gap - self._first))
         return float(logsumexp(np.array(terms)))
 
     def __len__(self) -> int:

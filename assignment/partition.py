@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignment.arrays import logsumexp
-from assignment.costs import row_gaps, row_minima
+from assignment.costs import InfeasibleError, row_gaps, row_minima
 from assignment.counts import StateBudgetError, count_chain
 from assignment.problem import ClusterSizes, Problem, make_problem
 
@@ -31,20 +31,37 @@ def log_partition(
         StateBudgetError: bounds need more than `assignment.counts.MAX_STATES` states.
     """
     problem = make_problem(cost, lower, upper)
-    return log_partition_over_gaps(problem) - float(row_minima(problem.cost).sum())
+    try:
+        over_best, best_gap = log_partition_over_best(problem)
+    except InfeasibleError:
+        return -np.inf
+    return over_best - (best_gap + float(row_minima(problem.cost).sum()))
 
 
-def log_partition_over_gaps(problem: Problem) -> float:
-    """Log partition function in nats after each row's minimum is taken off its costs."""
+def log_partition_over_best(problem: Problem) -> tuple[float, float]:
+    """Log partition function in nats above the log weight of the best association.
+
+    Args:
+        problem: costs and bounds.
+
+    Returns:
+        The log partition function, at least 0, and the best association's cost above the row
+        minima; both in nats.
+
+    Raises:
+        InfeasibleError: forbidden pairs leave no association within the bounds.
+        StateBudgetError: exact counting needs too many states.
+    """
     gaps = row_gaps(problem.cost)[1]
     if problem.bounds is None:
-        return float(np.sum(logsumexp(-gaps, axis=1)))
-    return count_chain(gaps, problem.bounds).log_partition_over_gaps
+        return float(np.sum(logsumexp(-gaps, axis=1))), 0.0
+    chain = count_chain(gaps, problem.bounds)
+    return chain.log_partition_over_best, chain.best_gap
 
 
-def known_log_partition_over_gaps(problem: Problem) -> float:
-    """As `log_partition_over_gaps`, but NaN (not known) where the state budget is exceeded."""
+def known_log_partition_over_best(problem: Problem) -> tuple[float, float]:
+    """As `log_partition_over_best`, but NaN (not known) where the state budget is exceeded."""
     try:
-        return log_partition_over_gaps(problem)
+        return log_partition_over_best(problem)
     except StateBudgetError:
-        return float("nan")
+        return float("nan"), float("nan")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from assignment.arrays import FloatArray, IntArray, frozen
+from assignment.arrays import FloatArray, IntArray, frozen, refuse_mask
 from assignment.costs import InfeasibleError, validate_costs
 
 ClusterSizes: TypeAlias = npt.ArrayLike | None
@@ -99,9 +99,9 @@ def make_problem(
     matrix = frozen(np.array(validate_costs(cost), order="C"))
     if lower is None and upper is None:
         return Problem(matrix, None)
-    clients, clusters = matrix.shape
-    least = _sizes("lower", lower, 0, clusters)
-    most = _sizes("upper", upper, clients, clusters)
+    clients = len(matrix)
+    least = _sizes("lower", lower, 0, matrix.shape)
+    most = _sizes("upper", upper, clients, matrix.shape)
     if (least > most).any():
         cluster = int(np.argmax(least > most))
         raise ValueError(f"lower {least[cluster]} exceeds upper {most[cluster]}, cluster {cluster}")
@@ -111,10 +111,11 @@ def make_problem(
     return Problem(matrix, _tighten(least, np.minimum(most, joinable), clients))
 
 
-def _sizes(name: str, given: ClusterSizes, default: int, clusters: int) -> IntArray:
+def _sizes(name: str, given: ClusterSizes, default: int, shape: tuple[int, ...]) -> IntArray:
+    clients, clusters = shape
     if given is None:
         return np.full(clusters, default, dtype=np.int64)
-    sizes = np.asarray(given)
+    sizes = np.asarray(refuse_mask(name, given))
     if sizes.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold integers (clients per cluster), got {given!r}")
     if sizes.ndim == 0:
@@ -123,7 +124,8 @@ def _sizes(name: str, given: ClusterSizes, default: int, clusters: int) -> IntAr
         raise ValueError(f"{name} must be one integer or have shape ({clusters},), got {given!r}")
     if (sizes < 0).any():
         raise ValueError(f"{name} must not be negative, got {given!r}")
-    return sizes.astype(np.int64)
+    capped: IntArray = np.minimum(sizes, clients + 1).astype(np.int64)
+    return capped
 
 
 def _tighten(lower: IntArray, upper: IntArray, clients: int) -> Bounds:

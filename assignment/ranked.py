@@ -9,7 +9,7 @@ import numpy as np
 
 from assignment.arrays import FloatArray, IntArray, frozen, logsumexp
 from assignment.costs import row_minima
-from assignment.partition import known_log_partition_over_gaps
+from assignment.partition import known_log_partition_over_best
 from assignment.problem import Problem
 
 Deviations: TypeAlias = tuple[tuple[int, int], ...]
@@ -110,19 +110,18 @@ class RankedAssignments:
         NaN where cluster sizes are bounded and exact counting needs more states than its budget
         (see `assignment.counts`).
         """
-        return self._log_partition_over_gaps - float(row_minima(self.problem.cost).sum())
+        over_best, best_gap = self._log_partition_over_best
+        return over_best - (best_gap + float(row_minima(self.problem.cost).sum()))
 
     @cached_property
     def log_captured_mass(self) -> float:
         """Log of the probability mass of these associations in nats, at most 0 (NaN: unknown)."""
-        own, minima = self.problem.cost, row_minima(self.problem.cost)
-        best_gap = float((own[np.arange(len(minima)), self.best_labels] - minima).sum())
-        log_kept = float(logsumexp(-self.excess)) - best_gap
-        return float(np.minimum(0.0, log_kept - self._log_partition_over_gaps))
+        log_kept = float(logsumexp(-self.excess))
+        return float(np.minimum(0.0, log_kept - self._log_partition_over_best[0]))
 
     @cached_property
-    def _log_partition_over_gaps(self) -> float:
-        return known_log_partition_over_gaps(self.problem)
+    def _log_partition_over_best(self) -> tuple[float, float]:
+        return known_log_partition_over_best(self.problem)
 
     def __len__(self) -> int:
         return len(self.excess)

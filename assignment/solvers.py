@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
-from math import inf, isnan
-from operator import index
+from math import inf
+from sys import maxsize
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from assignment.arrays import validate_count
+from assignment.costs import validate_excess
 from assignment.problem import ClusterSizes, Problem, make_problem
 from assignment.ranked import Assignment, RankedAssignments, Search
 from assignment.ranking.bounded import murty_search
@@ -87,7 +89,7 @@ def iter_assignments(
         InfeasibleError: no association satisfies the constraints.
     """
     search = start_search(make_problem(cost, lower, upper), solver)
-    limit = _validate_excess(max_excess)
+    limit = validate_excess(max_excess)
     within = takewhile(lambda step: step[0] <= limit, search.steps)
     return (
         Assignment(search.labels, deviations, search.cost + excess, excess)
@@ -120,10 +122,12 @@ def m_best_assignments(
         ValueError: bad costs, m, bounds, `max_excess` or solver.
         InfeasibleError: no association satisfies the constraints.
     """
-    count, limit = validate_count(m), _validate_excess(max_excess)
+    count, limit = validate_count(m), validate_excess(max_excess)
     problem = make_problem(cost, lower, upper)
     search = start_search(problem, solver)
-    steps = list(takewhile(lambda step: step[0] <= limit, islice(search.steps, count)))
+    steps = list(
+        takewhile(lambda step: step[0] <= limit, islice(search.steps, min(count, maxsize)))
+    )
     excess = np.array([step[0] for step in steps], dtype=np.float64)
     excess.flags.writeable = False
     deviations = tuple(step[1] for step in steps)
@@ -159,30 +163,3 @@ def validate_solver(solver: str) -> None:
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")
-
-
-def validate_count(m: int) -> int:
-    """Check a number of associations.
-
-    Args:
-        m: the number.
-
-    Returns:
-        The number as an int.
-
-    Raises:
-        ValueError: it is no integer of at least 1.
-    """
-    try:
-        count = index(m)
-    except TypeError as error:
-        raise ValueError(f"m must be an integer of at least 1, got {m!r}") from error
-    if count < 1:
-        raise ValueError(f"m must be at least 1, got {m}")
-    return count
-
-
-def _validate_excess(max_excess: float) -> float:
-    if isnan(max_excess) or max_excess < 0:
-        raise ValueError(f"max_excess must be at least 0 nats, got {max_excess}")
-    return float(max_excess)

@@ -1,9 +1,16 @@
-"""Log-weights of hypotheses: normalise, prune, cap, effective number and captured mass."""
+"""Log-weights of hypotheses: normalise, prune, cap, effective number and captured mass.
+
+Probabilities come from differences between log-weights, which stay exact where their totals are
+large.
+"""
+
+from fractions import Fraction
+from math import fsum
 
 import numpy as np
 import numpy.typing as npt
 
-from assignment.arrays import FloatArray, IntArray, logsumexp
+from assignment.arrays import FloatArray, IntArray, logsumexp, refuse_mask, validate_count
 
 
 def normalise(log_weights: npt.ArrayLike) -> FloatArray:
@@ -18,8 +25,8 @@ def normalise(log_weights: npt.ArrayLike) -> FloatArray:
     Raises:
         ValueError: no hypothesis, another shape, NaN, +inf, or no hypothesis with any weight.
     """
-    values = _validate(log_weights)
-    return values - logsumexp(values)
+    below = below_largest(_validate(log_weights))
+    return below - logsumexp(below)
 
 
 def prune(log_weights: npt.ArrayLike, threshold: float) -> tuple[IntArray, FloatArray]:
@@ -60,12 +67,11 @@ def cap(log_weights: npt.ArrayLike, m: int) -> tuple[IntArray, FloatArray]:
         log_weights: their normalised log-weights in nats, float64 of shape (kept,).
 
     Raises:
-        ValueError: bad log-weights (see `normalise`) or m below 1.
+        ValueError: bad log-weights (see `normalise`), or m is no integer of at least 1.
     """
-    if m < 1:
-        raise ValueError(f"m must be at least 1, got {m}")
+    count = validate_count(m)
     values = _validate(log_weights)
-    heaviest = np.argsort(-values, kind="stable")[:m]
+    heaviest = np.argsort(-values, kind="stable")[:count]
     kept = np.sort(heaviest[values[heaviest] > -np.inf]).astype(np.int64)
     return kept, normalise(values[kept])
 
@@ -82,7 +88,7 @@ def effective_number(log_weights: npt.ArrayLike) -> float:
     Raises:
         ValueError: bad log-weights (see `normalise`).
     """
-    return float(np.exp(-logsumexp(2.0 * normalise(log_weights))))
+    return max(1.0, float(np.exp(-logsumexp(2.0 * normalise(log_weights)))))
 
 
 def log_captured_mass(kept: npt.ArrayLike, log_total: float) -> float:
@@ -100,7 +106,7 @@ def log_captured_mass(kept: npt.ArrayLike, log_total: float) -> float:
     """
     if not np.isfinite(log_total):
         raise ValueError(f"log_total must be finite, got {log_total}")
-    return min(0.0, float(logsumexp(_validate(kept))) - log_total)
+    return min(0.0, float(logsumexp(_validate(kept) - log_total)))
 
 
 def pseudo_bma_weights(
@@ -138,8 +144,36 @@ def pseudo_bma_weights(
     return mean
 
 
+def below_largest(values: FloatArray) -> FloatArray:
+    """Differences from the largest value, at most 0, float64 of the shape of `values`.
+
+    Args:
+        values: log-weights in nats, of any shape; -inf stays -inf, at least one is finite.
+    """
+    with np.errstate(over="ignore"):
+        below: FloatArray = values - values.max()
+    return below
+
+
+def exact_sum(values: npt.ArrayLike) -> Fraction:
+    """Sum of numbers without any rounding, for totals whose differences matter.
+
+    Args:
+        values: finite numbers of any shape, summed as float64.
+
+    Returns:
+        The sum, 0 for no numbers.
+    """
+    rest = np.asarray(values, dtype=np.float64).ravel().tolist()
+    total = Fraction(0)
+    while part := fsum(rest):  # correctly rounded, so that each pass adds 53 bits
+        total += Fraction(part)
+        rest.append(-part)
+    return total
+
+
 def _validate(log_weights: npt.ArrayLike) -> FloatArray:
-    values = np.asarray(log_weights, dtype=np.float64)
+    values = np.asarray(refuse_mask("log_weights", log_weights), dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"log_weights must have shape (hypotheses,), got shape {values.shape}")
     if np.isnan(values).any() or np.isposinf(values).any():

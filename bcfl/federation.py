@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -21,8 +21,9 @@ from bcfl.executors import (
     select_executor,
 )
 from bcfl.executors.wrappers import Stepwise
-from bcfl.policies import Policy
+from bcfl.policies import Centralised, Policy
 from bcfl.protocol.objective import Objective
+from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
@@ -65,44 +66,12 @@ def check_model(
         local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
 
 
-def check_fit(data: ClientData, model: Model) -> None:
-    """Check that a client's samples fit the model.
-
-    Args:
-        data: samples of the client, by view.
-        model: architecture that must read them.
-
-    Raises:
-        ValueError: a shape or a label does not fit.
-    """
-    for name, view in data.views.items():
-        shape = tuple(view.inputs.shape[1:])
-        trouble = (
-            ""
-            if model.reads(shape)
-            else f"inputs of shape {shape} do not fit the model's {tuple(model.input_shape)}"
-        )
-        if len(view) and not trouble:
-            trouble = _target_trouble(view.targets, model)
-        if trouble:
-            raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
-
-
-def _target_trouble(targets: torch.Tensor, model: Model) -> str:
-    """Why the targets of a view are invalid; empty if they are valid."""
-    outputs, shape = model.num_outputs, tuple(targets.shape)
-    if model.likelihood == "gaussian":
-        fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
-        return "" if fits else f"targets must be {outputs} finite numbers per sample, got {shape}"
-    if targets.ndim != 1:
-        return f"targets must be one class per sample, got shape {shape}"
-    lowest, highest = targets.min().item(), targets.max().item()
-    if targets.is_floating_point() or lowest < 0 or highest >= outputs:
-        return (
-            f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
-            f"({targets.dtype})"
-        )
-    return ""
+def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
+    """The method that is told the clients' true groups, where it is a bound that needs them."""
+    policy = method.policy
+    if not isinstance(policy, Centralised):
+        return method
+    return replace(method, policy=policy.of_groups(groups))
 
 
 def _checked_seed(seed: int) -> int:
@@ -195,20 +164,20 @@ class Federation:
         self.model = self.method.adapted(model)
         split = (with_validation(data, self.method.validation, seed) for data in clients)
         self.clients = sorted_clients(split)
+        self.method = _knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
         self.dtype, self.evaluate = dtype, evaluate
         self.device = device_named(device)
-        self._check_fit()
-
-    def _check_fit(self) -> None:
-        """Check that clients, model, method and executor fit one another."""
         names = [data.client for data in self.clients]
         present = participants(names, self.client_fraction, self.seed, 0)
         self.method.check(len(names), len(present))
-        for data in self.clients:
-            check_fit(data, self.model)
+        self.clients = tuple(fitted(data, self.model, dtype) for data in self.clients)
+        self._check_fit()
+
+    def _check_fit(self) -> None:
+        """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
         shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
         memory = self.method.aggregation.memory
@@ -231,9 +200,11 @@ class Federation:
 
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
-        pool = (pooled(present),) if self.method.centralised else ()
+        policy, by_name = self.method.policy, {data.client: data for data in present}
+        pools = policy.pools(list(by_name)) if isinstance(policy, Centralised) else {}
+        pooling = (pooled([by_name[c] for c in inside], name) for name, inside in pools.items())
         return build_executor(
-            self.executor, (*present, *pool), self.model, self.seed, self.device, self.dtype
+            self.executor, (*present, *pooling), self.model, self.seed, self.device, self.dtype
         )
 
     def executor_of(self, planned_rounds: int) -> Executor:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignment.arrays import FloatArray, IntArray, frozen, logsumexp
-from assignment.costs import InfeasibleError, row_gaps
+from assignment.costs import row_gaps
 from assignment.counts import MAX_STATES, count_chain
 from assignment.marginals.belief_propagation import propagate_beliefs
 from assignment.marginals.gibbs import run_gibbs
@@ -185,15 +185,12 @@ def _counted(problem: Problem, max_states: int) -> AssociationMarginals:
     minima, gaps = row_gaps(problem.cost)
     assert problem.bounds is not None
     chain = count_chain(gaps, problem.bounds, max_states)
-    total = chain.log_partition_over_gaps
-    if total == -np.inf:
-        raise InfeasibleError("forbidden pairs leave no association within the cluster sizes")
-    probabilities = frozen(chain.probabilities())
+    probabilities, entropy = chain.marginals()
     return AssociationMarginals(
         method="exact",
-        probabilities=probabilities,
-        log_partition=total - float(minima.sum()),
-        entropy=total + _mean_gap(probabilities, gaps),
+        probabilities=frozen(probabilities),
+        log_partition=chain.log_partition_over_best - (chain.best_gap + float(minima.sum())),
+        entropy=entropy,
         converged=True,
         effective_sample_size=float("inf"),
         joint=chain,
@@ -207,8 +204,8 @@ def _believed(problem: Problem) -> AssociationMarginals:
     return AssociationMarginals(
         method="bp",
         probabilities=frozen(beliefs.probabilities),
-        log_partition=beliefs.log_partition_over_gaps - float(minima.sum()),
-        entropy=beliefs.log_partition_over_gaps + _mean_gap(beliefs.probabilities, gaps),
+        log_partition=beliefs.log_partition_over_best - (beliefs.best_gap + float(minima.sum())),
+        entropy=beliefs.entropy,
         converged=beliefs.converged,
         effective_sample_size=float("nan"),
         joint=beliefs,

@@ -4,6 +4,10 @@ Every cluster is a factor over the binary memberships of all clients that depend
 alone (cardinality potentials; Tarlow et al., 2012), so its messages come from counting independent
 memberships. The graph has loops: the result is approximate, and poor where sizes are forced. Bounds
 enter as stated, since their mutual implications would be counted twice.
+
+Costs are taken above those of the best association under dual prices on the clusters, and size
+factors hold the prices of other sizes, which leaves the distribution as it is. Messages are then a
+few nats, however much bounds force a client to pay.
 """
 
 import warnings
@@ -13,15 +17,16 @@ import numpy as np
 from scipy.special import expit
 
 from assignment.arrays import FloatArray, IntArray, logsumexp
+from assignment.feasible import best_labels
 from assignment.problem import Bounds
-from assignment.ranking.feasible import best_labels
+from assignment.residual import cluster_prices, reduced_costs
 
 DAMPING = 0.5
 """Share of the old message in a damped update."""
 
 MAX_ITERATIONS = 500
 TOLERANCE = 1e-10
-"""Largest change of any message at convergence, in nats, absolute and relative."""
+"""Largest change of any message at convergence, in nats."""
 
 
 class ForcedSizesWarning(RuntimeWarning):
@@ -34,18 +39,23 @@ class Beliefs:
 
     Attributes:
         probabilities: float64 of shape (clients, clusters), rows sum to one.
-        log_partition_over_gaps: Bethe approximation in nats, row minima taken off.
+        log_partition_over_best: Bethe approximation in nats, above the best association.
+        best_gap: cost of the best association above the row minima in nats.
+        entropy: of the distribution over associations in nats, by the same approximation.
         converged: whether the messages stopped changing.
         log_odds: each client's log odds of membership without the cluster's size factor, in nats,
             float64 of shape (clients, clusters).
-        bounds: bounds on cluster sizes.
+        size_weights: log weight of every size of every cluster in nats, -inf where not allowed,
+            float64 of shape (clusters, sizes).
     """
 
     probabilities: FloatArray
-    log_partition_over_gaps: float
+    log_partition_over_best: float
+    best_gap: float
+    entropy: float
     converged: bool
     log_odds: FloatArray
-    bounds: Bounds
+    size_weights: FloatArray
 
     def co_association(self) -> FloatArray:
         """Probability that two clients share a cluster, float64 of shape (clients, clients).
@@ -57,8 +67,8 @@ class Beliefs:
         for cluster in range(clusters):
             given = np.repeat(self.log_odds[:, cluster][:, None], clients, axis=1)
             np.fill_diagonal(given, np.inf)
-            least, most = self.bounds.stated_lower[cluster], self.bounds.stated_upper[cluster]
-            ratios, _ = size_messages(given, np.full(clients, least), np.full(clients, most))
+            weights = np.repeat(self.size_weights[cluster : cluster + 1], clients, axis=0)
+            ratios, _ = size_messages(given, weights)
             np.fill_diagonal(ratios, 0.0)
             mass = self.probabilities[:, cluster]
             with np.errstate(invalid="ignore"):
@@ -95,54 +105,67 @@ def propagate_beliefs(gaps: FloatArray, bounds: Bounds) -> Beliefs:
             ForcedSizesWarning,
             stacklevel=4,
         )
-    best_labels(gaps, bounds)  # raises where nothing is feasible
-    messages, converged = np.zeros_like(gaps), False
+    labels = best_labels(gaps, bounds)
+    prices = cluster_prices(gaps, labels, bounds)
+    costs = reduced_costs(gaps, labels, prices)
+    weights = _size_weights(labels, prices, bounds)
+    messages, converged = np.zeros_like(costs), False
     for _ in range(MAX_ITERATIONS):
-        odds = _log_odds(gaps, messages)
-        fresh, _ = size_messages(odds, bounds.stated_lower, bounds.stated_upper)
-        converged = np.allclose(fresh, messages, rtol=TOLERANCE, atol=TOLERANCE)
+        odds = _log_odds(costs, messages)
+        fresh, _ = size_messages(odds, weights)
+        converged = np.allclose(fresh, messages, rtol=0.0, atol=TOLERANCE)
         if converged:
             break
         messages = _damped(messages, fresh)
-    odds = _log_odds(gaps, messages)
-    bethe = _bethe_log_partition(gaps, messages, odds, bounds)
+    odds = _log_odds(costs, messages)
+    bethe = _bethe_log_partition(costs, messages, odds, weights)
+    probabilities = _beliefs(costs, messages)
+    mean_excess = np.sum(probabilities * np.where(np.isfinite(costs), costs, 0.0))
+    sizes = np.bincount(labels, minlength=len(prices))
+    mean_excess += prices @ (sizes - probabilities.sum(axis=0))
     return Beliefs(
-        probabilities=_beliefs(gaps, messages),
-        log_partition_over_gaps=bethe,
+        probabilities=probabilities,
+        log_partition_over_best=bethe,
+        best_gap=float(gaps[np.arange(len(gaps)), labels].sum()),
+        entropy=bethe + float(mean_excess),
         converged=converged,
         log_odds=odds,
-        bounds=bounds,
+        size_weights=weights,
     )
 
 
-def size_messages(
-    log_odds: FloatArray, lower: IntArray, upper: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def _size_weights(best: IntArray, prices: FloatArray, bounds: Bounds) -> FloatArray:
+    """Log weight of sizes by the prices of their differences from those of the best."""
+    counts = np.arange(int(bounds.stated_upper.max()) + 2)
+    within = (counts >= bounds.stated_lower[:, None]) & (counts <= bounds.stated_upper[:, None])
+    sizes = np.bincount(best, minlength=len(prices))
+    weights = prices[:, None] * (counts - sizes[:, None])
+    return np.where(within, weights, -np.inf)
+
+
+def size_messages(log_odds: FloatArray, size_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Messages of the size factors: log ratios in favour of each client's membership.
 
     Args:
         log_odds: log odds of independent memberships in nats, shape (clients, clusters).
-        lower: fewest members, int64 of shape (clusters,).
-        upper: most members, int64 of shape (clusters,).
+        size_weights: log weight of every size in nats, shape (clusters, sizes), -inf at the last.
 
     Returns:
-        ratios: log P(size allowed | member) - log P(size allowed | not), in nats, shape (clients,
-            clusters).
-        allowed: log P(size allowed) in nats, shape (clusters,).
+        ratios: log of the mean weight of sizes given membership, less that given none, in nats,
+            shape (clients, clusters).
+        allowed: log of the mean weight of sizes in nats, shape (clusters,).
     """
     joins, stays_out = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
-    clients, clusters = log_odds.shape
-    counts = np.arange(int(upper.max()) + 2)
-    within = (counts >= lower[:, None]) & (counts <= upper[:, None])
-    completion = np.empty((clients + 1, clusters, len(counts)))
-    completion[clients] = np.where(within, 0.0, -np.inf)
+    clients = len(log_odds)
+    completion = np.empty((clients + 1, *size_weights.shape))
+    completion[clients] = size_weights
     for client in range(clients - 1, -1, -1):
         after = completion[client + 1]
         completion[client] = after + stays_out[client][:, None]
         joined = after[:, 1:] + joins[client][:, None]
         completion[client, :, :-1] = np.logaddexp(completion[client, :, :-1], joined)
     ratios = np.empty_like(log_odds)
-    so_far = np.full((clusters, len(counts)), -np.inf)
+    so_far = np.full(size_weights.shape, -np.inf)
     so_far[:, 0] = 0.0
     for client in range(clients):
         after = completion[client + 1]
@@ -189,16 +212,16 @@ def _damped(old: FloatArray, fresh: FloatArray) -> FloatArray:
 
 
 def _bethe_log_partition(
-    gaps: FloatArray, messages: FloatArray, odds: FloatArray, bounds: Bounds
+    gaps: FloatArray, messages: FloatArray, odds: FloatArray, size_weights: FloatArray
 ) -> float:
-    """Bethe approximation of the log partition function in nats, row minima taken off."""
+    """Bethe approximation of the log partition function in nats."""
     joining, staying_out = np.minimum(messages, 0.0), -np.maximum(messages, 0.0)
     elsewhere = np.stack(
         [np.delete(staying_out, cluster, axis=1).sum(axis=1) for cluster in range(gaps.shape[1])],
         axis=1,
     )
     choices = logsumexp(_scores(gaps, joining) + elsewhere, axis=1).sum()
-    sizes = size_messages(odds, bounds.stated_lower, bounds.stated_upper)[1].sum()
+    sizes = size_messages(odds, size_weights)[1].sum()
     joins, stays_out = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
     edges = np.logaddexp(joins + joining, stays_out + staying_out).sum()
     return float(choices + sizes - edges)

@@ -4,7 +4,9 @@ Each sweep resamples every client's cluster where the bounds permit, and propose
 between disjoint random pairs of clients, which preserve all sizes; with all sizes fixed it makes
 several rounds of swaps. Chains start from best associations of perturbed costs (Papandreou and
 Yuille, 2011), and are thus overdispersed. With forbidden pairs some associations may not be
-connected by swaps: chains then disagree, and the result is marked as not converged.
+connected by swaps. Either chains then disagree, or none has found the others; a client that never
+moves is therefore taken for settled only where the best association without its membership costs
+more than draws of this number would show.
 """
 
 from dataclasses import dataclass
@@ -13,23 +15,25 @@ import numpy as np
 
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import row_gaps
+from assignment.feasible import best_labels
 from assignment.problem import Bounds, Problem, unbounded
-from assignment.ranking.feasible import best_labels
+from assignment.residual import moves_between_clusters, path_levels, residual_graph, slack_moves
 
 
 def effective_sample_size(draws: FloatArray) -> float:
     """Effective sample size of autocorrelated draws, of the worst quantity.
 
-    Autocorrelations are averaged over chains and summed in pairs up to the first negative pair
-    (Geyer, 1992; Vehtari et al., 2021, equations 10 to 13).
+    Chains are halved; autocorrelations are averaged over them and summed in pairs up to the first
+    negative pair (Geyer, 1992; Vehtari et al., 2021, equations 10 to 13).
 
     Args:
         draws: float64 of shape (draws, chains, quantities).
 
     Returns:
-        Effective number of draws over all chains. Constant quantities are left out; if all are
-        constant, the number of draws.
+        Effective number of draws over all chains. Constant quantities, which say nothing of
+        convergence, are left out; if all are constant, the number of draws.
     """
+    draws = _halves(draws)
     steps, chains, _ = draws.shape
     within = draws.var(axis=0, ddof=1).mean(axis=0)
     between = draws.mean(axis=0).var(axis=0, ddof=1) if chains > 1 else np.zeros_like(within)
@@ -59,13 +63,19 @@ def potential_scale_reduction(draws: FloatArray) -> float:
         At least about 1, its value where all chains agree; infinite where chains are constant at
         different values.
     """
-    half = len(draws) // 2
-    split = np.concatenate([draws[:half], draws[half : 2 * half]], axis=1)
+    split = _halves(draws)
+    half = len(split)
     within = split.var(axis=0, ddof=1).mean(axis=0)
     between = split.mean(axis=0).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.sqrt((half - 1) / half + between / within)
     return float(np.where(between > 0, ratio, 1.0).max())
+
+
+def _halves(draws: FloatArray) -> FloatArray:
+    """First and second halves of all chains as chains of their own."""
+    half = len(draws) // 2
+    return np.concatenate([draws[:half], draws[half : 2 * half]], axis=1)
 
 
 CHAINS = 16
@@ -91,17 +101,21 @@ class GibbsDraws:
         labels: clusters, int64 of shape (sweeps, chains, clients).
         effective_sample_size: effective number of draws, of the worst membership or of the cost.
         scale_reduction: largest potential scale reduction (1: chains agree).
+        settled: whether no client that never moved had to move at the cost that draws of this
+            number show.
     """
 
     labels: IntArray
     effective_sample_size: float
     scale_reduction: float
+    settled: bool
 
     @property
     def converged(self) -> bool:
-        """Whether there are enough effective draws and the chains agree."""
+        """Whether there are enough effective draws, the chains agree, and clients are settled."""
         return (
-            self.effective_sample_size >= ENOUGH_DRAWS
+            self.settled
+            and self.effective_sample_size >= ENOUGH_DRAWS
             and self.scale_reduction <= LARGEST_SCALE_REDUCTION
         )
 
@@ -158,7 +172,8 @@ def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) 
             stored.append(labels.copy())
             costs.append(gaps[np.arange(len(gaps)), labels].sum(axis=1))
     history = np.stack(stored)
-    return GibbsDraws(history, *_quality(history, np.stack(costs), problem.clusters))
+    quality = _quality(history, np.stack(costs), problem.clusters)
+    return GibbsDraws(history, *quality, _settled(history, gaps, bounds))
 
 
 def _starts(gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> IntArray:
@@ -199,12 +214,38 @@ def _swap(labels: IntArray, gaps: FloatArray, rng: np.random.Generator) -> None:
     labels[chains, second] = np.where(swaps, of_first, of_second)
 
 
+MAX_BLOCK = 1_000_000
+"""Memberships are judged in blocks of this many draws (8 bytes each, some ten times over)."""
+
+
 def _quality(history: IntArray, costs: FloatArray, clusters: int) -> tuple[float, float]:
     """Worst effective sample size and scale reduction over costs and all memberships."""
     size = effective_sample_size(costs[..., None])
     reduction = potential_scale_reduction(costs[..., None])
+    at_once = max(1, MAX_BLOCK // costs.size)
     for cluster in range(clusters):
-        member = (history == cluster).astype(np.float64)
-        size = min(size, effective_sample_size(member))
-        reduction = max(reduction, potential_scale_reduction(member))
+        for start in range(0, history.shape[2], at_once):
+            member = (history[..., start : start + at_once] == cluster).astype(np.float64)
+            size = min(size, effective_sample_size(member))
+            reduction = max(reduction, potential_scale_reduction(member))
     return size, reduction
+
+
+def _settled(history: IntArray, gaps: FloatArray, bounds: Bounds) -> bool:
+    """Whether all clients that never moved are where leaving is too improbable to be drawn.
+
+    The best association that takes a client out of its cluster moves it to another one, and others
+    on a shortest path back.
+    """
+    still = (history == history[0, 0]).all(axis=(0, 1))
+    labels = best_labels(gaps, bounds)
+    if (history[0, 0, still] != labels[still]).any():
+        return False
+    extra = gaps - gaps[np.arange(len(gaps)), labels][:, None]
+    moves = moves_between_clusters(extra, labels)
+    graph = residual_graph(moves.least, *slack_moves(moves.sizes, bounds))
+    back = path_levels(graph)[-1][:-1, :-1]
+    leaving = extra + back.T[labels]
+    leaving[np.arange(len(gaps)), labels] = np.inf
+    draws = history.shape[0] * history.shape[1]
+    return bool((leaving[still].min(axis=1, initial=np.inf) > np.log(draws)).all())

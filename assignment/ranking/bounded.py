@@ -13,10 +13,11 @@ import numpy as np
 
 from assignment.arrays import FloatArray, IntArray, frozen
 from assignment.costs import cost_of, row_gaps
+from assignment.feasible import best_labels
 from assignment.problem import Bounds, Problem, unbounded
 from assignment.ranked import Search
-from assignment.ranking.feasible import best_labels
-from assignment.ranking.residual import (
+from assignment.ranking.splitting import Second, ascending
+from assignment.residual import (
     client_moves,
     moves_between_clusters,
     path_levels,
@@ -24,7 +25,6 @@ from assignment.ranking.residual import (
     shortest_path,
     slack_moves,
 )
-from assignment.ranking.splitting import Second, ascending
 
 
 @dataclass(frozen=True, eq=False)

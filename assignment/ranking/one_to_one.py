@@ -30,6 +30,12 @@ from assignment.ranking.splitting import Second, ascending
 SMALLEST_EDGE = 1e-300
 """Zero reduced costs are raised to this, since a sparse graph takes zero for no edge."""
 
+LARGEST_EXPONENT = 900
+"""Costs are searched times a power of two that brings the largest below 2 to this power.
+
+No difference between costs is then as small as `SMALLEST_EDGE`, and no path cost overflows.
+"""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
@@ -58,12 +64,14 @@ class Square:
     """Data of a search for second-best associations.
 
     Attributes:
-        cost: costs in nats with idle rows appended, float64 of shape (n, n).
+        cost: costs times 2 ** exponent in nats with idle rows appended, float64 of shape (n, n).
+        exponent: see `LARGEST_EXPONENT`.
         clients: number of rows that stand for clients.
         best: column of every row in the best association of all, int64 of shape (n,).
     """
 
     cost: FloatArray
+    exponent: int
     clients: int
     best: IntArray
 
@@ -95,10 +103,13 @@ def hungarian_search(problem: Problem) -> Search:
     gaps = with_idle_rows(row_gaps(problem.cost)[1], problem.bounds)
     columns = one_to_one_columns(gaps)
     labels = frozen(columns[: problem.clients].copy())
-    find = partial(_second_best, Square(gaps, problem.clients, columns))
+    largest = np.frexp(np.max(gaps, where=np.isfinite(gaps), initial=0.0))[1]
+    exponent = LARGEST_EXPONENT - int(largest)
+    scaled = np.ldexp(gaps, exponent)
+    find = partial(_second_best, Square(scaled, exponent, problem.clients, columns))
 
     def best() -> Part:
-        row_prices, column_prices = _dual_prices(gaps, columns)
+        row_prices, column_prices = _dual_prices(scaled, columns)
         return Part(columns=columns, row_prices=row_prices, column_prices=column_prices)
 
     steps = ascending(best, find, labels)
@@ -146,7 +157,7 @@ def _second_best(square: Square, part: Part) -> Second[Part] | None:
     row = cycle.rows[0]
     return Second(
         columns[: square.clients],
-        float(excess.sum()),
+        float(np.ldexp(excess.sum(), -square.exponent)),
         Part(
             columns=part.columns,
             row_prices=part.row_prices,
@@ -242,7 +253,7 @@ def lap_columns(cost: FloatArray) -> IntArray:
     reduced = cost - cost.min(axis=1, keepdims=True)
     reduced -= reduced.min(axis=0)
     longest = float(reduced.max()) * 2.0 * len(cost) ** 2
-    if longest > SAFE_PATH_COST:
+    if longest > SAFE_PATH_COST or 0.0 < longest < 1.0:
         reduced = np.ldexp(reduced, -int(np.ceil(np.log2(longest / SAFE_PATH_COST))))
     columns, _ = lap.lapjv(np.ascontiguousarray(reduced), return_cost=False)
     return np.asarray(columns, dtype=np.int64)

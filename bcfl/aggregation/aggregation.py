@@ -7,19 +7,20 @@ methods without posteriors use the same code with flat posteriors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from bcfl.aggregation.buffers import pool_buffers
 from bcfl.aggregation.partial_upload import imputed_means
+from bcfl.aggregation.server_optimizer import TAKE_MEAN, ServerOptimizer
 from bcfl.architecture.model import BlockSpec, Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.requests import Train
+from bcfl.protocol.requests import TRAINING, Train
 from bcfl.runtime.seeds import lineage_key
 from posteriors import (
     DiagonalGaussian,
@@ -71,6 +72,13 @@ class Contribution:
     weight: float
     sent: Posterior | None
 
+    @property
+    def lineage(self) -> tuple[object, ...]:
+        """What identifies it in the key of a block."""
+        training = self.training
+        views = () if training.views == TRAINING else (training.views,)
+        return (training.client, training.start, repr(training.objective), self.weight, *views)
+
     def used(self, origin: Block) -> DiagonalGaussian:
         """The prior of a block that the client was sent; the origin's if unknown."""
         blocks = () if self.sent is None else self.sent.blocks
@@ -86,11 +94,13 @@ class Aggregation:
         memory: prior of the next round: `replace`, `forget` or `accumulate` (see
             `posteriors.carry`); hypothesis weights follow the same memory.
         decay: share of the precision, and of the log weights, that `forget` retains per round.
+        server: how a cluster moves to the mean of its clients' models.
     """
 
     fusion: FusionRule = "precision_weighted"
     memory: Memory = "replace"
     decay: float = 0.9
+    server: ServerOptimizer = TAKE_MEAN
 
     def __post_init__(self) -> None:
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
@@ -164,10 +174,7 @@ class Aggregation:
     ) -> tuple[Block, FusionReport]:
         if not inputs:
             return self._emptied(origin, round), FusionReport()
-        contributors = (
-            (c.training.client, c.training.start, repr(c.training.objective), c.weight)
-            for c in inputs
-        )
+        contributors = (c.lineage for c in inputs)
         rule = (self, round) if share == 1 else (self, round, share)
         key = lineage_key(origin.key, *rule, *contributors)
         if key not in cache:
@@ -180,7 +187,8 @@ class Aggregation:
         mean = origin.gaussian.mean + share * (fused.gaussian.mean - origin.gaussian.mean)
         buffers = origin.buffers + share * (fused.buffers - origin.buffers)
         gaussian = DiagonalGaussian(mean, fused.gaussian.precision)
-        return self.updated(fused.key, origin, gaussian, buffers)
+        moved = self.updated(fused.key, origin, gaussian, buffers)
+        return replace(moved, moments=fused.moments)
 
     def _fuse(
         self, model: Model, origin: Block, inputs: Sequence[Contribution], key: str
@@ -196,7 +204,9 @@ class Aggregation:
         pooled = pool_buffers(
             model, origin.name, buffers, [c.weight * c.reply.num_samples for c in inputs]
         )
-        block = self.updated(key, origin, fused.posterior, pooled)
+        mean, moments = self.server.step(origin.gaussian.mean, fused.posterior.mean, origin.moments)
+        moved = replace(fused.posterior, mean=mean)
+        block = replace(self.updated(key, origin, moved, pooled), moments=moments)
         return block, FusionReport(fused.num_floored, fused.outside_hull, fused.outweighed)
 
     def local_posteriors(
@@ -257,7 +267,8 @@ class Aggregation:
         if origin.gaussian is origin.prior:
             return origin
         key = lineage_key(origin.key, "emptied", round)
-        return self.updated(key, origin, origin.prior, origin.buffers)
+        emptied = self.updated(key, origin, origin.prior, origin.buffers)
+        return replace(emptied, moments=origin.moments)
 
 
 def share_of(
@@ -302,4 +313,4 @@ def contributions_of(
         for training, weight in zip(candidate.trainings, contribution_weights, strict=True)
         if weight > 0 and training in replies and training.objective.trains(spec.name)
     ]
-    return sorted(inputs, key=lambda c: (c.training.client, c.training.start))
+    return sorted(inputs, key=lambda c: (c.training.client, c.training.start, c.training.views))

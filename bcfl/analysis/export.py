@@ -133,8 +133,7 @@ def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArr
 
 def _shared(snapshot: Snapshot) -> NDArray[np.float64]:
     """(clients, clients) probability that two clients share a cluster."""
-    pairs = zip(snapshot.weights, snapshot.memberships, strict=True)
-    factor = np.concatenate([np.sqrt(weight) * rows for weight, rows in pairs], axis=1)
+    factor = snapshot.believed_co_association().toarray()
     shared: NDArray[np.float64] = factor @ factor.T
     np.fill_diagonal(shared, np.where(factor.any(axis=1), 1.0, 0.0))
     return np.minimum(shared, 1.0)

@@ -21,11 +21,11 @@ def support_graph(
 ) -> nx.DiGraph[str]:
     """Clusters and their devices, with an edge from each supporter to the cluster it supports.
 
-    Nodes are clusters, named `cluster 0`, and clients. Node attributes: `kind` (`cluster` or
-    `client`), `size` of a cluster (number of devices), `group` of a client where known. Edges of
-    kind `support` run from supporter to supported cluster and have `p_value`, the largest over the
-    supported cluster's devices, in the round in which it was tested last; edges of kind `member`
-    run from client to cluster. All attributes are numbers or text.
+    Nodes are clients and clusters, named `cluster 0` (`_cluster 0` if a client has that name). Node
+    attributes: `kind` (`cluster` or `client`), `size` of a cluster (number of devices), `group` of
+    a client where known. Edges of kind `support` run from supporter to supported cluster and have
+    `p_value`, the largest over the supported cluster's devices, in the round in which it was tested
+    last; edges of kind `member` run from client to cluster. All attributes are numbers or text.
 
     Args:
         hypothesis: with the outcomes of support tests in its state; without any there are no such
@@ -33,18 +33,16 @@ def support_graph(
         groups: true group of each client.
     """
     graph: nx.DiGraph[str] = nx.DiGraph(kind="support")
-    for cluster, size in enumerate(hypothesis.association.sizes):
-        graph.add_node(_name(cluster), kind="cluster", size=int(size))
     association = hypothesis.association
+    names = _cluster_names(association.num_clusters, association.clients, " ")
+    for name, size in zip(names, association.sizes, strict=True):
+        graph.add_node(name, kind="cluster", size=int(size))
     for client, label in zip(association.clients, association.labels, strict=True):
-        graph.add_node(client, kind="client")
-        group = (groups or {}).get(client)
-        if group is not None:
-            graph.nodes[client]["group"] = int(group)
+        _add_client(graph, client, groups, kind="client")
         if label != UNSEEN:
-            graph.add_edge(client, _name(int(label)), kind="member")
+            graph.add_edge(client, names[label], kind="member")
     for (own, supporter), p_value in sorted(Support.of(hypothesis.state).p_values.items()):
-        graph.add_edge(_name(supporter), _name(own), kind="support", p_value=float(p_value))
+        graph.add_edge(names[supporter], names[own], kind="support", p_value=float(p_value))
     return graph
 
 
@@ -53,8 +51,20 @@ def remembers_support(hypothesis: Hypothesis) -> bool:
     return Support.KEY in hypothesis.state
 
 
-def _name(cluster: int) -> str:
-    return f"cluster {cluster}"
+def _cluster_names(count: int, clients: Sequence[str], separator: str) -> list[str]:
+    """Names of cluster nodes that no client has: `cluster-0`, or else `_cluster-0` and so on."""
+    names, taken = [f"cluster{separator}{cluster}" for cluster in range(count)], set(clients)
+    while not taken.isdisjoint(names):
+        names = [f"_{name}" for name in names]
+    return names
+
+
+def _add_client(
+    graph: nx.Graph[str], client: str, groups: Mapping[str, int | None] | None, **facts: int | str
+) -> None:
+    group = (groups or {}).get(client)
+    known: dict[str, int | str] = {} if group is None else {"group": int(group)}
+    graph.add_node(client, **facts, **known)
 
 
 def association_graph(
@@ -77,16 +87,8 @@ def association_graph(
     Raises:
         ValueError: `min_probability` is not in [0, 1].
     """
-    scaled = [
-        np.sqrt(w) * h.membership for w, h in zip(hypotheses.weights, hypotheses, strict=True)
-    ]
-    factor = np.concatenate(scaled, axis=1)
-    pairs = (
-        (row, row + 1 + int(column), float(values[column]))
-        for row in range(len(factor))
-        for values in (factor[row + 1 :] @ factor[row],)
-        for column in np.flatnonzero(values)
-    )
+    together = np.triu(hypotheses.co_association(), k=1)
+    pairs = ((int(i), int(j), float(together[i, j])) for i, j in np.argwhere(together > 0))
     return _joined(
         hypotheses.best.association,
         groups,
@@ -137,10 +139,7 @@ def _joined(
         raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
     graph: nx.Graph[str] = nx.Graph(kind="association", edges=edges)
     for client, label in zip(leading.clients, leading.labels, strict=True):
-        graph.add_node(client, cluster=int(label))
-        group = (groups or {}).get(client)
-        if group is not None:
-            graph.nodes[client]["group"] = int(group)
+        _add_client(graph, client, groups, cluster=int(label))
     names = leading.clients
     for row, column, value in pairs:
         if value >= min_probability and value > 0:
@@ -154,10 +153,11 @@ def client_cluster_graph(
 ) -> nx.Graph[str]:
     """Clients and clusters, joined by the probability that the client is in the cluster.
 
-    Node attributes: `kind` (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters),
-    `size` of a cluster (expected number of clients), `group` of a client where known. Edge
-    attributes: `probability`, over the kept hypotheses, clusters named as in the leading one, and
-    `weight`, the same. The graph's `edges` says of which round the belief is.
+    Clusters are named `cluster-0` (`_cluster-0` if a client has that name). Node attributes: `kind`
+    (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters), `size` of a cluster
+    (expected number of clients), `group` of a client where known. Edge attributes: `probability`,
+    over the kept hypotheses, clusters named as in the leading one, and `weight`, the same. The
+    graph's `edges` says of which round the belief is.
 
     Args:
         hypotheses: weighted hypotheses of one round.
@@ -167,16 +167,15 @@ def client_cluster_graph(
     graph: nx.Graph[str] = nx.Graph(
         kind="client-cluster", edges=f"belief after round {hypotheses.round}"
     )
-    for cluster, size in enumerate(probabilities.sum(axis=0)):
-        graph.add_node(f"cluster-{cluster}", kind="cluster", bipartite=1, size=float(size))
-    for client, row in zip(hypotheses.best.association.clients, probabilities, strict=True):
-        graph.add_node(client, kind="client", bipartite=0)
-        group = (groups or {}).get(client)
-        if group is not None:
-            graph.nodes[client]["group"] = int(group)
+    clients = hypotheses.best.association.clients
+    names = _cluster_names(probabilities.shape[1], clients, "-")
+    for name, size in zip(names, probabilities.sum(axis=0), strict=True):
+        graph.add_node(name, kind="cluster", bipartite=1, size=float(size))
+    for client, row in zip(clients, probabilities, strict=True):
+        _add_client(graph, client, groups, kind="client", bipartite=0)
         for index in np.flatnonzero(row > 0):
             probability = float(row[index])
-            graph.add_edge(client, f"cluster-{index}", probability=probability, weight=probability)
+            graph.add_edge(client, names[index], probability=probability, weight=probability)
     return graph
 
 

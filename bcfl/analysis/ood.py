@@ -26,6 +26,8 @@ from posteriors.predictive.feature_density import FeatureSums, GaussianDensity, 
 
 BROADER = 4.0
 """How much wider than all samples together the background density is, in variance."""
+OUTLYING = 30.0
+"""Clients whose mean square feature exceeds the median client's so many times are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,9 @@ class FeatureDensity:
 
     The features are those of one network for all clusters, the mean of their models: the inputs of
     its last fully connected layer. Clients report the statistic `Features`, sums and no samples;
-    a cluster's sums are those of its clients, weighted by their association probabilities.
+    a cluster's sums are those of its clients, weighted by their association probabilities. A client
+    whose features are of another scale, because its inputs are, would widen all densities until
+    they say nothing; it is left out.
 
     Attributes:
         network: computes the features, in evaluation mode.
@@ -83,7 +87,7 @@ class FeatureDensity:
         mean = posterior.mean(model)
         placed = {
             client: FeatureSums(part.count, part.first.to(mean.device), part.second.to(mean.device))
-            for client, part in sums.items()
+            for client, part in _of_one_scale(sums).items()
         }
         rows = hypotheses.association_probabilities()
         places = {name: i for i, name in enumerate(hypotheses.best.association.clients)}
@@ -127,6 +131,15 @@ class FeatureDensity:
             each.logsumexp(0) - log(len(densities)), self.background.log_density(values)
         )
         return (other - own).cpu().numpy()
+
+
+def _of_one_scale(sums: Mapping[str, FeatureSums]) -> Mapping[str, FeatureSums]:
+    """The sums without those of clients whose features are far larger than the median client's."""
+    squares = sorted(part.mean_square for part in sums.values())
+    largest = OUTLYING * squares[(len(squares) - 1) // 2]
+    if len(squares) < 3 or largest == 0:
+        return sums
+    return {client: part for client, part in sums.items() if part.mean_square <= largest}
 
 
 def _mean_of(hypotheses: HypothesisSet) -> Posterior:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from bcfl.architecture.model import Model
+from bcfl.data.arrays import inputs_tensor, targets_tensor
 from bcfl.data.clients import View
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule
@@ -47,11 +48,12 @@ class Prediction:
     ood_score: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        return f"Prediction({len(self.mean)} samples, mean entropy {self.entropy.mean():.3f} nats)"
+        mean = f", mean entropy {self.entropy.mean():.3f} nats" if len(self.mean) else ""
+        return f"Prediction({len(self.mean)} samples{mean})"
 
 
 def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
-    """Inputs as a tensor of the models' dtype and device.
+    """A copy of inputs as a tensor of the models' dtype and device.
 
     Args:
         model: architecture that reads the inputs.
@@ -59,12 +61,15 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
         like: tensor of the models' dtype and on their device.
 
     Raises:
-        ValueError: the shape does not fit the model.
+        TypeError: the inputs are masked, complex or no numbers.
+        ValueError: the shape does not fit the model, or an input is not finite.
     """
-    x = torch.as_tensor(inputs).to(like)
+    x = inputs_tensor(inputs).to(like)
     if not model.reads(tuple(x.shape[1:])):
         shape = ", ".join(map(str, model.input_shape))
         raise ValueError(f"inputs must have shape (samples, {shape}), got {tuple(x.shape)}")
+    if not bool(torch.isfinite(x).all()):
+        raise ValueError(f"inputs must be finite in {x.dtype}, got NaN, inf or a larger number")
     return x
 
 
@@ -80,10 +85,11 @@ def labelled(
         like: tensor of the models' dtype and on their device.
 
     Raises:
+        TypeError: inputs or classes are masked, complex or no numbers.
         ValueError: inputs or classes do not fit the model, or there are none.
     """
     x = fitting(model, inputs, like)
-    y = torch.as_tensor(targets)
+    y = targets_tensor(targets, "classes")
     whole = not y.is_floating_point() and y.shape == x.shape[:1] and len(y) > 0
     if not whole or y.min() < 0 or y.max() >= model.num_outputs:
         raise ValueError(

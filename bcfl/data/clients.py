@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
+from typing import SupportsIndex
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from bcfl.data.arrays import inputs_tensor, targets_tensor
 from bcfl.runtime.seeds import generator
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 POOL = "(all samples)"
 """Name of the pseudo-client that holds all training samples in centralised methods."""
+
+
+def pool_name(group: int | None) -> str:
+    """Name of the pseudo-client that holds all training samples of a group; None is all groups."""
+    return POOL if group is None else f"{POOL} of group {group}"
+
+
+UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not have (section 2.2); lone surrogates are not in UTF-8 either."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +59,23 @@ class View:
     def __len__(self) -> int:
         return len(self.targets)
 
+    @classmethod
+    def from_arrays(cls, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor) -> View:
+        """Copy inputs and targets of any memory layout, such as arrays, lists and data frames.
+
+        Floating-point numbers keep their precision; other inputs become float32, other targets
+        int64.
+
+        Args:
+            inputs: (samples, ...) numbers.
+            targets: (samples,) classes, or (samples, outputs) numbers.
+
+        Raises:
+            TypeError: inputs or targets are masked, complex or no numbers.
+            ValueError: inputs and targets differ in length, or inputs are not finite.
+        """
+        return cls(inputs_tensor(inputs), targets_tensor(targets))
+
     def take(self, indices: Tensor) -> View:
         """The samples at (n,) int64 `indices`, in that order."""
         return View(self.inputs[indices], self.targets[indices])
@@ -57,12 +86,15 @@ class ClientData:
     """Samples of one client by view.
 
     Attributes:
-        client: stable name of the client.
+        client: stable name of the client, any text without control characters.
         views: samples by view; `train` is required and holds at least one sample.
-        group: true group, where known from a simulation; used for analysis only.
+        group: true group, where known from a simulation, a whole number of 32 bits; used for
+            analysis only.
 
     Raises:
-        ValueError: there are no training samples.
+        TypeError: the name is no text, or the group no whole number.
+        ValueError: there are no training samples, the name holds characters that files cannot, or
+            the group is out of range.
     """
 
     client: str
@@ -70,6 +102,8 @@ class ClientData:
     group: int | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "client", checked_name(self.client))
+        object.__setattr__(self, "group", _checked_group(self.client, self.group))
         if TRAIN not in self.views or len(self.views[TRAIN]) == 0:
             raise ValueError(f"client {self.client!r} has no training samples")
 
@@ -83,17 +117,27 @@ class ClientData:
         """Number of samples by view."""
         return {name: len(view) for name, view in self.views.items()}
 
+    def joined(self, names: Sequence[str]) -> View | None:
+        """The samples of several views together; None if the client has none in any of them.
+
+        Args:
+            names: of the views; those that the client lacks are left out.
+        """
+        views = [self.views[name] for name in names if len(self.views.get(name, ()))]
+        if len(views) < 2:
+            return views[0] if views else None
+        inputs = torch.cat([view.inputs for view in views])
+        return View(inputs, torch.cat([view.targets for view in views]))
+
     @classmethod
     def from_arrays(
         cls,
         client: str,
-        train: tuple[ArrayLike, ArrayLike],
-        test: tuple[ArrayLike, ArrayLike] | None = None,
+        train: tuple[ArrayLike | Tensor, ArrayLike | Tensor],
+        test: tuple[ArrayLike | Tensor, ArrayLike | Tensor] | None = None,
         group: int | None = None,
     ) -> ClientData:
-        """Build a client from pairs of inputs and targets.
-
-        Floating-point inputs keep their dtype; others are converted to float32.
+        """Build a client from copies of pairs of inputs and targets; see `View.from_arrays`.
 
         Args:
             client: name of the client.
@@ -102,33 +146,61 @@ class ClientData:
             group: true group, used for analysis only.
 
         Raises:
-            ValueError: the client has no training samples, or inputs and targets differ in length.
+            TypeError: inputs or targets are masked, complex or no numbers.
+            ValueError: the client has no training samples, inputs and targets differ in length, or
+                inputs are not finite.
         """
-        views = {TRAIN: _view(*train)}
-        if test is not None:
-            views[TEST] = _view(*test)
+        views = {}
+        for name, given in ((TRAIN, train), (TEST, test)):
+            try:
+                if given is not None:
+                    views[name] = View.from_arrays(*given)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"client {client!r}, view {name!r}: {error}") from None
         return cls(client, views, group)
 
 
-def _view(inputs: ArrayLike, targets: ArrayLike) -> View:
-    x, y = torch.as_tensor(np.asarray(inputs)), torch.as_tensor(np.asarray(targets))
-    if not x.is_floating_point():
-        x = x.float()
-    if not y.is_floating_point():
-        y = y.long()
-    return View(x, y)
+def checked_name(name: str) -> str:
+    """A client's name, as plain text.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: it holds characters that UTF-8 or XML, and so checkpoints or graphs, cannot.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"client must be a name as text, got {name!r} ({type(name).__name__})")
+    odd = UNWRITABLE.search(name)
+    if odd:
+        raise ValueError(
+            f"client must be text that files can hold, got {name!r} with the character "
+            f"U+{ord(odd[0]):04X}"
+        )
+    return str(name)
+
+
+def _checked_group(client: str, group: int | None) -> int | None:
+    if group is None:
+        return None
+    if not isinstance(group, SupportsIndex):
+        raise TypeError(f"client {client!r}: group must be a whole number or None, got {group!r}")
+    number = int(index(group))
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f"client {client!r}: group must be a number of 32 bits, got {number}")
+    return number
 
 
 def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
     """Sort clients by name.
 
     Raises:
-        ValueError: there is no client, or two clients have the same name.
+        ValueError: there is no client, or two clients have the same name, or one that of the pool.
     """
     ordered = tuple(sorted(clients, key=lambda data: data.client))
     if not ordered:
         raise ValueError("clients must hold at least one client, got none")
     names = [data.client for data in ordered]
+    if any(name.startswith(POOL) for name in names):
+        raise ValueError(f"client names must not begin with {POOL!r}, the name of pooled clients")
     repeated = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
     if repeated:
         raise ValueError(f"client names must be distinct, got more than one of {repeated[:5]}")
@@ -139,15 +211,16 @@ def _repeats(names: list[str]) -> bool:
     return len(set(names)) < len(names)
 
 
-def pooled(clients: Sequence[ClientData]) -> ClientData:
-    """Pool all training samples under the name `POOL`.
+def pooled(clients: Sequence[ClientData], name: str = POOL) -> ClientData:
+    """Pool all training samples under one name.
 
     Args:
         clients: clients in the order of concatenation.
+        name: of the pseudo-client.
     """
     views = [data.views[TRAIN] for data in clients]
     inputs = torch.cat([view.inputs for view in views])
-    return ClientData(POOL, {TRAIN: View(inputs, torch.cat([view.targets for view in views]))})
+    return ClientData(name, {TRAIN: View(inputs, torch.cat([view.targets for view in views]))})
 
 
 def with_validation(data: ClientData, share: float, seed: int) -> ClientData:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNSEEN = -1
+MOST_COMPONENTS = 256
+"""Associations that a mixture of them keeps apart, heaviest first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Association:
     """Serving cluster of each client.
 
-    Hard associations hold labels only; soft ones also hold probabilities.
+    Hard associations hold labels only; soft ones also hold probabilities, and mixtures what was
+    mixed, since probabilities of single clients do not say which of them share a cluster.
 
     Attributes:
         clients: all clients, sorted by name.
@@ -25,6 +28,8 @@ class Association:
         num_clusters: number of clusters.
         probabilities: float64 of shape (clients, clusters), rows sum to 1 (0 for a client never
             seen); None if each client is in exactly one cluster.
+        mixed: weights, summing to 1, and associations of which this one is a mixture; empty if it
+            is none.
 
     Raises:
         ValueError: labels of the wrong length or out of range.
@@ -34,6 +39,7 @@ class Association:
     labels: NDArray[np.int64]
     num_clusters: int
     probabilities: NDArray[np.float64] | None = None
+    mixed: tuple[tuple[float, Association], ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.clients):
@@ -79,6 +85,11 @@ class Association:
         return serving
 
     @property
+    def components(self) -> tuple[tuple[float, Association], ...]:
+        """Weights and associations, in each of which clients are in clusters independently."""
+        return self.mixed or ((1.0, self),)
+
+    @property
     def sizes(self) -> NDArray[np.int64]:
         """Number of clients by most probable cluster, int64 of shape (clusters,)."""
         labels = self.labels[self.labels != UNSEEN]
@@ -104,16 +115,36 @@ class Association:
         soft = self.probabilities.copy()
         soft[rows] = 0.0
         soft[rows, moved[rows]] = 1.0
-        return Association(self.clients, moved, self.num_clusters, soft)
+        others = self.mixed if len(labels) < len(self.clients) else ()
+        mixed = _distinct((weight, one.updated(labels)) for weight, one in others)
+        return Association(self.clients, moved, self.num_clusters, soft, mixed)
+
+    def relabelled(self, permutation: NDArray[np.int64]) -> Association:
+        """The same association with cluster i at index permutation[i].
+
+        Args:
+            permutation: of the clusters, int64 of shape (clusters,).
+        """
+        labels, soft = self.labels, self.probabilities
+        return Association(
+            self.clients,
+            np.where(labels == UNSEEN, UNSEEN, permutation[labels]),
+            self.num_clusters,
+            None if soft is None else soft[:, np.argsort(permutation)],
+            tuple((weight, one.relabelled(permutation)) for weight, one in self.mixed),
+        )
 
     def with_empty_cluster(self) -> Association:
         """The association with one more, empty cluster."""
         soft = self.probabilities
         wide = None if soft is None else np.pad(soft, ((0, 0), (0, 1)))
-        return Association(self.clients, self.labels.copy(), self.num_clusters + 1, wide)
+        mixed = tuple((weight, one.with_empty_cluster()) for weight, one in self.mixed)
+        return Association(self.clients, self.labels.copy(), self.num_clusters + 1, wide, mixed)
 
     def without_cluster(self, cluster: int) -> Association:
         """The association without a cluster; the indices of later clusters decrease by one.
+
+        Of a mixture, clients that a component has there go to their most probable cluster.
 
         Raises:
             ValueError: some client is still in the cluster.
@@ -126,7 +157,16 @@ class Association:
             soft = np.delete(soft, cluster, axis=1)
             rows = soft.sum(axis=1, keepdims=True)
             soft = np.divide(soft, rows, out=np.zeros_like(soft), where=rows > 0)
-        return Association(self.clients, labels, self.num_clusters - 1, soft)
+        mixed = _distinct(
+            (weight, one._moved_to(self.labels, cluster).without_cluster(cluster))
+            for weight, one in self.mixed
+        )
+        return Association(self.clients, labels, self.num_clusters - 1, soft, mixed)
+
+    def _moved_to(self, labels: NDArray[np.int64], cluster: int) -> Association:
+        """With the given labels for the clients of a cluster."""
+        rows = np.flatnonzero(self.labels == cluster)
+        return self.updated({self.clients[row]: int(labels[row]) for row in rows})
 
     @classmethod
     def mixture(
@@ -148,4 +188,22 @@ class Association:
         labels = np.where(soft.sum(axis=1) > 0, soft.argmax(axis=1), UNSEEN)
         if np.all((soft == 0) | (np.abs(soft - 1) < 1e-12)):
             return cls(first.clients, labels, first.num_clusters)
-        return cls(first.clients, labels, first.num_clusters, soft)
+        pairs = zip(weights, associations, strict=True)
+        mixed = _distinct((float(w) * v, one) for w, a in pairs for v, one in a.components)
+        return cls(first.clients, labels, first.num_clusters, soft, mixed)
+
+
+def _distinct(
+    weighted: Iterable[tuple[float, Association]],
+) -> tuple[tuple[float, Association], ...]:
+    """Distinct associations with their weights; empty if there is only one."""
+    known: dict[bytes, tuple[float, Association]] = {}
+    for weight, one in weighted:
+        soft = b"" if one.probabilities is None else one.probabilities.tobytes()
+        key = one.labels.tobytes() + soft
+        known[key] = (known[key][0] + weight if key in known else weight, one)
+    if len(known) < 2:
+        return ()
+    kept = sorted(known.values(), key=lambda pair: -pair[0])[:MOST_COMPONENTS]
+    total = sum(weight for weight, _ in kept)
+    return tuple((weight / total, one) for weight, one in kept)

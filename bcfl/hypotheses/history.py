@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,22 +104,44 @@ class Snapshot:
         return origins + [[(proposal.parent, 1.0)] for proposal in self.proposals]
 
     def co_association(self) -> sparse.csr_array:
-        """Factor F of the co-association probabilities, (clients, clusters of all hypotheses).
+        """Factor F of the co-association probabilities, (clients, clusters of all associations).
 
-        Off the diagonal, F Fᵀ is the probability that two clients share a cluster.
+        Off the diagonal, F Fᵀ is the probability that two clients share a cluster, over hypotheses
+        and over the associations that a merged hypothesis is a mixture of.
         """
-        scaled = [
-            sparse.csr_array(association.serving * np.exp(0.5 * log_weight))
+        return _factor(
+            (np.exp(log_weight) * weight, component.serving)
             for log_weight, association in zip(self.log_weights, self.associations, strict=True)
-        ]
-        return sparse.csr_array(sparse.hstack(scaled))
+            for weight, component in association.components
+        )
+
+    def believed_co_association(self) -> sparse.csr_array:
+        """The same factor by what hypotheses believe, or their associations where they do not."""
+        beliefs = self.beliefs or (None,) * len(self.associations)
+        rows = zip(self.log_weights, self.associations, beliefs, strict=True)
+        return _factor(
+            (np.exp(log_weight) * weight, membership)
+            for log_weight, association, belief in rows
+            for weight, membership in (
+                [(w, one.serving) for w, one in association.components]
+                if belief is None
+                else [(1.0, belief)]
+            )
+        )
+
+
+def _factor(weighted: Iterable[tuple[float, NDArray[np.float64]]]) -> sparse.csr_array:
+    """Memberships side by side, each times the root of its weight."""
+    scaled = [sparse.csr_array(rows * np.sqrt(weight)) for weight, rows in weighted]
+    return sparse.csr_array(sparse.hstack(scaled))
 
 
 def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
     """Probability that two clients share a cluster, averaged over rounds (BCFL, Figure 4).
 
-    For rounds t and hypotheses h with weights w: mean_t sum_h w_h sum_i P_h[j, i] P_h[j', i],
-    with P_h the serving probabilities. No matching of clusters between hypotheses is needed.
+    For rounds t and associations h with weights w (all of which a merged one is a mixture): mean_t
+    sum_h w_h sum_i P_h[j, i] P_h[j', i], with P_h the serving probabilities. No matching of
+    clusters between hypotheses is needed.
 
     Args:
         history: snapshots of all rounds.

@@ -81,20 +81,27 @@ class Hypothesis:
             permutation: of the clusters, int64 of shape (clusters,).
         """
         old = np.argsort(permutation)
-        labels = self.association.labels
-        soft = self.association.probabilities
         return replace(
             self,
             clusters=tuple(self.clusters[i] for i in old),
             cavities={(c, int(permutation[i])): p for (c, i), p in self.cavities.items()},
             belief=None if self.belief is None else self.belief[:, old],
-            association=Association(
-                self.association.clients,
-                np.where(labels == UNSEEN, UNSEEN, permutation[labels]),
-                self.association.num_clusters,
-                None if soft is None else soft[:, old],
-            ),
+            association=self.association.relabelled(permutation),
         )
+
+    def co_association(self) -> NDArray[np.float64]:
+        """(clients, clients) probability that two clients share a cluster, given the hypothesis.
+
+        Clients are in clusters independently given a belief, and given each of the associations
+        that were merged into one. The diagonal is no probability.
+        """
+        if self.belief is not None:
+            return self.belief @ self.belief.T
+        together: NDArray[np.float64] = sum(
+            (w * one.serving @ one.serving.T for w, one in self.association.components),
+            start=np.zeros((len(self.association.clients),) * 2),
+        )
+        return together
 
     def served_by(self, client: str) -> NDArray[np.float64]:
         """Probability of each cluster to serve a client, (clusters,); uniform if never seen."""
@@ -206,9 +213,9 @@ class HypothesisSet:
         Mixed over hypotheses pair by pair, so that clusters need no matching. The diagonal is 1; a
         client never seen shares a cluster with no other.
         """
-        rows = zip(self.weights, (h.membership for h in self.hypotheses), strict=True)
+        pairs = zip(self.weights, self.hypotheses, strict=True)
         together: NDArray[np.float64] = sum(
-            (weight * membership @ membership.T for weight, membership in rows),
+            (weight * hypothesis.co_association() for weight, hypothesis in pairs),
             start=np.zeros((len(self.best.association.clients),) * 2),
         )
         np.fill_diagonal(together, 1.0)

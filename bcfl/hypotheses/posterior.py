@@ -27,6 +27,7 @@ class Block:
             leaves.
         buffers: (buffers,) running statistics, which have no posterior.
         is_zero: whether all parameters are zero, so that the block need not be sent.
+        moments: (2, parameters) moments of the updates that the server keeps, if it keeps any.
     """
 
     key: str
@@ -36,6 +37,7 @@ class Block:
     prior: DiagonalGaussian
     buffers: Tensor
     is_zero: bool = False
+    moments: Tensor | None = None
 
     def __repr__(self) -> str:
         return f"Block({self.name}, {self.gaussian.mean.shape[-1]} parameters, key {self.key[:8]})"

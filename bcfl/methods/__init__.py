@@ -7,6 +7,7 @@ there is, with papers and options. Nothing here needs torch before a method is m
 
 from bcfl.methods.baselines import (
     centralised,
+    centralised_groups,
     fedavg,
     fedavg_plus,
     fedprox,
@@ -39,6 +40,7 @@ from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, buil
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
 from bcfl.methods.racing import bcfl_race
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
+from bcfl.methods.server import with_server_optimizer
 from bcfl.methods.support import continual_faacl, faacl, faacl_hierarchical
 from bcfl.methods.tracking import bcfl_mht
 from bcfl.methods.updates import (
@@ -76,6 +78,7 @@ __all__ = [
     "bcl",
     "build",
     "centralised",
+    "centralised_groups",
     "continual_faacl",
     "ewc",
     "faacl",
@@ -106,6 +109,7 @@ __all__ = [
     "with_contrast_and_sharing",
     "with_finetuning",
     "with_output_contrast",
+    "with_server_optimizer",
     "with_sharing",
     "with_warm_up",
 ]

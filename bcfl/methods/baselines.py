@@ -1,5 +1,6 @@
 """Methods without clusters, and methods by loss or distance: flat posteriors, one hypothesis."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from bcfl.methods.choices import Layers, ScoredBy, Solver
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from bcfl.rounds.method import Method
 
 Bounds = tuple[int, int | None]
+Weighting = Literal["samples", "equal"]
 
 
 @recipe("fedavg", "McMahan et al. 2017, algorithm 1")
@@ -52,7 +54,18 @@ def centralised(**common: Unpack[Common]) -> "Method":
     from bcfl.policies.baselines.centralised import Centralised
     from bcfl.rounds.method import Method
 
-    return Method(policy=Centralised(flat(**common)), common_start=True, centralised=True)
+    return Method(policy=Centralised(flat(**common)), common_start=True)
+
+
+@recipe(
+    "centralised-groups", "Asymmetric clustering in federated continual learning, tables 3.2 to 3.6"
+)
+def centralised_groups(**common: Unpack[Common]) -> "Method":
+    """All samples of each true group pooled: an upper bound, not a federation."""
+    from bcfl.policies.baselines.centralised import Centralised
+    from bcfl.rounds.method import Method
+
+    return Method(policy=Centralised(flat(**common), by_group=True), common_start=True)
 
 
 @recipe("fedavg-plus", "Ma et al. 2023, section 5.1")
@@ -141,8 +154,9 @@ class KMeansOptions(Common, total=False):
 
 
 def kmeans(
-    weighting: Literal["samples", "equal"],
+    weighting: Weighting,
     *,
+    averaging: Weighting = "samples",
     num_clusters: int = 4,
     cluster_size: Bounds = (0, None),
     clustered_layers: Layers = "all",
@@ -154,7 +168,8 @@ def kmeans(
     """K-means on local models.
 
     Args:
-        weighting: whether clients count by their samples.
+        weighting: whether clients count by their samples in K-means.
+        averaging: whether they do in the clusters' models.
         num_clusters: number K of clusters.
         cluster_size: fewest and most clients of a cluster.
         clustered_layers: layers whose distance counts; the thesis of WeCFL takes the classifier.
@@ -169,9 +184,10 @@ def kmeans(
     from bcfl.policies.wrappers.frozen import Frozen
     from bcfl.rounds.method import Method
 
+    curvature: Literal["samples", "uniform"] = "uniform" if averaging == "equal" else "samples"
     policy: Policy = KMeansAssociation(
         num_clusters=num_clusters,
-        objective=flat(**common),
+        objective=replace(flat(**common), curvature=curvature),
         weighting=weighting,
         cluster_size=ClusterSize(*cluster_size),
         part=Part(layers=clustered_layers),
@@ -184,9 +200,15 @@ def kmeans(
 
 
 @recipe("fesem", "Long et al. 2022, algorithm 1", group=kmeans)
-def fesem(**options: Unpack[KMeansOptions]) -> "Method":
-    """K-means on local models."""
-    return kmeans("equal", **options)
+def fesem(*, averaging: Weighting = "equal", **options: Unpack[KMeansOptions]) -> "Method":
+    """K-means on local models.
+
+    Args:
+        averaging: whether clients count equally in their cluster's model, so that it is the
+            centre of K-means (Ma 2024, equation 3.2), or by their samples as in the authors'
+            program.
+    """
+    return kmeans("equal", averaging=averaging, **options)
 
 
 @recipe("wecfl", "Ma et al. 2022, algorithm 1", group=kmeans)

@@ -1,6 +1,6 @@
 """Combinators: suffixes of a name, each of which extends a method."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -21,9 +21,10 @@ def with_contrast(
     weight: float = 0.5,
     contrast_temperature: float = 1.0,
     contrast_warm_up: float = 0.1,
-    contrasted_layers: Layers = "classifier",
+    contrasted_layers: Layers = "all",
+    contrast_few_shots: int | None = 10,
 ) -> "Method":
-    """Contrast between the clusters' classifiers.
+    """Contrast between the clusters' parameters.
 
     Args:
         method: a clustered method.
@@ -31,15 +32,16 @@ def with_contrast(
         contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
             10 of Ma 2024.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
-        contrasted_layers: layers that are compared; chapter 4 of the thesis compares all.
-            Default: Ma 2024, chapter 6.
+        contrasted_layers: layers that are compared. Default: Ma 2024, chapter 4.
+        contrast_few_shots: rounds after which clients that K-means has clustered keep their
+            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
     """
     from bcfl.architecture.layout import Part
     from bcfl.protocol.regularizers import Contrast
 
     _check_clustered(method, "con-para")
     term = Contrast(weight, contrast_temperature, part=Part(layers=contrasted_layers))
-    return _with_regularizer(method, term, contrast_warm_up)
+    return _with_regularizer(_few_shot(method, contrast_few_shots), term, contrast_warm_up)
 
 
 @combinator("con-rep", "Ma 2024, equation 4.4", brings=("contrast",))
@@ -49,6 +51,7 @@ def with_output_contrast(
     weight: float = 0.5,
     contrast_temperature: float = 1.0,
     contrast_warm_up: float = 0.1,
+    contrast_few_shots: int | None = 10,
 ) -> "Method":
     """Contrast between the clusters' outputs.
 
@@ -58,13 +61,14 @@ def with_output_contrast(
         contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
             10 of Ma 2024.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
+        contrast_few_shots: rounds after which clients that K-means has clustered keep their
+            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
     """
     from bcfl.protocol.regularizers import Contrast
 
     _check_clustered(method, "con-rep")
-    return _with_regularizer(
-        method, Contrast(weight, contrast_temperature, "outputs"), contrast_warm_up
-    )
+    term = Contrast(weight, contrast_temperature, "outputs")
+    return _with_regularizer(_few_shot(method, contrast_few_shots), term, contrast_warm_up)
 
 
 @combinator("con-cks", "Ma 2024, equation 6.1", brings=("contrast", "sharing"))
@@ -78,6 +82,7 @@ def with_contrast_and_sharing(
     sharing: float = 0.1,
     sharing_warm_up: float = 1,
     shared_layers: Layers = "body",
+    contrast_few_shots: int | None = 10,
 ) -> "Method":
     """Contrast on the classifier, pull on the rest.
 
@@ -92,10 +97,16 @@ def with_contrast_and_sharing(
             0.01, 0.1, 1 of Ma 2024.
         sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
         shared_layers: layers that are pulled. Default: Ma 2024, chapter 6.
+        contrast_few_shots: rounds after which clients that K-means has clustered keep their
+            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
     """
     _check_clustered(method, "con-cks")
     shared = with_sharing(
-        method, sharing=sharing, sharing_warm_up=sharing_warm_up, shared_layers=shared_layers
+        method,
+        sharing=sharing,
+        sharing_warm_up=sharing_warm_up,
+        shared_layers=shared_layers,
+        sharing_few_shots=contrast_few_shots,
     )
     return with_contrast(
         shared,
@@ -103,6 +114,7 @@ def with_contrast_and_sharing(
         contrast_temperature=contrast_temperature,
         contrast_warm_up=contrast_warm_up,
         contrasted_layers=contrasted_layers,
+        contrast_few_shots=None,
     )
 
 
@@ -112,23 +124,26 @@ def with_sharing(
     *,
     sharing: float = 0.1,
     sharing_warm_up: float = 1,
-    shared_layers: Layers = "body",
+    shared_layers: Layers = "all",
+    sharing_few_shots: int | None = 10,
 ) -> "Method":
-    """Pulls all but the classifier towards the mean model.
+    """Pulls towards the mean model of all clusters.
 
     Args:
         method: a clustered method.
         sharing: lambda, weight of the pull towards the mean model. Default: of the grid 0.001,
             0.01, 0.1, 1 of Ma 2024.
         sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
-        shared_layers: layers that are pulled; chapter 5 of the thesis pulls all. Default: Ma 2024,
-            chapter 6.
+        shared_layers: layers that are pulled. Default: Ma 2024, chapter 5.
+        sharing_few_shots: rounds after which clients that K-means has clustered keep their
+            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
     """
     from bcfl.architecture.layout import Part
     from bcfl.protocol.regularizers import Sharing
 
     _check_clustered(method, "cks")
-    return _with_regularizer(method, Sharing(sharing, Part(layers=shared_layers)), sharing_warm_up)
+    term = Sharing(sharing, Part(layers=shared_layers))
+    return _with_regularizer(_few_shot(method, sharing_few_shots), term, sharing_warm_up)
 
 
 @combinator("cam", "Ma et al. 2023, equations 5 to 12", brings=("warm-up",))
@@ -142,6 +157,8 @@ def with_additive_model(
 ) -> "Method":
     """Adds a network that all clusters share; logits are summed.
 
+    K-means and its centres are weighted by samples then (equations 10 and 11).
+
     Args:
         method: a clustered method.
         update: whether the shared network is trained after the own one and against it, both
@@ -150,15 +167,15 @@ def with_additive_model(
             program.
         pull: lambda, weight of the pull of the own networks towards their centroids where they are
             clustered by distance. Default: of the grid 0.001, 0.01, 0.1 of Ma et al. 2023.
-        warm_up: rounds, or share of the run below 1, in which the shared network is trained alone.
-            Default: 30 of 100 rounds, Ma et al. 2023, section 5.
+        warm_up: rounds, or share of the run below 1, in which one network is trained alone: the
+            shared one by all clients, or where clients are clustered by distance, each client's
+            own. Default: 30 of 100 rounds, Ma et al. 2023, section 5.
         aggregation: whether the clusters' networks become the means of their clients', or move by
             their share of all samples (equation 6). Default: the authors' program.
     """
     from bcfl.architecture.additive import OWN, SHARED, additive
-    from bcfl.policies import KMeansAssociation, WarmUp
+    from bcfl.policies import KMeansAssociation, LocalFirst, SharedFirst
     from bcfl.policies.wrappers.partial import Partial
-    from bcfl.policies.wrappers.shared_first import SharedFirst
     from bcfl.protocol.regularizers import Proximal
 
     _check_clustered(method, "cam")
@@ -171,17 +188,24 @@ def with_additive_model(
             regularizers=_inside(policy.objective),
         )
         if isinstance(policy, KMeansAssociation):
-            held = Proximal(pull, replace(policy.part, block=OWN))
-            objective = replace(objective, regularizers=(*objective.regularizers, held))
-            policy = replace(policy, part=replace(policy.part, block=OWN))
+            part = replace(policy.part, block=OWN)
+            terms = (*objective.regularizers, Proximal(pull, part))
+            objective = replace(objective, regularizers=terms, curvature="samples")
+            policy = replace(policy, part=part, weighting="samples")
         return replace(policy, objective=objective)
 
     policy = _innermost(method.policy, divided)
-    alone: Objective = replace(policy.objective, phases=((SHARED,),), regularizers=())
-    first = SharedFirst(method.num_clusters, alone, OWN)
+    last: Any = _last(policy)
+    first: Objective = replace(last.objective, regularizers=())
     if aggregation == "partial":
         policy = Partial(policy)
-    return replace(method, policy=WarmUp(first, policy, warm_up), architecture=additive)
+    if isinstance(last, KMeansAssociation):
+        local = replace(last, objective=replace(first, phases=((OWN,),)))
+        policy = LocalFirst(policy=policy, first=local, rounds=warm_up, silent=SHARED)
+    else:
+        shared = replace(first, phases=((SHARED,),))
+        policy = SharedFirst(policy=policy, alone=shared, rounds=warm_up, silent=OWN)
+    return replace(method, policy=policy, architecture=additive)
 
 
 @combinator(
@@ -207,18 +231,19 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
     return replace(method, policy=WarmUp(first, method.policy, warm_up_rounds))
 
 
-@combinator("finetune", "Ma et al. 2023, section 5", brings=("fine-tuning",))
+@combinator("finetune", "Ma 2024, section 7.4.4", brings=("fine-tuning",))
 def with_finetuning(method: "Method", *, finetuning_steps: int | None = None) -> "Method":
-    """Clients fine-tune before the last test.
+    """Clients fine-tune before the tests of the last three rounds.
 
     Args:
         method: any method.
         finetuning_steps: local steps; none is as many as in a round.
     """
     objective = method.policy.objective
+    if finetuning_steps is not None:
+        objective = replace(objective, local_steps=finetuning_steps, local_epochs=None)
     plain = replace(
         objective,
-        local_steps=objective.local_steps if finetuning_steps is None else finetuning_steps,
         curvature="samples",
         prior_weight=0.0,
         regularizers=(),
@@ -241,6 +266,20 @@ def _with_regularizer(method: "Method", term: "Regularizer", after: float) -> "M
     return replace(method, policy=WarmUp(method.policy, later, after) if after else later)
 
 
+def _few_shot(method: "Method", rounds: int | None) -> "Method":
+    """Have K-means cluster in the first rounds alone, unless it already does."""
+    from bcfl.policies import Frozen, KMeansAssociation
+
+    if rounds is None or any(isinstance(policy, Frozen) for policy in _chain(method.policy)):
+        return method
+    few: int = rounds
+
+    def frozen(policy: Any) -> Any:  # noqa: ANN401 - any policy
+        return Frozen(policy, few) if isinstance(policy, KMeansAssociation) else policy
+
+    return replace(method, policy=_innermost(method.policy, frozen))
+
+
 def _innermost(policy: "Policy", change: Callable[[Any], Any]) -> "Policy":
     """Apply a change to the innermost policies."""
     from bcfl.policies import WarmUp
@@ -256,6 +295,20 @@ def _innermost(policy: "Policy", change: Callable[[Any], Any]) -> "Policy":
             return cast("Policy", replace(wrapper, policy=_innermost(inside.policy, change)))
         case _:
             return cast("Policy", change(policy))
+
+
+def _chain(policy: "Policy") -> Iterator["Policy"]:
+    """The policy that is followed in the end, after the wrappers around it."""
+    inside: Any = policy
+    while inside is not None:
+        yield inside
+        inside = getattr(inside, "then", None) or getattr(inside, "policy", None)
+
+
+def _last(policy: "Policy") -> "Policy":
+    """The policy inside the wrappers that is followed in the end."""
+    *_, last = _chain(policy)
+    return last
 
 
 def _inside(objective: "Objective") -> "tuple[Regularizer, ...]":

@@ -18,6 +18,7 @@ def fedsoft(
     attraction: float = 0.1,
     smoothing: float = 1e-4,
     every: int = 1,
+    drawn: int | None = None,
     **common: Unpack[Common],
 ) -> "Method":
     """Each client contributes to all clusters, by how often they are best.
@@ -29,17 +30,23 @@ def fedsoft(
         smoothing: sigma, importance of a cluster that is best nowhere. Default: the authors'
             program.
         every: rounds between estimates of the importances (tau). Default: the authors' program.
+        drawn: clients that each cluster draws by importance and averages, as in algorithm 1; none
+            lets all participants contribute to all clusters by importance.
     """
     from bcfl.policies.baselines.fedsoft import FedSoft
     from bcfl.rounds.method import Method
 
+    objective = flat(**common)
+    if drawn is not None:
+        objective = replace(objective, curvature="uniform")
     return Method(
         policy=FedSoft(
             num_clusters=num_clusters,
-            objective=flat(**common),
+            objective=objective,
             attraction=attraction,
             smoothing=smoothing,
             every=every,
+            drawn=drawn,
         ),
         belief_temperature=None,
     )
@@ -53,6 +60,7 @@ def feddrift(
     start: Literal["each", "one"] = "each",
     drifted: Literal["alone", "together"] = "alone",
     max_clusters: int | None = None,
+    trains_on: Literal["all", "current"] = "all",
     **common: Unpack[Common],
 ) -> "Method":
     """One cluster per client at first; similar clusters are merged.
@@ -63,6 +71,8 @@ def feddrift(
         start: whether each client opens a cluster at first, or all begin in one.
         drifted: whether clients that drift open clusters alone, or one together (FedDrift-Eager).
         max_clusters: most clusters; none is no bound.
+        trains_on: whether clients train a cluster on all samples that they ever brought to it, or
+            on those of the time step. Default: the paper.
     """
     from bcfl.policies.baselines.feddrift import FedDrift
     from bcfl.rounds.method import Method
@@ -74,6 +84,7 @@ def feddrift(
         start=start,
         drifted=drifted,
         max_clusters=max_clusters,
+        trains_on=trains_on,
     )
     return Method(policy=policy, common_start=True)
 
@@ -83,7 +94,7 @@ def ewc(
     *,
     weight: float = 10.0,
     fisher_decay: float = 0.9,
-    proximal: float = 0.95,
+    proximal: float = 0.01,
     **common: Unpack[Common],
 ) -> "Method":
     """FedProx with elastic weight consolidation between time steps.
@@ -91,8 +102,8 @@ def ewc(
     Args:
         weight: lambda, weight of the consolidation.
         fisher_decay: gamma, share of the earlier Fisher information that is kept at each time step.
-        proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
-            section 3.5.
+        proximal: rho, weight of the squared distance from the common model. Default: of the grid
+            0.001, 0.01, 0.1, 1 of Li et al. 2020.
     """
     from bcfl.policies.baselines.ewc import EWC
     from bcfl.protocol.regularizers import Proximal
@@ -105,23 +116,26 @@ def ewc(
 @recipe("ssgd", "Mirzadeh et al. 2020, section 4, on FedProx")
 def ssgd(
     *,
+    first_rate: float = 0.1,
     rate_decay: float = 0.8,
     least_rate: float = 5e-5,
     dropout: float = 0.25,
     max_batch_size: int = 10,
-    proximal: float = 0.95,
+    proximal: float = 0.01,
     **common: Unpack[Common],
 ) -> "Method":
     """FedProx with dropout, small batches and a falling learning rate.
 
     Args:
+        first_rate: learning rate that falls from time step to time step, whatever that of other
+            methods. Default: the authors' program.
         rate_decay: gamma, factor of the learning rate at each time step. Default: the authors'
             program, permuted MNIST and CIFAR.
         least_rate: smallest learning rate. Default: the authors' program.
         dropout: share of the activations that are dropped in training.
         max_batch_size: most samples per step. Default: the authors' program.
-        proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
-            section 3.5.
+        proximal: rho, weight of the squared distance from the common model. Default: of the grid
+            0.001, 0.01, 0.1, 1 of Li et al. 2020.
     """
     from bcfl.architecture.dropout import with_dropout
     from bcfl.policies.baselines.stable_sgd import StableSGD
@@ -129,7 +143,8 @@ def ssgd(
     from bcfl.rounds.method import Method
 
     objective = with_regularizers(flat(**common), Proximal(proximal))
-    small = replace(objective, batch_size=min(objective.batch_size, max_batch_size))
+    size = min(objective.batch_size, max_batch_size)
+    small = replace(objective, batch_size=size, learning_rate=first_rate)
     return Method(
         policy=StableSGD(small, rate_decay, least_rate),
         common_start=True,
@@ -142,7 +157,7 @@ def apd(
     *,
     retention: float = 1.0,
     sparsity: float = 4e-4,
-    proximal: float = 0.95,
+    proximal: float = 0.01,
     **common: Unpack[Common],
 ) -> "Method":
     """FedProx on shared weights, with each client's masks and sparse weights.
@@ -155,7 +170,7 @@ def apd(
         sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
             program.
         proximal: rho, weight of the squared distance of the shared weights from those that were
-            sent. Default: Ma 2024, section 3.5.
+            sent. Default: of the grid 0.001, 0.01, 0.1, 1 of Li et al. 2020.
     """
     from bcfl.architecture.decomposition import SHARED, decomposed
     from bcfl.architecture.layout import Part

@@ -25,6 +25,7 @@ class OneShotOptions(Common, total=False):
 
     norm: float
     rule: Rule
+    shots: int
 
 
 def one_shot(
@@ -32,6 +33,7 @@ def one_shot(
     *,
     norm: float = 2.0,
     rule: Rule = "rise",
+    shots: int = 1,
     **common: Unpack[Common],
 ) -> "Method":
     """Cluster updates once, in the first round whose clustering temperature rises.
@@ -41,12 +43,15 @@ def one_shot(
         norm: p of the norm in the clustering temperature.
         rule: whether the temperature must rise above that of the round before, as in the paper's
             tables, or as algorithm 1 is printed, which triggers in the first round.
+        shots: most rounds in which clients are clustered; more than one is few-shot clustering.
+            Default: Zuziak et al. 2024, section 4.
     """
     from bcfl.policies.updates.clustering_temperature import TemperatureRise
     from bcfl.policies.updates.one_shot import OneShotClustering
     from bcfl.rounds.method import Method
 
-    policy = OneShotClustering(_unweighted(**common), clustering, TemperatureRise(norm, rule))
+    trigger = TemperatureRise(norm, rule)
+    policy = OneShotClustering(_unweighted(**common), clustering, trigger, shots)
     return Method(policy=policy, common_start=True)
 
 
@@ -108,7 +113,7 @@ def scl(
     *,
     mean_norm: float = 0.35,
     client_norm: float = 0.35,
-    scale: Literal["absolute", "relative"] = "relative",
+    scale: Literal["absolute", "relative"] = "absolute",
     first_round: float = 0.4,
     min_members: int = 3,
     linkage: Literal["single", "complete"] = "single",
@@ -117,11 +122,12 @@ def scl(
     """Clusters with a small mean update are split in two.
 
     Args:
-        mean_norm: a cluster splits only if its mean update is shorter. Default: the program of
-            Zuziak et al. 2024.
-        client_norm: and only if a client's update is longer. Default: as `mean_norm`.
-        scale: whether these are lengths, which fit one model and learning rate alone, or shares of
-            the longest update.
+        mean_norm: a cluster splits only if its mean update is shorter. Default: Zuziak et al.
+            2024, section 4, who tried 0.2 to 0.6.
+        client_norm: and only if a client's update is longer. Default: as `mean_norm`; they tried
+            1.2 to 2 first.
+        scale: whether these are lengths, as published, or shares of the longest update, which fit
+            any model and learning rate.
         first_round: first round that may split, or its share of the run. Default: round 20 of 50,
             Zuziak et al. 2024.
         min_members: smallest cluster that may split.
@@ -197,7 +203,10 @@ def fedgroup(
     from bcfl.rounds.method import Method
 
     cold_start = replace(
-        _unweighted(**common), local_steps=cold_start_steps, batch_size=cold_start_batch_size
+        _unweighted(**common),
+        local_steps=cold_start_steps,
+        local_epochs=None,
+        batch_size=cold_start_batch_size,
     )
     policy = FedGroup(
         groups=num_clusters,

@@ -42,9 +42,9 @@ from bcfl.policies.updates.update_clustering import (
     KMeansClustering,
     MeanShiftClustering,
 )
+from bcfl.policies.wrappers.additive_warm_up import LocalFirst, SharedFirst
 from bcfl.policies.wrappers.frozen import Frozen
 from bcfl.policies.wrappers.partial import Partial
-from bcfl.policies.wrappers.shared_first import SharedFirst
 from bcfl.policies.wrappers.warm_up import WarmUp
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "KMeansAssociation",
     "KMeansClustering",
     "LikelihoodAssociation",
+    "LocalFirst",
     "LocalTraining",
     "MeanShiftClustering",
     "OneShotClustering",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+import assignment
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
@@ -85,10 +87,14 @@ class Costs:
 
     Attributes:
         clients: names of the rows.
-        values: (clients, clusters) negative log weight of each client in each cluster, nats.
+        values: (clients, clusters) negative log weight of each client in each cluster, nats, less
+            the client's offset.
         cluster_size: bounds on the number of clients per cluster.
-        judged: (clients, clusters) negative log weights by which hypotheses compete, nats, if they
-            differ from `values`, for example on held-out samples.
+        judged: (clients, clusters) negative log weights by which hypotheses compete, nats, less
+            their own offsets, if they differ from `values`, for example on held-out samples.
+        offsets: (clients, 2) negative log weight that `values` leave out of each client's row,
+            nats, as two numbers whose sum it is, so that large ones keep their digits; None is 0.
+        judged_offsets: (clients, 2) the same of `judged`.
         belief_temperature: divides the values where they become membership probabilities, since
             samples are no independent evidence for a misspecified model; None where the values are
             no evidence of membership.
@@ -98,12 +104,25 @@ class Costs:
     values: NDArray[np.float64]
     cluster_size: ClusterSize = FREE
     judged: NDArray[np.float64] | None = None
+    offsets: NDArray[np.float64] | None = None
+    judged_offsets: NDArray[np.float64] | None = None
     belief_temperature: float | None = None
 
     @property
     def competing(self) -> NDArray[np.float64]:
         """(clients, clusters) negative log weights by which hypotheses compete, nats."""
         return self.values if self.judged is None else self.judged
+
+    @property
+    def competing_offsets(self) -> NDArray[np.float64]:
+        """(clients, 2) what `competing` leaves out of each row, nats, as sums of two numbers."""
+        offsets = self.offsets if self.judged is None else self.judged_offsets
+        return np.zeros((len(self.clients), 2)) if offsets is None else offsets
+
+    @property
+    def total_offset(self) -> Fraction:
+        """Exact sum of what `values` leave out, nats."""
+        return Fraction(0) if self.offsets is None else assignment.exact_sum(self.offsets)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,7 +135,7 @@ class Candidate:
         contribution_weights: (trainings, clusters) weight of each local model in each cluster's
             model.
         origins: for each cluster, the model that it continues from.
-        log_weight: log weight given the parent, nats, not normalised.
+        log_weight: log weight given the parent, above the ranking's reference, nats.
         answers: trainings that have been answered already.
         state: state that the policy carries on in the hypothesis.
         costs: the cost matrix that it was ranked by, if any.
@@ -153,13 +172,17 @@ class Ranking:
 
     Attributes:
         candidates: in descending order of weight; generated lazily and read once.
-        log_total: log of the summed weight of all associations, nats; NaN where unknown.
+        log_total: log of the summed weight of all associations, above the reference, nats; NaN
+            where unknown.
         facts: numbers that the policy logs, such as a fitted temperature.
+        reference: log weight above which the candidates' are given, nats; exact, so that large
+            losses common to all of a client's clusters leave no rounding errors in probabilities.
     """
 
     candidates: Iterable[Candidate]
     log_total: float = float("nan")
     facts: Mapping[str, float] = field(default_factory=dict)
+    reference: Fraction = Fraction(0)
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.candidates)

@@ -32,16 +32,54 @@ def ranked(
         num_samples: training samples of the clients, for objectives with regularisers.
     """
     lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
+    least = costs.values.min(axis=1)
+    gaps = costs.values - least[:, None]
 
     def candidates() -> Iterator[Candidate]:
-        for chosen in assignment.iter_assignments(costs.values, lower, upper, solver=solver):
+        for chosen in assignment.iter_assignments(gaps, lower, upper, solver=solver):
             labels = dict(zip(costs.clients, map(int, chosen.labels), strict=True))
             ranked_candidate = candidate(
                 parent, labels, objective, log_weight=-chosen.cost, num_samples=num_samples
             )
             yield replace(ranked_candidate, costs=costs)
 
-    return Ranking(candidates(), log_total(costs.values, lower, upper))
+    reference = -(assignment.exact_sum(least) + costs.total_offset)
+    return Ranking(candidates(), log_total(gaps, lower, upper), reference=reference)
+
+
+def quotients(
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64] | float
+) -> NDArray[np.float64]:
+    """Quotients as sums of two numbers, with twice the digits of one (Dekker, 1971).
+
+    Args:
+        numerators: shape (n,), up to 1e290 in magnitude.
+        denominators: positive, one number or shape (n,).
+
+    Returns:
+        float64 of shape (n, 2).
+    """
+    quotient = numerators / denominators
+    product = quotient * denominators
+    rest = (numerators - product) - _product_error(quotient, denominators, product)
+    return np.stack([quotient, rest / denominators], axis=1)
+
+
+def _product_error(
+    first: NDArray[np.float64], second: NDArray[np.float64] | float, product: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Rounding error of a product: the exact product less the rounded one."""
+    (a, b), (c, d) = _halves(first), _halves(np.asarray(second, dtype=np.float64))
+    error: NDArray[np.float64] = ((a * c - product) + a * d + b * c) + b * d
+    return error
+
+
+def _halves(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Numbers as sums of two with half as many digits, whose products are exact."""
+    mantissa, exponent = np.frexp(values)
+    scaled = np.ldexp(mantissa, 26)
+    high = np.ldexp(np.rint(scaled), exponent - 26)
+    return high, values - high
 
 
 def membership_probabilities(costs: Costs, association: Association) -> NDArray[np.float64]:
@@ -70,7 +108,7 @@ def log_total(
     """Log of the summed weight of all associations, nats; NaN where bounds make it too costly.
 
     Args:
-        cost: (clients, clusters) negative log weights, nats.
+        cost: (clients, clusters) negative log weights, nats, row minima 0.
         lower: (clusters,) fewest clients per cluster; None is no bound.
         upper: (clusters,) most clients per cluster; None is no bound.
     """

@@ -12,9 +12,13 @@ LARGEST_SUM = 1e30
 """Losses and precisions beyond this could overflow when those of many clients are added up."""
 
 
+LARGEST_COUNT = 2**53
+"""Numbers of samples beyond this are not exact in float64, and no client has as many."""
+
+
 def is_count(number: object) -> bool:
-    """Whether it is a whole number of at least 1."""
-    return isinstance(number, int | np.integer) and bool(number >= 1)
+    """Whether it is a whole number from 1 to `LARGEST_COUNT`."""
+    return isinstance(number, int | np.integer) and bool(1 <= number <= LARGEST_COUNT)
 
 
 def tensor_trouble(

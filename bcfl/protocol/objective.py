@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Literal, get_args
 
 import numpy as np
@@ -20,6 +21,8 @@ class Objective:
 
     Attributes:
         local_steps: SGD steps per round, and per phase where there are several.
+        local_epochs: passes over the client's samples in place of `local_steps`, so that steps grow
+            with the number of samples, see `steps`; None leaves it at the steps.
         batch_size: samples per step; a client with fewer samples uses all of them in each step.
         learning_rate: step size.
         momentum: classical momentum; the velocity starts at zero in each round.
@@ -49,6 +52,7 @@ class Objective:
     """
 
     local_steps: int = 10
+    local_epochs: float | None = None
     batch_size: int = 32
     learning_rate: float = 0.1
     momentum: float = 0.9
@@ -63,10 +67,7 @@ class Objective:
     upload: Upload | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("local_steps", 1), ("batch_size", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
+        self._check_length()
         for name in ("learning_rate", "momentum", "weight_decay", "prior_weight"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
@@ -82,6 +83,16 @@ class Objective:
         self._check_posterior()
         if self.against not in ("start", "updated"):
             raise ValueError(f"against must be 'start' or 'updated', got {self.against!r}")
+
+    def _check_length(self) -> None:
+        for name, least in (("local_steps", 1), ("batch_size", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
+        if self.local_epochs is not None and not 0 < self.local_epochs < float("inf"):
+            raise ValueError(
+                f"local_epochs must be positive and finite, or None, got {self.local_epochs}"
+            )
 
     def _check_posterior(self) -> None:
         local_posterior_fit(self.posterior)
@@ -100,6 +111,25 @@ class Objective:
     def fits_posterior(self) -> bool:
         """Whether a local posterior is fitted that is more than a diagonal curvature."""
         return self.reports_precision and self.posterior != "laplace-diag"
+
+    def steps(self, num_samples: int) -> int:
+        """SGD steps of a client in a round.
+
+        Mini-batches have one size, so an epoch that does not divide by it ends within a batch: the
+        steps are those that see every sample `local_epochs` times, rounded up.
+
+        Args:
+            num_samples: training samples of the client.
+        """
+        if self.local_epochs is None:
+            return self.local_steps
+        batch = min(self.batch_size, num_samples)
+        return max(ceil(round(self.local_epochs * num_samples / batch, 9)), 1)
+
+    def longer(self, times: int) -> Objective:
+        """The same for so many rounds' worth of steps or epochs."""
+        epochs = None if self.local_epochs is None else times * self.local_epochs
+        return replace(self, local_steps=times * self.local_steps, local_epochs=epochs)
 
     def trains(self, block: str) -> bool:
         """Whether the parameters of a block are trained."""

@@ -132,8 +132,8 @@ class _Tempered:
 
     def probabilities(self, inputs: Tensor) -> Tensor:
         """Tempered class probabilities, (samples, classes)."""
-        return temper(self.inner.probabilities(inputs), self.temperature)
+        return temper(self.inner.probabilities(inputs).log(), self.temperature)
 
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Tempered class probabilities of each member, (members, samples, classes)."""
-        return temper(self.inner.members(inputs, count, generator), self.temperature)
+    def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Logits of each member divided by the temperature, (members, samples, classes)."""
+        return self.inner.member_logits(inputs, count, generator) / self.temperature

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, log_softmax
 
 from bcfl.architecture.decomposition import ADAPTIVE_PART
-from bcfl.architecture.layout import ALL, BODY, CLASSIFIER, Part
+from bcfl.architecture.layout import ALL, Part
 from bcfl.hypotheses.posterior import Posterior, weighted_mean
 
 Sees = Literal["parameters", "outputs"]
@@ -124,7 +124,8 @@ class Contrast:
     Own is the model that the client starts from; the others are those of the other clusters. With
     `sees="parameters"` the similarity is the cosine of parameters (CON-para, equation 4.3); with
     `"outputs"` it is the cosine of logits per sample, averaged over the batch (CON-rep, equation
-    4.4). The objective adds the negative logarithm of the ratio printed there.
+    4.4). The objective adds the negative logarithm of the ratio printed there. Chapter 4 compares
+    all parameters, chapter 6 the classifier's.
 
     Attributes:
         weight: mu.
@@ -136,7 +137,7 @@ class Contrast:
     weight: float = 0.5
     temperature: float = 1.0
     sees: Sees = "parameters"
-    part: Part = CLASSIFIER
+    part: Part = ALL
 
     def __post_init__(self) -> None:
         check_weight("weight", self.weight)
@@ -173,11 +174,11 @@ class Sharing:
 
     Attributes:
         weight: lambda.
-        part: parameters that are shared; the thesis shares all but the classifier.
+        part: parameters that are shared: all in chapter 5, all but the classifier in chapter 6.
     """
 
     weight: float = 0.1
-    part: Part = BODY
+    part: Part = ALL
     sees: ClassVar[Sees] = "parameters"
 
     def __post_init__(self) -> None:

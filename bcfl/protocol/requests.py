@@ -7,19 +7,21 @@ and are sent the `Replies`. The framework deduplicates requests, so that each is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.data.clients import TRAIN
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.statistic import Statistic
 
 LOSS = Loss()
+TRAINING = (TRAIN,)
 
 
 class Undivided:
@@ -133,17 +135,22 @@ class Train(Undivided):
         start: key of the model to start from.
         objective: how to train.
         references: for each term of the objective, the keys of the models that it needs.
+        views: of the client's samples, which are trained on together.
+        held: keys of those models that the client has itself, such as its own last one; they need
+            not be sent.
     """
 
     client: str
     start: str
     objective: Objective
     references: tuple[tuple[str, ...], ...] = ()
+    views: tuple[str, ...] = TRAINING
+    held: tuple[str, ...] = ()
     phase: ClassVar[str] = "train"
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Keys of all models that the client must be sent."""
+        """Keys of all models that the client needs."""
         others = (key for keys in self.references for key in keys)
         return tuple(dict.fromkeys((self.start, *others)))
 
@@ -206,19 +213,22 @@ def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
     return [results[index] for index in range(len(steps))]
 
 
+Row = TypeVar("Row", bound=Hashable)
+
+
 def loss_matrix(
-    clients: Sequence[str],
-    keys: Mapping[str, Sequence[str]],
-    scores: Mapping[str, Mapping[str, LossSum]],
+    rows: Sequence[Row],
+    keys: Mapping[Row, Sequence[str]],
+    scores: Mapping[Row, Mapping[str, LossSum]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Summed losses (clients, models) and numbers of samples (clients,) from score replies.
+    """Summed losses (rows, models) and numbers of samples (rows,) from score replies.
 
     Args:
-        clients: names of the clients, in the order of the rows.
-        keys: for each client, the keys of the models in the order of the columns.
-        scores: reported losses by client and model key.
+        rows: names of the clients, or of their samples, in the order of the rows.
+        keys: for each row, the keys of the models in the order of the columns.
+        scores: reported losses by row and model key.
     """
-    width = max((len(keys[client]) for client in clients), default=0)
-    losses = [[scores[client][key].total for key in keys[client]] for client in clients]
-    counts = [scores[client][keys[client][0]].num_samples for client in clients]
-    return np.array(losses).reshape(len(clients), width), np.array(counts, dtype=np.float64)
+    width = max((len(keys[row]) for row in rows), default=0)
+    losses = [[scores[row][key].total for key in keys[row]] for row in rows]
+    counts = [scores[row][keys[row][0]].num_samples for row in rows]
+    return np.array(losses).reshape(len(rows), width), np.array(counts, dtype=np.float64)

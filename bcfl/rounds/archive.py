@@ -84,9 +84,9 @@ class StateWriter:
 
     def _block(self, block: Block) -> int:
         parts = [self._gaussian(g) for g in (block.gaussian, block.base, block.prior)]
-        return self._once(
-            "blocks", block, [block.key, block.name, *parts, self._tensor(block.buffers)]
-        )
+        moments = None if block.moments is None else self._tensor(block.moments)
+        item = [block.key, block.name, *parts, self._tensor(block.buffers)]
+        return self._once("blocks", block, [*item, block.is_zero, moments])
 
     def _posterior(self, posterior: Posterior) -> int:
         return self._once("posteriors", posterior, [self._block(b) for b in posterior.blocks])
@@ -97,6 +97,7 @@ class StateWriter:
             "clusters": association.num_clusters,
             "labels": self._array(association.labels),
             "probabilities": None if soft is None else self._array(soft),
+            "mixed": [[weight, self._association(one)] for weight, one in association.mixed],
         }
 
     def _belief(self, belief: np.ndarray[Any, Any] | None) -> int | None:
@@ -184,8 +185,10 @@ class StateReader:
                 base=gaussians[base],
                 prior=gaussians[prior],
                 buffers=self._tensors[str(buffers)],
+                is_zero=is_zero,
+                moments=None if moments is None else self._tensors[str(moments)],
             )
-            for key, name, gaussian, base, prior, buffers in tables["blocks"]
+            for key, name, gaussian, base, prior, buffers, is_zero, moments in tables["blocks"]
         ]
         posteriors = [Posterior(tuple(blocks[b] for b in row)) for row in tables["posteriors"]]
         clients = tuple(structure["clients"])
@@ -235,6 +238,9 @@ class StateReader:
             self._tensors[str(row["labels"])].cpu().numpy(),
             row["clusters"],
             None if soft is None else self._tensors[str(soft)].cpu().numpy(),
+            tuple(
+                (weight, self._association(clients, one)) for weight, one in row.get("mixed", ())
+            ),
         )
 
     def _snapshot(self, clients: tuple[str, ...], row: Structure) -> Snapshot:

@@ -64,10 +64,12 @@ def evaluate_finetuned(
     objective: Objective,
     model: Model,
     view: str = TEST,
+    pooling: Pooling = "probabilities",
 ) -> Steps[Mapping[str, PredictionSums]]:
-    """Let every client train on from the model that serves it most, then test the result.
+    """Let every client train on from what serves it, then test the result (Ma 2024, section 7.4.4).
 
-    The clusters are not changed.
+    A client trains on from the model that serves it most; from each model of an ensemble, whose
+    logits are averaged then as before. The clusters are not changed.
 
     Args:
         hypotheses: with their models.
@@ -75,26 +77,43 @@ def evaluate_finetuned(
         objective: of the training.
         model: the architecture.
         view: which of the clients' samples.
+        pooling: `logits` where the models that serve a client are an ensemble.
     """
-    best = {}
+    starts: dict[str, dict[Posterior, float]] = {}
     for client in clients:
         mixture = served_mixture(hypotheses, client)
-        best[client] = max(mixture, key=lambda posterior: mixture[posterior])
+        most = max(mixture, key=lambda posterior: mixture[posterior])
+        starts[client] = mixture if pooling == "logits" else {most: 1.0}
     plain = replace(objective, regularizers=(), curvature="samples")
-    requests = [Train(client, best[client].key, plain) for client in clients]
-    replies = yield Exchange.of(requests, best.values())
+    requests = {
+        client: [Train(client, posterior.key, plain) for posterior in mixture]
+        for client, mixture in starts.items()
+    }
+    replies = yield Exchange.of(
+        (request for work in requests.values() for request in work),
+        (posterior for mixture in starts.values() for posterior in mixture),
+    )
     own = {
-        t.client: best[t.client].with_parameters(
-            model, lineage_key("finetuned", t.client, t.start), replies[t].mean, replies[t].buffers
-        )
-        for t in requests
-        if t in replies
+        client: [
+            posterior.with_parameters(
+                model,
+                lineage_key("finetuned", client, t.start),
+                replies[t].mean,
+                replies[t].buffers,
+            )
+            for t, posterior in zip(work, starts[client], strict=True)
+        ]
+        for client, work in requests.items()
+        if all(training in replies for training in work)
     }
     tests = {
         client: Score(
-            client=client, models=(posterior.key,), statistic=Predictions((1.0,)), view=view
+            client=client,
+            models=tuple(posterior.key for posterior in models),
+            statistic=Predictions(tuple(starts[client].values()), pooling),
+            view=view,
         )
-        for client, posterior in own.items()
+        for client, models in own.items()
     }
-    answers = yield Exchange.of(tests.values(), own.values())
+    answers = yield Exchange.of(tests.values(), (m for models in own.values() for m in models))
     return {client: answers[score] for client, score in tests.items() if score in answers}

@@ -33,10 +33,8 @@ class Method:
         architecture: transforms the federation's network into that of the method, such as
             `additive`; None keeps it.
         pooling: how predictions of the models that serve a client are combined.
-        finetuned: objective by which clients fine-tune what serves them after the last round, for
-            their test alone; None is no fine-tuning.
-        centralised: all samples are pooled in one more participant; an upper bound, not a
-            federation.
+        finetuned: objective by which clients fine-tune what serves them after each of the last
+            three rounds, for the test alone; None is no fine-tuning.
         finds_number: the number of clusters is found, so where there are fewer clients than
             clusters to begin with, it begins with as many as there are clients.
         belief_temperature: divides clients' summed losses where memberships are recorded after a
@@ -56,7 +54,6 @@ class Method:
     architecture: Callable[[Model], Model] | None = None
     pooling: Pooling = "probabilities"
     finetuned: Objective | None = None
-    centralised: bool = False
     finds_number: bool = False
     belief_temperature: Temperature | None = 16.0
 

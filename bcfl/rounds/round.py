@@ -25,6 +25,10 @@ from bcfl.rounds.method import Method
 from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.seeds import generator
 
+LAST_ROUNDS = 3
+"""Rounds at the end of a run whose mean is reported; clients of `finetuned` methods fine-tune for
+the test of each of them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RoundConfig:
@@ -62,14 +66,14 @@ class RoundConfig:
         """Rounds of the time step of a round, if known."""
         return None if self.schedule is None else self.schedule.rounds(self.schedule.step(round))
 
-    def ends(self, round: int) -> bool:
-        """Whether a round is the last of the run, or one that was added after it."""
-        return self.num_rounds is not None and round + 1 >= self.num_rounds
+    def reported(self, round: int) -> bool:
+        """Whether a round is among the last ones, or was added after them; see `LAST_ROUNDS`."""
+        return self.num_rounds is not None and round >= self.num_rounds - LAST_ROUNDS
 
     def records_belief(self, round: int) -> bool:
         """Whether the plan of the run records beliefs after a round, in its history too."""
-        every = self.belief_every
-        return self.ends(round) or (every is not None and (round + 1) % every == 0)
+        ends = self.num_rounds is not None and round + 1 >= self.num_rounds
+        return ends or (self.belief_every is not None and (round + 1) % self.belief_every == 0)
 
     def begins(self, round: int) -> bool:
         """Whether the clients' data may have changed since the round before."""
@@ -142,7 +146,7 @@ def server_round(
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()
     tested = _tested(client_info, clients) if config.evaluate else ()
-    testing_steps = _testing(method, model, hypotheses, tested, config.ends(round))
+    testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
     evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
     ledger.seconds["evaluate"] = perf_counter() - testing
@@ -214,13 +218,15 @@ def _context(
 
 
 def _testing(
-    method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str], last: bool
+    method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str], reported: bool
 ) -> Steps[Mapping[str, PredictionSums]]:
-    """How the clients are tested: fine-tuned after the last round where the method asks for it."""
+    """How the clients are tested: fine-tuned in the last rounds where the method asks for it."""
     if model.likelihood != "categorical" or not clients:
         return {}
-    if method.finetuned is not None and last:
-        steps = evaluate_finetuned(hypotheses, clients, method.finetuned, model)
+    if method.finetuned is not None and reported:
+        steps = evaluate_finetuned(
+            hypotheses, clients, method.finetuned, model, pooling=method.pooling
+        )
     else:
         steps = evaluate(hypotheses, clients, method.pooling)
     return (yield from steps)

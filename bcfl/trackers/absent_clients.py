@@ -7,12 +7,14 @@ lost a group whose clients happen to be absent would otherwise not be penalised 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
+import assignment
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.hypothesis import Hypothesis
@@ -33,10 +35,13 @@ class LastCosts:
     same round in all of them, and rows of different hypotheses are comparable.
 
     Attributes:
-        rows: for each client, (clusters,) negative log weights by which hypotheses compete, nats.
+        rows: for each client, (clusters,) negative log weights by which hypotheses compete, nats,
+            less its offset.
+        offsets: for each client, the offset as two numbers whose sum it is, nats; none is 0.
     """
 
     rows: Mapping[str, list[float]]
+    offsets: Mapping[str, list[float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, state: Mapping[str, Any], step: int) -> LastCosts:
@@ -47,22 +52,26 @@ class LastCosts:
             step: time step of the data, from 0.
         """
         stored = state.get(KEY, {})
-        return cls(stored["rows"] if stored.get("step") == step else {})
+        return cls(stored["rows"], stored["offsets"]) if stored.get("step") == step else cls({})
 
     def without(self, clients: Collection[str]) -> LastCosts:
         """The rows of all other clients."""
-        return LastCosts({c: row for c, row in self.rows.items() if c not in clients})
+        rows = {c: row for c, row in self.rows.items() if c not in clients}
+        return replace(self, rows=rows)
 
-    def log_weight(self, association: Association) -> float:
-        """Summed log weight of the clients in the clusters that serve them, nats."""
+    def log_weight(self, association: Association) -> Fraction:
+        """Summed log weight of the clients in the clusters that serve them, nats, exact."""
         labels = {client: association.label(client) for client in self.rows}
-        costs = [self.rows[client][k] for client, k in labels.items() if k != UNSEEN]
-        return -float(sum(costs))
+        served = {client: k for client, k in labels.items() if k != UNSEEN}
+        costs = [self.rows[client][k] for client, k in served.items()]
+        offsets = [part for client in served for part in self.offsets.get(client, ())]
+        return -assignment.exact_sum(costs + offsets)
 
     def updated(self, costs: Costs) -> LastCosts:
         """With the rows of this round's participants in place of their earlier ones."""
         rows = dict(zip(costs.clients, costs.competing.tolist(), strict=True))
-        return LastCosts({**self.rows, **rows})
+        offsets = dict(zip(costs.clients, costs.competing_offsets.tolist(), strict=True))
+        return LastCosts({**self.rows, **rows}, {**self.offsets, **offsets})
 
     def completed(self, costs: Costs) -> Costs:
         """The costs of a round, extended by the last rows of the absent clients."""
@@ -72,7 +81,16 @@ class LastCosts:
         rows = np.array(list(absent.values()))
         judged = None if costs.judged is None else np.concatenate([costs.judged, rows])
         values = np.concatenate([costs.values, rows])
-        return replace(costs, clients=(*costs.clients, *absent), values=values, judged=judged)
+        added = np.array([self.offsets.get(client, [0.0, 0.0]) for client in absent])
+        known = np.zeros((len(costs.clients), 2)) if costs.offsets is None else costs.offsets
+        return replace(
+            costs,
+            clients=(*costs.clients, *absent),
+            values=values,
+            judged=judged,
+            offsets=np.concatenate([known, added]),
+            judged_offsets=np.concatenate([costs.competing_offsets, added]),
+        )
 
     def reindexed(self, sources: list[int]) -> LastCosts:
         """For clusters that continue from others: the columns of those.
@@ -80,7 +98,8 @@ class LastCosts:
         Args:
             sources: for each new cluster, the one that it continues from.
         """
-        return LastCosts({c: [row[k] for k in sources] for c, row in self.rows.items()})
+        rows = {c: [row[k] for k in sources] for c, row in self.rows.items()}
+        return replace(self, rows=rows)
 
     def state(self, step: int) -> Mapping[str, Any]:
         """As stored in the state of a hypothesis.
@@ -88,7 +107,8 @@ class LastCosts:
         Args:
             step: time step of the data, from 0.
         """
-        return {KEY: {"step": step, "rows": dict(sorted(self.rows.items()))}}
+        rows, offsets = dict(sorted(self.rows.items())), dict(sorted(self.offsets.items()))
+        return {KEY: {"step": step, "rows": rows, "offsets": offsets}}
 
 
 @dataclass(frozen=True)
@@ -126,15 +146,14 @@ class WithAbsentClients(PolicyWrapper):
         best = next(candidates)
         before = LastCosts.of(hypothesis.state, context.step)
         absent = before if best.costs is None else before.without(set(best.costs.clients))
-        shift = absent.log_weight(hypothesis.association) if self.counts else 0.0
+        shift = absent.log_weight(hypothesis.association) if self.counts else Fraction(0)
         state = {} if best.costs is None else before.updated(best.costs).state(context.step)
 
-        def shifted() -> Iterator[Candidate]:
+        def stored() -> Iterator[Candidate]:
             for candidate in chain((best,), candidates):
-                log_weight = candidate.log_weight + shift
-                yield replace(candidate, log_weight=log_weight, state={**candidate.state, **state})
+                yield replace(candidate, state={**candidate.state, **state})
 
-        return replace(ranking, candidates=shifted(), log_total=ranking.log_total + shift)
+        return replace(ranking, candidates=stored(), reference=ranking.reference + shift)
 
 
 def with_last_costs(candidate: Candidate, step: int) -> Candidate:

@@ -167,7 +167,8 @@ def cluster_cost(candidate: Candidate, cluster: int) -> float:
     if candidate.costs is None:
         return inf
     members = _rows_of(candidate, candidate.costs, cluster)
-    return float(candidate.costs.competing[members, cluster].sum())
+    costs = candidate.costs
+    return float(costs.competing[members, cluster].sum() + costs.competing_offsets[members].sum())
 
 
 def removal_cost(candidate: Candidate, cluster: int) -> float:

@@ -18,7 +18,7 @@ from bcfl.aggregation.aggregation import Aggregation
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
 from bcfl.policies.context import RoundContext, check_round, round_number
-from bcfl.policies.policy import Candidate, Policy
+from bcfl.policies.policy import Candidate, Costs, Policy
 from bcfl.protocol.requests import Steps, together
 from bcfl.runtime.seeds import generator
 from bcfl.trackers.tracker import Successor, TrackerInfo, train
@@ -112,18 +112,23 @@ def start_weights(chosen: Sequence[Candidate], context: RoundContext) -> NDArray
     evidence = [
         {}
         if candidate.costs is None
-        else dict(
-            zip(
-                candidate.costs.clients,
-                np.logaddexp.reduce(-candidate.costs.values, axis=1),
-                strict=True,
-            )
-        )
+        else dict(zip(candidate.costs.clients, _evidence(candidate.costs), strict=True))
         for candidate in chosen
     ]
     clients = sorted(set.intersection(*(set(rows) for rows in evidence)))
     if not clients or len(chosen) == 1:
         return np.full(len(chosen), 1.0 / len(chosen))
-    scores = np.array([[rows[client] for client in clients] for rows in evidence])
+    parts = np.array([[rows[client] for client in clients] for rows in evidence])
+    scores: NDArray[np.float64] = (parts - parts[0]).sum(axis=2)
     random = generator(context.seed, context.round, "weights of starts")
     return assignment.pseudo_bma_weights(scores, random)
+
+
+def _evidence(costs: Costs) -> NDArray[np.float64]:
+    """(clients, 3) log evidence of each client, as a sum of three numbers, nats.
+
+    Large offsets that starts have in common vanish from their differences part by part.
+    """
+    offsets = np.zeros((len(costs.clients), 2)) if costs.offsets is None else costs.offsets
+    within = np.logaddexp.reduce(-costs.values, axis=1)
+    return np.column_stack([-offsets, within])

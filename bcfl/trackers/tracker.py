@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import islice
 from math import inf
 from typing import Protocol
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.aggregation.cavities import cavities_of
-from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.hypothesis import Cavities, Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, answered
 from bcfl.policies.ranking import membership_probabilities
 from bcfl.protocol.answers import Trained as LocalModel
 from bcfl.protocol.requests import Exchange, Steps, Train, together
+from bcfl.trackers.update_measures import measured
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Successor:
     Attributes:
         candidate: the association with its local trainings.
         parent: index of the hypothesis that it follows.
-        log_weight: log weight of the association and its past, nats.
+        log_weight: log weight of the association and its past, nats, up to a constant common to
+            all successors of a round.
         facts: numbers that the policy logs.
     """
 
@@ -98,7 +101,8 @@ def expand(
     """M-best successors over all hypotheses, and the log weight of all successors (BCFL, Eq. 11).
 
     log w(θ_1:t) = log w(h) as the memory carries it + log w(θ_t | h), with h the history of the
-    parent. Rankings are enumerated lazily, see `assignment.merge_rankings`.
+    parent. Rankings are enumerated lazily, see `assignment.merge_rankings`. All log weights are
+    relative to the parent of the largest reference, which leaves out what losses have in common.
 
     Args:
         hypotheses: those that compete, with their log weights.
@@ -113,11 +117,13 @@ def expand(
     """
     rankings = yield from together([policy.associate(h, context) for h in hypotheses])
     carried = np.array([aggregation.carried_log_weight(h.log_weight) for h in hypotheses])
-    carried -= np.logaddexp.reduce(carried)
+    carried = assignment.normalise(carried)
+    origins = [Fraction(c) + r.reference for c, r in zip(carried, rankings, strict=True)]
+    heights = [float(origin - max(origins)) for origin in origins]
 
     def candidates(parent: int) -> Iterator[tuple[float, Candidate]]:
         for candidate in islice(rankings[parent], context.candidates_per_parent):
-            yield -float(carried[parent] + candidate.log_weight), candidate
+            yield -(heights[parent] + candidate.log_weight), candidate
 
     merged = assignment.merge_rankings(
         [candidates(parent) for parent in range(len(hypotheses))], max_excess=within
@@ -126,7 +132,7 @@ def expand(
         Successor(candidate, parent, -cost, rankings[parent].facts)
         for cost, parent, candidate in islice(merged, keep)
     ]
-    totals = np.array([c + r.log_total for c, r in zip(carried, rankings, strict=True)])
+    totals = np.array([h + r.log_total for h, r in zip(heights, rankings, strict=True)])
     log_total = float("nan") if np.isnan(totals).any() else float(np.logaddexp.reduce(totals))
     return successors, log_total
 
@@ -182,7 +188,10 @@ def train(
         child, fusion = child_of(parent, successor, aggregation, context, answers, blocks)
         children.append(child)
         report += fusion
-    facts = successors[0].facts if successors else {}
+    facts: dict[str, float] = {}
+    for best in successors[:1]:
+        measures = measured(parents[best.parent], best.candidate, answers, context)
+        facts = {**measures, **best.facts}
     return Trained(
         children=children,
         answers=answers,
@@ -213,7 +222,7 @@ def child_of(
     clusters, report = aggregation.combine(
         context.model, parent, chosen, answers, blocks, context.round
     )
-    cavities = {}
+    cavities: Cavities = {}
     if chosen.needs_cavities or context.records_belief:
         cavities = cavities_of(aggregation, context.model, parent, chosen, clusters, answers)
     child = Hypothesis(

@@ -43,6 +43,7 @@ class Training:
 
     Attributes:
         local_steps: SGD steps per round.
+        local_epochs: passes over a client's samples in place of the steps; `none` is the steps.
         batch_size: samples per step.
         learning_rate: step size.
         momentum: classical momentum.
@@ -52,6 +53,7 @@ class Training:
     """
 
     local_steps: int = 10
+    local_epochs: float | None = None
     batch_size: int = 32
     learning_rate: float = 0.1
     momentum: float = 0.9

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+BYTE_MIDDLE = 127
+"""Unsigned bytes beyond this use the full range up to 255."""
+SMALL_SCALE = 16
+"""Unsigned bytes up to this are a scale of their own, such as truth values or 16 grey levels."""
+MOST_CHANNELS = 4
+"""An axis of at most this size holds channels."""
 
 
 class DataError(ValueError):
@@ -86,27 +95,37 @@ class Dataset:
         train: tuple[ArrayLike, ArrayLike],
         test: tuple[ArrayLike, ArrayLike] | None = None,
         source: str = "arrays",
+        *,
+        highest: float | None = None,
+        channels: Literal["first", "last"] | None = None,
     ) -> Dataset:
         """Validate and scale raw arrays.
 
-        Inputs are scaled to [0, 1]: 8-bit integers are divided by 255, floats within [0, 1] are
-        unchanged, all others are min-max scaled over the whole set. Images become (channels,
-        height, width): (samples, height, width) gets a channel axis, and a last axis of 1 or 3 is
-        moved to the front unless the first has such a size.
+        Inputs are scaled to [0, 1]: unsigned 8-bit integers that exceed 127 are divided by 255,
+        floats within [0, 1] are unchanged, all others are min-max scaled over the whole set, with a
+        warning for 8-bit integers that end between 17 and 127.
+
+        Images become (channels, height, width): (samples, height, width) gets a channel axis. Of
+        four axes the second is that of channels if its size is at most 4 or the others are equal,
+        else the last one by the same rule.
 
         Args:
             name: name of the data set.
             train: inputs (samples, ...) and integer labels (samples,).
             test: inputs and labels of the original test set, if any.
             source: origin of the data.
+            highest: inputs are divided by this number, such as 255; by default see above.
+            channels: where the channels of images are; by default see above.
 
         Raises:
-            DataError: inputs are not finite or differ in shape, labels are not the integers 0 to
-                k - 1 with each of them present, or inputs and labels differ in length.
+            DataError: inputs are masked, not finite or differ in shape, labels are not the integers
+                0 to k - 1 with each of them present, inputs and labels differ in length, inputs
+                are not in 0 to `highest`, or the axis of channels is uncertain.
         """
-        parts = [
-            (np.asarray(x), np.asarray(y)) for x, y in ([train] if test is None else [train, test])
-        ]
+        given = [train] if test is None else [train, test]
+        if any(np.ma.is_masked(array) for pair in given for array in pair):
+            raise DataError(f"dataset {name!r}: arrays must not be masked; leave out such samples")
+        parts = [(np.asarray(x), np.asarray(y)) for x, y in given]
         for (inputs, targets), part in zip(parts, ("training", "test"), strict=False):
             _check_part(f"{name!r} ({part} part)", inputs, targets)
         shapes = {inputs.shape[1:] for inputs, _ in parts}
@@ -116,9 +135,10 @@ class Dataset:
                 f"{[(x.shape[1:], str(x.dtype)) for x, _ in parts]}"
             )
         targets = np.concatenate([y for _, y in parts]).astype(np.int64)
+        raw = np.concatenate([x for x, _ in parts])
         return cls(
             name=name,
-            inputs=_channels_first(_scaled(np.concatenate([x for x, _ in parts]))),
+            inputs=_channels_first(name, _scaled(name, raw, highest), channels),
             targets=targets,
             num_classes=_num_classes(name, targets),
             num_native_test=0 if test is None else len(parts[1][1]),
@@ -159,19 +179,45 @@ def _num_classes(name: str, targets: NDArray[np.int64]) -> int:
     return len(present)
 
 
-def _scaled(inputs: NDArray[np.generic]) -> NDArray[np.float32]:
-    if inputs.dtype == np.uint8:
-        return inputs.astype(np.float32) / np.float32(255)
+def _scaled(name: str, inputs: NDArray[np.generic], highest: float | None) -> NDArray[np.float32]:
     low, high = float(np.min(inputs)), float(np.max(inputs))
+    if highest is None and inputs.dtype == np.uint8:
+        highest = 255 if high > BYTE_MIDDLE else None
+        if highest is None and high > SMALL_SCALE:
+            warnings.warn(
+                f"dataset {name!r}: 8-bit inputs end at {high:.0f}, which is taken for their "
+                "scale; pass highest=255, or floats from 0 to 1, if they are dark images",
+                stacklevel=3,
+            )
+    if highest is not None:
+        if not (highest > 0 and low >= 0 and high <= highest):
+            raise DataError(
+                f"dataset {name!r}: inputs must lie in 0 to highest={highest}, got {low} to {high}"
+            )
+        return inputs.astype(np.float32) / np.float32(highest)
     if inputs.dtype.kind in "bf" and low >= 0 and high <= 1:
         return inputs.astype(np.float32)
     spread = high - low or 1.0
     return ((inputs.astype(np.float64) - low) / spread).astype(np.float32)
 
 
-def _channels_first(inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+def _channels_first(
+    name: str, inputs: NDArray[np.float32], channels: Literal["first", "last"] | None
+) -> NDArray[np.float32]:
     if inputs.ndim == 3:
         return inputs[:, None]
-    if inputs.ndim == 4 and inputs.shape[3] in (1, 3) and inputs.shape[1] not in (1, 3):
+    if inputs.ndim == 4 and (channels or _channel_axis(name, inputs.shape)) == "last":
         return np.ascontiguousarray(np.moveaxis(inputs, 3, 1))
     return inputs
+
+
+def _channel_axis(name: str, shape: tuple[int, ...]) -> Literal["first", "last"]:
+    _, first, middle, last = shape
+    if first <= MOST_CHANNELS or middle == last:
+        return "first"
+    if last <= MOST_CHANNELS or first == middle:
+        return "last"
+    raise DataError(
+        f"dataset {name!r}: images of shape {shape[1:]} have their channels first or last, which "
+        "cannot be told from the sizes; pass channels='first' or 'last'"
+    )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from operator import itemgetter
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -77,24 +82,70 @@ def raise_to_minimum(
     Raises:
         ValueError: there are too few samples, or no client has a spare sample of an allowed class.
     """
-    counts = counts.copy()
-    may_hold = np.ones(counts.shape, dtype=bool) if allowed is None else allowed
     if counts.sum() < minimum * len(counts):
         raise ValueError(
             f"min_samples={minimum} for {len(counts)} clients require {minimum * len(counts)} "
             f"samples, got {counts.sum()}"
         )
-    while (sizes := counts.sum(axis=1)).min() < minimum:
-        receiver = int(sizes.argmin())
-        useful = np.where(may_hold[receiver], counts, 0)
-        can_donate = (sizes > minimum) & (useful.max(axis=1) > 0)
-        if not can_donate.any():
+    may_hold = np.ones(counts.shape, dtype=bool) if allowed is None else allowed
+    held: list[list[int]] = counts.tolist()
+    sizes = counts.sum(axis=1).tolist()
+    spare = [(-size, client) for client, size in enumerate(sizes) if size > minimum]
+    receivers = [(size, client) for client, size in enumerate(sizes) if size < minimum]
+    heapify(receivers)
+    rows = {client: may_hold[client].tobytes() for _, client in receivers}
+    donors = {row: _Donors.of(spare, np.frombuffer(row, dtype=bool)) for row in set(rows.values())}
+    while receivers:
+        size, receiver = receivers[0]
+        donor, moved = donors[rows[receiver]].largest(held, sizes, minimum)
+        if donor < 0:
             raise ValueError(
-                f"min_samples={minimum} cannot be reached: a client has {sizes[receiver]} samples "
+                f"min_samples={minimum} cannot be reached: a client has {size} samples "
                 "and no other client can spare one of its classes"
             )
-        donor = int(np.where(can_donate, sizes, -1).argmax())
-        moved = int(useful[donor].argmax())
-        counts[donor, moved] -= 1
-        counts[receiver, moved] += 1
-    return counts
+        held[donor][moved] -= 1
+        held[receiver][moved] += 1
+        sizes[donor] -= 1
+        if size + 1 < minimum:
+            heapreplace(receivers, (size + 1, receiver))
+        else:
+            heappop(receivers)
+    return np.array(held, dtype=np.int64).reshape(counts.shape)
+
+
+@dataclass(frozen=True)
+class _Donors:
+    """Clients that may spare samples of some classes, the largest first.
+
+    Attributes:
+        classes: the classes, in ascending order.
+        counts_of: their counts, from the counts of all classes.
+        heap: (-size, client), where the size is at least the present one.
+    """
+
+    classes: list[int]
+    counts_of: Callable[[list[int]], Sequence[int]]
+    heap: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, spare: list[tuple[int, int]], allowed: NDArray[np.bool_]) -> _Donors:
+        """All that may spare a sample, none where no class is allowed."""
+        classes = np.flatnonzero(allowed).tolist()
+        heap = list(spare) if classes else []
+        heapify(heap)
+        return cls(classes, itemgetter(*classes, classes[-1]) if classes else list, heap)
+
+    def largest(self, held: list[list[int]], sizes: list[int], minimum: int) -> tuple[int, int]:
+        """The largest donor and its most frequent class; -1 and -1 where there is none."""
+        heap = self.heap
+        while heap:
+            size, donor = heap[0]
+            if -size > sizes[donor]:
+                heapreplace(heap, (-sizes[donor], donor))
+                continue
+            counts = self.counts_of(held[donor])
+            most = max(counts)
+            if most and -size > minimum:
+                return donor, self.classes[counts.index(most)]
+            heappop(heap)
+        return -1, -1

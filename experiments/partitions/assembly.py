@@ -88,6 +88,8 @@ class Assembly:
         split: sizes of the clients' views.
         alter: transform of the clients' samples; none by default.
         hold_out: rows of the hold-out set; see `Partition`.
+        test_rows: rows that only test views hold, so that clients may share training samples; by
+            default each client's samples are split at random.
 
     Raises:
         ValueError: the seed is not a whole number of at least 0.
@@ -98,6 +100,7 @@ class Assembly:
     split: Split
     alter: Alter | None = None
     hold_out: Indices | None = None
+    test_rows: Indices | None = None
 
     def __post_init__(self) -> None:
         check_whole("seed", self.seed, 0)
@@ -115,9 +118,11 @@ class Assembly:
             groups: true group of each client, None without groups.
         """
         names = client_names(len(shares))
-        first_test = len(dataset) - dataset.num_native_test if self.split.native_test else None
+        test_rows = self.test_rows
+        if self.split.native_test:
+            test_rows = np.arange(len(dataset) - dataset.num_native_test, len(dataset))
         indices = {
-            n: self._views(n, rows, first_test) for n, rows in zip(names, shares, strict=True)
+            n: self._views(n, rows, test_rows) for n, rows in zip(names, shares, strict=True)
         }
         allocated = _distinct(shares)
         kept = _distinct([rows for views in indices.values() for rows in views.values()])
@@ -138,11 +143,11 @@ class Assembly:
             hold_out=held_out,
         )
 
-    def _views(self, client: str, rows: Indices, first_test: int | None) -> dict[str, Indices]:
+    def _views(self, client: str, rows: Indices, tests: Indices | None) -> dict[str, Indices]:
         mixed = generator(self.seed, "partition", "split", client).permutation(np.sort(rows))
         mixed = mixed[: self.split.samples_per_client]
-        if first_test is not None:
-            is_test = mixed >= first_test
+        if tests is not None:
+            is_test = np.isin(mixed, tests)
             return {TRAIN: mixed[~is_test]} | ({TEST: mixed[is_test]} if is_test.any() else {})
         num_test = self.split.num_test(len(mixed))
         views = {TRAIN: mixed[num_test:]}

@@ -8,21 +8,27 @@ learning" (FAACL).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bcfl import ClientData
+from bcfl.data import TEST
 from bcfl.runtime import generator
+from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import Place, Samples
-from experiments.partitions.partition import Indices, Split
+from experiments.partitions.partition import Indices, Partition, Split
 
 Inputs: TypeAlias = NDArray[np.float32]
 Targets: TypeAlias = NDArray[np.int64]
+Kept: TypeAlias = Callable[[Targets, int], NDArray[np.bool_]]
 MERGED, INTO = (1, 3), 2
 SMALL_SHARE = 0.25
+LEAST_DEVIATION = 1e-3
+OTHER_HALF = "test samples of the other half of the classes"
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,13 @@ class Concept:
         keeps: (samples,) bool from targets (samples,) and group: classes that a client of the group
             may hold; None for all classes.
         share: share of its samples that a client of group 1 keeps.
+        tests: classes that test views hold, as `keeps`; None for those of the client.
     """
 
     alter: Callable[[Samples, Place], Samples]
-    keeps: Callable[[Targets, int], NDArray[np.bool_]] | None = None
+    keeps: Kept | None = None
     share: float = 1.0
+    tests: Kept | None = None
 
     def kept_rows(self, rows: Indices, targets: Targets, group: int, split: Split) -> Indices:
         """Rows that a client keeps of those allocated to it.
@@ -101,6 +109,63 @@ class HalfOfTheClasses:
         return held
 
 
+@dataclass(frozen=True)
+class RandomOtherLabels:
+    """Random labels for training samples of the other half of the classes.
+
+    Attributes:
+        halves: classes of each group.
+        seed: seed of the labels.
+    """
+
+    halves: HalfOfTheClasses
+    seed: int
+
+    def __call__(self, samples: Samples, place: Place) -> Samples:
+        """Transform the samples of a client."""
+        inputs, targets = samples
+        view, *step = place.view.split(":")
+        if view == TEST:
+            return samples
+        random = generator(self.seed, "partition", "labels", place.client, *step)
+        labels = random.integers(0, self.halves.num_classes, len(targets))
+        return inputs, np.where(self.halves(targets, place.group), targets, labels)
+
+
+def tested_on(partition: Partition, kept: Kept) -> Partition:
+    """The partition with test samples of some classes alone.
+
+    Args:
+        partition: with true groups.
+        kept: (samples,) bool from targets (samples,) and group.
+    """
+    clients, indices, dropped = [], dict(partition.indices), 0
+    for data in partition:
+        views, rows = dict(data.views), dict(indices[data.client])
+        if TEST in views:
+            own = kept(views[TEST].targets.numpy(), data.group or 0)
+            chosen = np.flatnonzero(own)
+            dropped += len(own) - len(chosen)
+            views[TEST] = type(views[TEST])(views[TEST].inputs[chosen], views[TEST].targets[chosen])
+            rows[TEST] = rows[TEST][chosen]
+        clients.append(ClientData(data.client, views, data.group))
+        indices[data.client] = rows
+    left_out = {**partition.left_out, OTHER_HALF: dropped}
+    return replace(partition, clients=tuple(clients), indices=indices, left_out=left_out)
+
+
+def standardised_pixels(dataset: Dataset) -> Dataset:
+    """The data set with inputs of mean 0 and deviation 1 at each pixel, over all samples.
+
+    The deviation is increased by 0.001, as in the program from which FAACL has its data, so that
+    a pixel that never changes is 0.
+    """
+    inputs = dataset.inputs
+    mean, deviation = inputs.mean(axis=0, dtype=np.float64), inputs.std(axis=0, dtype=np.float64)
+    scaled = ((inputs - mean) / (deviation + LEAST_DEVIATION)).astype(np.float32)
+    return replace(dataset, inputs=scaled)
+
+
 NOISE: Mapping[str, tuple[float, float]] = {
     "mnist": (0.4, 0.7),
     "fashion-mnist": (0.9, 0.7),
@@ -139,10 +204,26 @@ class Noise:
             raise ValueError(f"noise[1] (amount) must lie in [0, 1], got {self.amount!r}")
 
     @classmethod
-    def of_data_set(cls, name: str, seed: int) -> Noise:
-        """The noise of a data set's scenario, see `NOISE`."""
-        variance, amount = NOISE.get(name, NOISE["mnist"])
-        return cls(variance=variance, amount=amount, seed=seed)
+    def of_data_set(
+        cls,
+        name: str,
+        seed: int,
+        noise: tuple[float, float] | None = None,
+        by_index: bool = False,
+        standardised: bool = False,
+    ) -> Noise:
+        """The noise of a data set's scenario.
+
+        Args:
+            name: name of the data set.
+            seed: seed of the noise.
+            noise: variance and amount; those of `NOISE` by default.
+            by_index: see `Noise`.
+            standardised: whether pixels are standardised, and clipped to [-1, 1].
+        """
+        variance, amount = NOISE.get(name, NOISE["mnist"]) if noise is None else noise
+        low = -1.0 if standardised else 0.0
+        return cls(variance=variance, amount=amount, seed=seed, by_index=by_index, low=low)
 
     def __call__(self, samples: Samples, place: Place) -> Samples:
         """Transform the samples of a client."""
@@ -170,10 +251,19 @@ class Noise:
         return noisy
 
 
+def _random_halves(classes: int, seed: int) -> Concept:
+    halves = HalfOfTheClasses(classes)
+    return Concept(RandomOtherLabels(halves, seed), tests=halves)
+
+
 CONCEPTS: Mapping[str, Callable[[str, int, int], Concept]] = {
     "label-halves": lambda name, classes, seed: Concept(unchanged, HalfOfTheClasses(classes)),
+    "random-label-halves": lambda name, classes, seed: _random_halves(classes, seed),
     "shifted-labels": lambda name, classes, seed: Concept(ShiftedLabels(classes)),
     "noisy": lambda name, classes, seed: Concept(Noise.of_data_set(name, seed)),
     "merged-labels": lambda name, classes, seed: Concept(merged_labels, share=SMALL_SHARE),
 }
-"""Concepts by name, built from the name of a data set, its number of classes and a seed."""
+"""Concepts by name, built from the name of a data set, its number of classes and a seed.
+
+`random-label-halves` is what the author's program does in place of `label-halves`.
+"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
 import numpy as np
@@ -32,20 +33,28 @@ def ocfl(
     clients: int = 15,
     overlapping: bool = False,
     balanced: bool = True,
+    disjoint: bool = True,
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
     """Three groups of clients with given classes; the original test set is held out.
 
     Balanced: groups of equal size, with uniform sampling over the group's classes. Imbalanced: 3, 7
-    and 5 clients of 15 (7, 14 and 9 of 30), with class weights of a group from Dir(1). All clients
-    have the same number of samples: an even share of the data, or less where a class is too scarce.
+    and 5 clients of 15 (7, 14 and 9 of 30), with class weights of a group from Dir(1).
+
+    Disjoint clients have the same number of samples: an even share of the data, or less where a
+    class is too scarce. That is a quarter to a half of the published number if imbalanced: seven
+    clients of three classes would need more samples than there are. Otherwise each client draws
+    that share with replacement and keeps the distinct samples, as published, training and test
+    samples from disjoint halves of the data; clients share some, but none is tested on another's
+    training sample.
 
     Args:
-        dataset: data set of ten classes; each sample belongs to at most one client.
+        dataset: data set of ten classes.
         clients: number of clients; 15 or 30 if imbalanced.
         overlapping: whether any two groups have common classes.
         balanced: whether groups and classes are balanced.
+        disjoint: whether each sample belongs to at most one client.
         seed: seed of the partition.
         **options: `test_fraction` (0.3 by default), `min_samples`, ...; see `Split`.
 
@@ -53,14 +62,23 @@ def ocfl(
         ValueError: an argument is out of range, or a client cannot get `min_samples` samples.
 
     References:
-        Zuziak, Pellungrini, Rinzivillo (2025), "One-shot clustering for federated learning". Their
-        clients draw with replacement from all samples and share some, test samples included; here
-        clients are disjoint. `shared_ocfl` is the published partition.
+        Zuziak, Pellungrini, Rinzivillo (2025), "One-shot clustering for federated learning". There
+        a test sample of one client may be a training sample of another, see `shared_ocfl`.
     """
     split, sizes = _checked(dataset, clients, balanced, options)
     pool, held_out = _pool(dataset)
     class_sizes = np.bincount(pool.targets, minlength=CLASSES)
     shares = class_shares(class_sizes, overlapping, balanced, seed)
+    labels = np.repeat(np.arange(GROUPS), sizes).tolist()
+    if not disjoint:
+        tests = generator(seed, "partition", "test pool").permutation(len(pool))
+        tests = np.sort(tests[: split.num_test(len(pool))])
+        trains = np.setdiff1d(np.arange(len(pool)), tests)
+        weights = shares / np.maximum(class_sizes, 1)
+        drawn = _drawn(pool, labels, weights, (trains, tests), seed)
+        return Assembly(
+            name="ocfl", seed=seed, split=split, hold_out=held_out, test_rows=tests
+        ).build(dataset, drawn, labels)
     counts = np.repeat(_counts(class_sizes, shares, sizes), sizes, axis=0)
     least = int(counts.sum(axis=1).min())
     if least < split.min_samples:
@@ -68,7 +86,6 @@ def ocfl(
             f"min_samples={split.min_samples}: the scarcest class leaves {least} samples to each "
             f"of clients={clients}"
         )
-    labels = np.repeat(np.arange(GROUPS), sizes).tolist()
     assembly = Assembly(name="ocfl", seed=seed, split=split, hold_out=held_out)
     return assembly.build(dataset, deal(pool, counts, seed), labels)
 
@@ -103,15 +120,37 @@ def shared_ocfl(
     shares = class_shares(class_sizes, overlapping, balanced, seed)
     weights = shares / np.maximum(class_sizes, 1)
     labels = np.repeat(np.arange(GROUPS), sizes).tolist()
-    drawn: list[Indices] = []
-    for client, group in enumerate(labels):
-        random = generator(seed, "partition", "draw", str(client))
-        p = weights[group][pool.targets]
-        rows = random.choice(len(pool), len(pool) // clients, p=p / p.sum())
-        drawn.append(np.unique(rows))
+    drawn = _drawn(pool, labels, weights, (np.arange(len(pool)),), seed)
     return Assembly(name="shared-ocfl", seed=seed, split=split, hold_out=held_out).build(
         dataset, drawn, labels
     )
+
+
+def _drawn(
+    pool: Dataset,
+    groups: Sequence[int],
+    weights: NDArray[np.float64],
+    parts: Sequence[Indices],
+    seed: int,
+) -> list[Indices]:
+    """Distinct rows that each client draws with replacement: an even share of each part.
+
+    Args:
+        pool: samples to draw from.
+        groups: group of each client.
+        weights: (groups, classes) weight of a sample of each class.
+        parts: disjoint rows of the pool.
+        seed: seed of the draws.
+    """
+    drawn: list[Indices] = []
+    for client, group in enumerate(groups):
+        random = generator(seed, "partition", "draw", str(client))
+        rows = []
+        for part in parts:
+            p = weights[group][pool.targets[part]]
+            rows.append(random.choice(part, len(part) // len(groups), p=p / p.sum()))
+        drawn.append(np.unique(np.concatenate(rows)))
+    return drawn
 
 
 def class_shares(

@@ -14,7 +14,13 @@ from bcfl.runtime import generator
 from experiments.config.options import check_whole, chosen
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
-from experiments.partitions.concepts import CONCEPTS, Concept
+from experiments.partitions.concepts import (
+    CONCEPTS,
+    Concept,
+    Noise,
+    standardised_pixels,
+    tested_on,
+)
 from experiments.partitions.feature_skew import equal_parts
 from experiments.partitions.partition import (
     Indices,
@@ -29,13 +35,17 @@ SWITCH = 0.5
 OTHER_CONCEPT = "excluded by the concept of the step"
 
 
-def stream(
+def stream(  # noqa: PLR0913 - keywords with defaults
     dataset: Dataset,
     clients: int = 20,
     concept: str = "shifted-labels",
     steps: int = 10,
     order: Literal["sequential", "multi-task"] = "sequential",
     seed: int = 0,
+    *,
+    noise: tuple[float, float] | None = None,
+    by_index: bool = False,
+    standardised: bool = False,
     **options: Unpack[SplitOptions],
 ) -> Partition:
     """Samples in time steps, each under one of two concepts.
@@ -53,6 +63,10 @@ def stream(
             `multi-task`: each client starts with a random concept and switches at each step with
             probability 0.5.
         seed: seed of the partition.
+        noise: variance and amount of the concept `noisy`; those of its data set by default.
+        by_index: of the concept `noisy`, see `Noise`.
+        standardised: whether pixels are standardised, see `standardised_pixels`; noisy ones are
+            then clipped to [-1, 1].
         **options: `test_fraction`, `min_samples` (of each step), ...; see `Split`.
 
     Raises:
@@ -72,6 +86,12 @@ def stream(
             f"{len(dataset)}"
         )
     difference = chosen("concept", concept, CONCEPTS)(dataset.name, dataset.num_classes, seed)
+    if concept == "noisy":
+        alter = Noise.of_data_set(dataset.name, seed, noise, by_index, standardised)
+        difference = Concept(alter)
+    elif noise is not None or by_index:
+        raise ValueError(f"noise and by_index are of the concept 'noisy', got concept {concept!r}")
+    dataset = standardised_pixels(dataset) if standardised else dataset
     plan = concepts_over_time(clients, steps, order, seed)
     shares = equal_parts(dataset, clients * steps, seed)
     pieces = []
@@ -82,7 +102,8 @@ def stream(
         assembly = Assembly(
             name=f"{concept} stream", seed=seed, split=split, alter=_AtStep(difference, step)
         )
-        pieces.append(assembly.build(dataset, rows, groups))
+        piece = assembly.build(dataset, rows, groups)
+        pieces.append(tested_on(piece, difference.tests) if difference.tests else piece)
     return _joined(pieces, plan, len(dataset))
 
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
 
-from bcfl import ClientData
-from bcfl.data import TEST
-from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
-from experiments.partitions.assembly import Alter, Assembly, Place, Samples, deal
+from experiments.partitions.assembly import Alter, Assembly, deal
 from experiments.partitions.concepts import (
-    NOISE,
     SMALL_SHARE,
     Concept,
     HalfOfTheClasses,
     Noise,
+    RandomOtherLabels,
     ShiftedLabels,
     merged_labels,
+    standardised_pixels,
+    tested_on,
 )
 from experiments.partitions.feature_skew import equal_parts
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients
@@ -49,13 +47,14 @@ def noisy(
     clients: int = 20,
     noise: tuple[float, float] | None = None,
     by_index: bool = False,
+    standardised: bool = False,
     seed: int = 0,
     **options: Unpack[SplitOptions],
 ) -> Partition:
     """Feature noise: every other client has noisy inputs: scenario A1 of FAACL.
 
-    Gaussian noise, then salt-and-pepper noise. Pixels are clipped to [0, 1]; the authors
-    standardise MNIST and clip to [-1, 1].
+    Gaussian noise, then salt-and-pepper noise. Pixels are clipped to [0, 1], or to [-1, 1] where
+    they are standardised, as in the author's program.
 
     Args:
         dataset: data set, divided evenly at random; each sample is used once.
@@ -63,15 +62,16 @@ def noisy(
         noise: variance of the Gaussian noise, and share of salt-and-pepper pixels; those of `NOISE`
             by default.
         by_index: see `Noise`.
+        standardised: whether all clients' pixels are standardised; see `standardised_pixels`.
         seed: seed of the partition and of the noise.
         **options: `test_fraction`, `min_samples`, ...; see `Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
     """
-    variance, amount = NOISE.get(dataset.name, NOISE["mnist"]) if noise is None else noise
-    alter = Noise(variance=variance, amount=amount, seed=seed, by_index=by_index)
-    return _alternating("noisy", dataset, clients, seed, alter, options)
+    alter = Noise.of_data_set(dataset.name, seed, noise, by_index, standardised)
+    used = standardised_pixels(dataset) if standardised else dataset
+    return _alternating("noisy", used, clients, seed, alter, options)
 
 
 def merged_classes(
@@ -134,9 +134,9 @@ def label_halves(
     """
     halves = HalfOfTheClasses(dataset.num_classes)
     if random_other_labels:
-        alter = _RandomOtherLabels(halves, seed)
+        alter = RandomOtherLabels(halves, seed)
         partition = _alternating("label-halves", dataset, clients, seed, alter, options)
-        return _tested_on_own_half(partition, halves)
+        return tested_on(partition, halves)
     split = Split(**options)
     check_clients(dataset, clients, split, 2)
     sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
@@ -148,39 +148,6 @@ def label_halves(
     groups = [client % 2 for client in range(clients)]
     shares = deal(dataset, counts, seed, split.native_test)
     return Assembly(name="label-halves", seed=seed, split=split).build(dataset, shares, groups)
-
-
-class _RandomOtherLabels:
-    """Random labels for training samples of the other half of the classes."""
-
-    def __init__(self, halves: HalfOfTheClasses, seed: int) -> None:
-        self._halves, self._seed = halves, seed
-
-    def __call__(self, samples: Samples, place: Place) -> Samples:
-        """Transform the samples of a client."""
-        inputs, targets = samples
-        if place.view == TEST:
-            return samples
-        random = generator(self._seed, "partition", "labels", place.client)
-        labels = random.integers(0, self._halves.num_classes, len(targets))
-        return inputs, np.where(self._halves(targets, place.group), targets, labels)
-
-
-def _tested_on_own_half(partition: Partition, halves: HalfOfTheClasses) -> Partition:
-    """Restrict the test samples of each client to its half of the classes."""
-    clients, indices, dropped = [], dict(partition.indices), 0
-    for data in partition:
-        views, rows = dict(data.views), dict(indices[data.client])
-        if TEST in views:
-            own = halves(views[TEST].targets.numpy(), data.group or 0)
-            kept = np.flatnonzero(own)
-            dropped += len(own) - len(kept)
-            views[TEST] = type(views[TEST])(views[TEST].inputs[kept], views[TEST].targets[kept])
-            rows[TEST] = rows[TEST][kept]
-        clients.append(ClientData(data.client, views, data.group))
-        indices[data.client] = rows
-    left_out = {**partition.left_out, "test samples of the other half of the classes": dropped}
-    return replace(partition, clients=tuple(clients), indices=indices, left_out=left_out)
 
 
 def _alternating(

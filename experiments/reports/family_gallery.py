@@ -32,9 +32,10 @@ def _temperature(run: RunFolder) -> Picture | None:
     return Picture.of(
         lambda: temperature.draw_temperature(series, run.methods),
         "temperature",
-        "Clustering temperature over rounds until clustering, by method",
-        "Look for the first rise: it triggers the clustering of OCFL, and its line ends at a "
-        "point. The temperature is high where client updates diverge (0: parallel, 1: opposite)."
+        "Clustering temperature over rounds, by method",
+        "Look for the first rise: it triggers the clustering of OCFL. The temperature is high "
+        "where client updates diverge (0: parallel, 1: opposite), each from the model that its "
+        "client started from; points mark the last round."
         f"{band} Methods with identical values share a line.",
     )
 

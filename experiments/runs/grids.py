@@ -65,7 +65,9 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
         return {}
     if method.finetuned is None:
         return run.ask(evaluate(run.hypotheses, clients, method.pooling, VALIDATION))
-    steps = evaluate_finetuned(run.hypotheses, clients, method.finetuned, run.model, VALIDATION)
+    steps = evaluate_finetuned(
+        run.hypotheses, clients, method.finetuned, run.model, VALIDATION, method.pooling
+    )
     return run.ask(steps)
 
 

@@ -120,8 +120,8 @@ def flops_of_training(
     module = model.module().eval()
     with FlopCounterMode(display=False) as counter:
         module(torch.zeros(1, *shape)).sum().backward()
-    batch = sum(min(objective.batch_size, count) for count in counts) / len(counts)
-    return float(counter.get_total_flops() * batch * objective.local_steps)
+    samples = sum(min(objective.batch_size, n) * objective.steps(n) for n in counts) / len(counts)
+    return float(counter.get_total_flops() * samples)
 
 
 def matrix_peak(device: str, threads: int, size: int = 1024, repeats: int = 5) -> float:

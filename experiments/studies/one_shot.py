@@ -24,7 +24,17 @@ from experiments.runs.run_folder import RunFolder
 from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
 
 DEFAULTS = Sizes(
-    ("fedavg", "scl", "bcl", "ocfl-kmeans", "ocfl-affinity", "ocfl-meanshift", "ocfl-hdbscan"),
+    (
+        "fedavg",
+        "scl",
+        "scl@scale=relative",
+        "bcl",
+        "ocfl-kmeans",
+        "ocfl-affinity",
+        "ocfl-affinity@reads=distance",
+        "ocfl-meanshift",
+        "ocfl-hdbscan",
+    ),
     (0, 1),
     10,
     Path("runs/one-shot"),

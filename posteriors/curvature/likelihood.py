@@ -231,7 +231,7 @@ def _softmax_factors(probabilities: Tensor) -> Tensor:
     smallest = torch.finfo(probabilities.dtype).tiny
     from_here = probabilities.flip(1).cumsum(1).flip(1)
     after = from_here[:, 1:]
-    diagonal = (probabilities[:, :-1] * after / from_here[:, :-1].clamp(min=smallest)).sqrt()
+    diagonal = (probabilities[:, :-1] * (after / from_here[:, :-1].clamp(min=smallest))).sqrt()
     below = -probabilities.unsqueeze(1) * (diagonal / after.clamp(min=smallest)).unsqueeze(2)
     columns = below.triu(1)
     columns.diagonal(dim1=1, dim2=2).copy_(diagonal)

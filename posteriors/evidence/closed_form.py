@@ -32,8 +32,9 @@ def log_association_weight(
         Unnormalised log weights in nats, float64, in the shape of `losses_sum`.
 
     Raises:
-        ValueError: If the temperature is not `"mean"` or positive and finite, a loss is NaN or
-            -inf, a number of samples is not positive, or shapes do not match.
+        ValueError: If the temperature is not `"mean"` or positive and finite, or so small that a
+            weight overflows, a loss is NaN or -inf, a number of samples is not positive, or shapes
+            do not match.
     """
     losses = _float64(losses_sum)
     if np.isnan(losses).any() or np.isneginf(losses).any():
@@ -45,7 +46,11 @@ def log_association_weight(
         return -losses / counts
     if not (np.isfinite(temperature) and temperature > 0):
         raise ValueError(f"temperature must be positive and finite, got {temperature}")
-    return -losses / temperature
+    with np.errstate(over="ignore"):
+        weights = -losses / temperature
+    if (np.isinf(weights) & np.isfinite(losses)).any():
+        raise ValueError(f"temperature {temperature} is too small for these losses: overflow")
+    return weights
 
 
 def quadratic_log_evidence(
@@ -72,7 +77,8 @@ def quadratic_log_evidence(
         Log evidence in nats, (...), float64.
 
     Raises:
-        ValueError: If a value is out of range or not finite, or shapes do not match.
+        ValueError: If a value is out of range or not finite, so large that the evidence overflows,
+            or shapes do not match.
     """
     value, first = _float64(log_likelihood), _float64(gradient)
     second, prior = _float64(curvature), _float64(prior_precision)
@@ -87,8 +93,15 @@ def quadratic_log_evidence(
     if (prior <= 0).any():
         raise ValueError(f"prior_precision must be positive, smallest is {prior.min()}")
     first, second, prior = np.broadcast_arrays(first, second, prior)
-    gain = first**2 / (prior + second) - np.log1p(second / prior)
-    result: np.float64 | NDArray[np.float64] = value + 0.5 * gain.sum(axis=-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gain = first**2 / (prior + second) - np.log1p(second / prior)
+        if not np.isfinite(gain).all():  # of intermediate results alone, it may be
+            spread = np.where(second < 1.0, np.log1p(second / prior), np.log(second + prior))
+            spread = np.where(second < 1.0, spread, spread - np.log(prior))
+            gain = first * (first / (prior + second)) - spread
+        result: np.float64 | NDArray[np.float64] = value + 0.5 * gain.sum(axis=-1)
+    if not np.isfinite(result).all():
+        raise ValueError("gradient and curvature are so large that the log evidence overflows")
     return result
 
 

@@ -2,14 +2,14 @@
 
 predictive       `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
                  `ClosedForm`
-links            `apply_link`: Gaussian logits -> class probabilities; `temper`
+links            `apply_link`, `link_logits`: Gaussian logits -> class probabilities; `temper`
 mixture          `predict_mixture`: mixture of posteriors, entropy decomposed into three parts
 entropy          `split_entropy`, `split_by_group`: entropy decompositions
 feature_density  Gaussian densities of features, from additive sums
 tuning           `choose`: prior precision and softmax temperature
 """
 
-from posteriors.predictive.links import Link, apply_link, temper
+from posteriors.predictive.links import Link, apply_link, link_logits, temper
 from posteriors.predictive.mixture import MixturePrediction, predict_mixture
 from posteriors.predictive.predictive import (
     ClosedForm,
@@ -42,6 +42,7 @@ __all__ = [
     "TuningGrid",
     "apply_link",
     "choose",
+    "link_logits",
     "predict_mixture",
     "temper",
 ]

@@ -45,7 +45,7 @@ def split_entropy(probabilities: Tensor, weights: Tensor | None = None) -> Entro
         ValueError: If rows do not sum to 1 (within 1e-4), entries are negative or shapes differ.
     """
     members = probabilities.double()
-    if members.ndim < 2 or members.numel() == 0:
+    if members.ndim < 2 or len(members) == 0 or members.shape[-1] == 0:
         raise ValueError(
             f"probabilities must have shape (members, ..., classes), got {tuple(members.shape)}"
         )
@@ -58,7 +58,10 @@ def split_entropy(probabilities: Tensor, weights: Tensor | None = None) -> Entro
     mixture = (shares * members).sum(0)
     total = -torch.xlogy(mixture, mixture).sum(-1)
     data = -(shares * torch.xlogy(members, members)).sum((0, -1))
-    ratio = torch.where(members > 0, members / mixture, 1.0)
+    # a share times a probability may underflow, the ratio of two probabilities does not
+    scale = members.amax(0).clamp(min=torch.finfo(members.dtype).tiny)
+    relative = members / scale
+    ratio = torch.where(members > 0, relative / (shares * relative).sum(0), 1.0)
     divergence = (members * ratio.log()).sum(-1)
     information = (shares.squeeze(-1) * divergence).sum(0)
     return EntropySplit(total, data, information.clamp(min=0.0))

@@ -12,7 +12,24 @@ Link = Literal["probit", "bridge"]
 
 
 def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
-    """Expected class probabilities under Gaussian logits, by a named approximation.
+    """Expected class probabilities under Gaussian logits: the softmax of `link_logits`.
+
+    Args:
+        link: Name of the approximation.
+        mean: Mean logits, (samples, classes).
+        covariance: Covariances of the logits, (samples, classes, classes).
+
+    Returns:
+        Probabilities, (samples, classes), float64.
+
+    Raises:
+        ValueError: See `link_logits`.
+    """
+    return link_logits(link, mean, covariance).softmax(1)
+
+
+def link_logits(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
+    """Logits of the expected class probabilities under Gaussian logits, by a named approximation.
 
     `probit` divides each logit by sqrt(1 + pi/8 x its variance) before the softmax (MacKay, 1992;
     Lu et al., 2020, for several classes). `bridge` takes the mean of the Dirichlet distribution
@@ -26,7 +43,7 @@ def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
         covariance: Covariances of the logits, (samples, classes, classes).
 
     Returns:
-        Probabilities, (samples, classes), float64.
+        Logits, (samples, classes), float64.
 
     Raises:
         ValueError: If the link is unknown, shapes do not match, or a logit has zero variance under
@@ -43,16 +60,16 @@ def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
     if link == "bridge":
         return _bridge(*_summing_to_zero(mean, covariance))
     variance = covariance.diagonal(dim1=1, dim2=2)
-    return (mean / (1 + math.pi / 8 * variance).sqrt()).softmax(1)
+    return mean / (1 + math.pi / 8 * variance).sqrt()
 
 
-def temper(probabilities: Tensor, temperature: float) -> Tensor:
-    """Temperature scaling of class probabilities: raised to 1 / temperature and normalised.
+def temper(logits: Tensor, temperature: float) -> Tensor:
+    """Softmax of logits divided by a temperature (Guo et al., 2017).
 
-    For a softmax this divides the logits by the temperature (Guo et al., 2017).
+    That raises the probabilities to 1 / temperature, those included that round to 0.
 
     Args:
-        probabilities: Class probabilities, (..., classes).
+        logits: Logits or log probabilities, (..., classes).
         temperature: Positive temperature.
 
     Returns:
@@ -63,7 +80,7 @@ def temper(probabilities: Tensor, temperature: float) -> Tensor:
     """
     if not (math.isfinite(temperature) and temperature > 0):
         raise ValueError(f"temperature must be positive and finite, got {temperature}")
-    return (probabilities.double().log() / temperature).softmax(-1)
+    return (logits.double() / temperature).softmax(-1)
 
 
 def _summing_to_zero(mean: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,4 +102,4 @@ def _bridge(mean: Tensor, covariance: Tensor) -> Tensor:
     constant = math.log(1 - 2 / classes) if classes > 2 else -math.inf
     growing = mean + (-mean).logsumexp(1, keepdim=True) - 2 * math.log(classes)
     logs = torch.logaddexp(growing, torch.full_like(growing, constant)) - variance.log()
-    return logs.softmax(1)
+    return logs

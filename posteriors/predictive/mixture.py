@@ -55,7 +55,9 @@ def predict_mixture(
             f"got shape {tuple(weights.shape)}"
         )
     present = (weights > 0).nonzero().flatten().tolist()
-    groups = [components[i].members(inputs, num_members, generator) for i in present]
+    groups = [
+        components[i].member_logits(inputs, num_members, generator).softmax(2) for i in present
+    ]
     shares = weights[present].double()
     split = split_by_group(groups, shares)
     means = torch.stack([group.mean(0) for group in groups])

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posteriors.gaussians.covariance import StructuredGaussian, standard_normal
 from posteriors.networks.functional import JACOBIAN_BYTES, jacobians, outputs_at
-from posteriors.predictive.links import Link, apply_link
+from posteriors.predictive.links import Link, apply_link, link_logits
 
 
 class Predictive(Protocol):
@@ -28,8 +28,8 @@ class Predictive(Protocol):
         """
         ...
 
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Class probabilities under individual draws from the posterior.
+    def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Logits of the class probabilities under individual draws from the posterior.
 
         Args:
             inputs: Inputs, (samples, ...).
@@ -37,8 +37,8 @@ class Predictive(Protocol):
             generator: Source of randomness.
 
         Returns:
-            Probabilities, (members, samples, classes), float64; kinds without draws, or with fewer
-            of them, return fewer members.
+            Logits, (members, samples, classes), float64; kinds without draws, or with fewer of
+            them, return fewer members.
         """
         ...
 
@@ -88,9 +88,9 @@ class PlugIn:
         with torch.no_grad():
             return outputs_at(self.module, self.mean, inputs).double().softmax(1)
 
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """The single member, (1, samples, classes); see `Predictive.members`."""
-        return self.probabilities(inputs).unsqueeze(0)
+    def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Those of the single member, (1, samples, classes); see `Predictive.member_logits`."""
+        return _outputs_of(self.module, self.mean.unsqueeze(0), inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +113,11 @@ class Draws:
         """See `Predictive.probabilities`."""
         return self.outputs(inputs).softmax(2).mean(0)
 
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Members of a random subset of at most `count` draws; see `Predictive.members`."""
+    def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Those of a random subset of at most `count` draws; see `Predictive.member_logits`."""
         order = torch.randperm(len(self.draws), generator=generator, device=generator.device)
         chosen = self.draws[order[:count].to(self.draws.device)]
-        return _outputs_of(self.module, chosen, inputs).softmax(2)
+        return _outputs_of(self.module, chosen, inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +139,12 @@ class MonteCarlo:
     def probabilities(self, inputs: Tensor) -> Tensor:
         """See `Predictive.probabilities`."""
         generator = torch.Generator().manual_seed(self.seed)
-        return self.members(inputs, self.num_draws, generator).mean(0)
+        return self.member_logits(inputs, self.num_draws, generator).softmax(2).mean(0)
 
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """See `Predictive.members`."""
+    def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """See `Predictive.member_logits`."""
         draws = self.posterior.sample(count, generator)
-        return _outputs_of(self.module, draws, inputs).softmax(2)
+        return _outputs_of(self.module, draws, inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +172,9 @@ class Linearised:
         outputs = self.outputs(inputs)
         return apply_link(self.link, outputs.mean, outputs.covariance)
 
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Members under draws of the linearised outputs; see `Predictive.members`."""
-        return self.outputs(inputs).sample(count, generator).softmax(2)
+    def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Draws of the linearised outputs; see `Predictive.member_logits`."""
+        return self.outputs(inputs).sample(count, generator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +193,13 @@ class ClosedForm:
         """See `Predictive.probabilities`."""
         return self.linear.probabilities(inputs)
 
-    def members(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Mean probabilities as a single member, (1, samples, classes).
+    def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Those of the mean probabilities as a single member, (1, samples, classes).
 
-        See `Predictive.members`.
+        See `Predictive.member_logits`.
         """
-        return self.probabilities(inputs).unsqueeze(0)
+        outputs = self.linear.outputs(inputs)
+        return link_logits(self.linear.link, outputs.mean, outputs.covariance).unsqueeze(0)
 
 
 def outputs_of_all(predictives: Sequence[Linearised], inputs: Tensor) -> list[OutputGaussian]:

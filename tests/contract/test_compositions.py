@@ -15,7 +15,7 @@ BASES = [r.title.replace("-M", "-2") for r in RECIPES.values() if r.name != "bcf
 
 def suits(base, suffixes, recipe):
     """Whether the method can be built: a base of one cluster has few suffixes."""
-    return recipe(base).num_clusters > 1 or set(suffixes) <= {"finetune"}
+    return recipe(base).num_clusters > 1 or set(suffixes) <= {"finetune", "fedopt"}
 
 
 def assert_runs(name, federation):

@@ -37,8 +37,8 @@ def split(classes, per_group, seed, train=60, test=20):
 def followed():
     """ARI, number of clusters and test accuracy after each round."""
 
-    def of(name, clients, rounds, seed=0, **arguments):
-        settings = dict(num_clusters=3, objective=Objective(local_steps=10))
+    def of(name, clients, rounds, seed=0, options=None, **arguments):
+        settings = dict(num_clusters=3, objective=Objective(local_steps=10), **(options or {}))
         truth = [client.group for client in clients]
         seen = []
 
@@ -72,7 +72,7 @@ def test_one_shot_clustering_finds_the_groups_within_three_rounds(followed, seed
     shot = next(round for round, row in enumerate(seen) if row[1] > 1)
     temperatures = [row[3] for row in seen]
     assert temperatures[shot] > temperatures[shot - 1]
-    assert all(later is None for later in temperatures[shot + 1 :])
+    assert None not in temperatures
     assert seen[3][2] > seen[0][2]
 
 
@@ -84,10 +84,13 @@ def test_other_clusterings_find_the_groups_too(followed, name):
     assert accuracy > 0.9
 
 
-@pytest.mark.parametrize(("name", "rounds", "least"), [("bcl", 5, 0.85), ("scl", 12, 0.5)])
-def test_schedules_follow_the_number_of_rounds(followed, name, rounds, least):
+@pytest.mark.parametrize(
+    ("name", "rounds", "least", "options"),
+    [("bcl", 5, 0.85, {}), ("scl", 12, 0.5, {"scale": "relative"})],
+)
+def test_schedules_follow_the_number_of_rounds(followed, name, rounds, least, options):
     """Nothing is clustered before 40 % of the run; SCL then splits one cluster after another."""
-    seen = followed(name, split(OVERLAPPING, 4, 0), rounds)
+    seen = followed(name, split(OVERLAPPING, 4, 0), rounds, options=options)
     waiting = round(0.4 * rounds)
     assert [row[1] for row in seen[:waiting]] == [1] * waiting
     assert seen[-1][1] > 1

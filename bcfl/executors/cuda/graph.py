@@ -26,7 +26,7 @@ from bcfl.protocol.objective import Objective
 
 Work: TypeAlias = Callable[[], None]
 Recorder: TypeAlias = Callable[[Work], Work]
-Key: TypeAlias = tuple[Objective, tuple[int, ...], bool]
+Key: TypeAlias = tuple[Objective, tuple[int, ...], bool, int]
 
 MOST_RECORDINGS = 32
 """Recordings kept if memory allows; the least recently used is dropped first."""
@@ -135,12 +135,12 @@ class Recording:
 class GraphDescent:
     """A `Descent` that replays recorded steps; it keeps its recordings.
 
-    Serves one network on one set of samples.
+    Serves one network; recordings are of one set of samples each.
 
     Attributes:
         recorder: `CudaRecorder()`, or `eager` on a CPU, as in tests.
         memory: bytes of the recordings' own tensors, but for the last one; None sets no bound.
-        recordings: by objective and shapes, in order of last use.
+        recordings: by objective, shapes and samples, in order of last use.
     """
 
     recorder: Recorder
@@ -151,7 +151,7 @@ class GraphDescent:
         """See `Descent`."""
         count = len(problems.parameters)
         full = _filled(problems, padded_count(count))
-        key = (objective, tuple(full.rows.shape[1:]), full.pull is None)
+        key = (objective, tuple(full.rows.shape[1:]), full.pull is None, id(full.samples))
         recording = self.recordings.pop(key, None)
         if recording is None:
             recording = Recording.of(full, objective, self.recorder)

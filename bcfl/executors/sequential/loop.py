@@ -90,20 +90,21 @@ class LoopExecutor:
                 case Describe():
                     outcomes[request] = self._describe(request)
                 case Train():
-                    outcomes[request] = train_locally(
-                        self._workspace,
-                        self.model,
-                        models,
-                        self.clients[request.client].views[TRAIN],
-                        request,
-                        (self.seed, round),
-                    )
+                    outcomes[request] = self._train(request, models, round)
                 case Score():
                     scores.append(request)
         outcomes |= score_models(
             self._workspace, self.model, models, self.clients, scores, self.seed
         )
         return outcomes
+
+    def _train(self, request: Train, models: Mapping[str, Posterior], round: int) -> Outcome:
+        view = self.clients[request.client].joined(request.views)
+        if view is None:
+            views = ", ".join(request.views)
+            return Failure("refused", f"client {request.client!r} has no samples in {views}")
+        seed_and_round = (self.seed, round)
+        return train_locally(self._workspace, self.model, models, view, request, seed_and_round)
 
     def _describe(self, request: Describe) -> ClientInfo:
         data = self.clients[request.client]

@@ -119,7 +119,7 @@ def train_locally(
     objective, start = request.objective, models[request.start]
     mean, buffers = start.mean(model), start.buffers(model)
     batches = training_batches(
-        len(view), objective.batch_size, objective.local_steps, *seed_and_round, request.client
+        len(view), objective.batch_size, objective.steps(len(view)), *seed_and_round, request.client
     ).to(view.inputs.device)
     training = batches.shape[1] > 1
     module = workspace.load(mean, buffers, training=training)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import torch
@@ -23,10 +23,11 @@ from bcfl.executors.stacked.scoring import BatchedScoring, is_batched
 from bcfl.executors.stacked.training import BatchedTraining
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.requests import Request, Score, Train
+from bcfl.protocol.requests import TRAINING, Request, Score, Train
 
 PLAIN = (
     "local_steps",
+    "local_epochs",
     "batch_size",
     "learning_rate",
     "momentum",
@@ -45,8 +46,8 @@ def network_of(model: Model) -> Network | None:
 
 def _is_plain(objective: Objective) -> bool:
     """Whether all unsupported fields have their default."""
-    others = [field for field in fields(objective) if field.name not in PLAIN]
-    return all(getattr(objective, field.name) == field.default for field in others)
+    others = [entry for entry in fields(objective) if entry.name not in PLAIN]
+    return all(getattr(objective, entry.name) == entry.default for entry in others)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,6 +71,7 @@ class BatchedExecutor:
     network: Network | None
     memory: int | None = None
     descent: Descent = descend
+    _joined: dict[tuple[str, ...], Samples | None] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         checked_memory(self.memory)
@@ -122,9 +124,11 @@ class BatchedExecutor:
         if self.network is None or request.client not in self.loop.clients:
             return False
         match request:
-            case Train(objective=objective, references=references):
+            case Train(objective=objective, references=references, views=views):
                 plain = _is_plain(objective) and not any(references)
-                return plain and objective.curvature != "mc_ggn"
+                samples = self._training_samples(views) if plain else None
+                held = samples is not None and request.client in samples.count
+                return held and objective.curvature != "mc_ggn"
             case Score(statistic=statistic, view=view, models=keys):
                 held = view in self.samples and request.client in self.samples[view].count
                 fits = held and statistic.fits(self.loop.model, len(keys))
@@ -140,8 +144,10 @@ class BatchedExecutor:
         scores = [request for request in supported if isinstance(request, Score)]
         rest = [request for request in requests if not self.supports(request)]
         outcomes = self.loop.answer(rest, models, round)
-        if trains:
-            outcomes |= self._training.answer(trains, models, (self.loop.seed, round))
+        for views in dict.fromkeys(train.views for train in trains):
+            alike = [train for train in trains if train.views == views]
+            training = self._training(views)
+            outcomes |= training.answer(alike, models, (self.loop.seed, round))
         if scores:
             outcomes |= self._scoring.answer(scores, models)
         return outcomes
@@ -152,10 +158,20 @@ class BatchedExecutor:
         assert self.network is not None
         return self.network, self.loop.model, budget(self.memory, self.loop.device)
 
-    @property
-    def _training(self) -> BatchedTraining:
+    def _training_samples(self, views: tuple[str, ...]) -> Samples | None:
+        """The samples of views that are trained on together, of all clients that have some."""
+        if views == TRAINING:
+            return self.samples[TRAIN]
+        if views not in self._joined:
+            joined = {c: data.joined(views) for c, data in self.loop.clients.items()}
+            held = [ClientData(c, {TRAIN: view}) for c, view in joined.items() if view is not None]
+            self._joined[views] = Samples.of(held, TRAIN, self.loop.device, self.loop.dtype)
+        return self._joined[views]
+
+    def _training(self, views: tuple[str, ...]) -> BatchedTraining:
         network, model, memory = self._work
-        samples = self.samples[TRAIN]
+        samples = self._training_samples(views)
+        assert samples is not None
         return BatchedTraining(
             network=network,
             model=model,

@@ -63,7 +63,7 @@ class BatchedTraining:
             self._rows(seed_and_round),
             self._bytes,
             self.memory,
-            key=lambda request: request.objective,
+            key=lambda request: (request.objective, self._steps(request)),
             length_of=int if self.network.mixes_samples else padded_length,
         ):
             with torch.no_grad():
@@ -84,9 +84,12 @@ class BatchedTraining:
 
         def rows_of(request: Train) -> Tensor:
             objective = request.objective
-            return drawn(request.client, objective.batch_size, objective.local_steps)
+            return drawn(request.client, objective.batch_size, self._steps(request))
 
         return rows_of
+
+    def _steps(self, request: Train) -> int:
+        return request.objective.steps(self.samples.count[request.client])
 
     def _bytes(self, length: int) -> int:
         number = self.samples.inputs.element_size()

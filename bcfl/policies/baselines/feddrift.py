@@ -11,71 +11,23 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bcfl.data.clients import TRAIN
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.policies.baselines.linkage import Regrouping, cluster_distances, complete_linkage
+from bcfl.policies.baselines.linkage import (
+    Losses,
+    Piece,
+    Pieces,
+    Regrouping,
+    cluster_distances,
+    complete_linkage,
+)
 from bcfl.policies.context import RoundContext, check_round, round_number
-from bcfl.policies.policy import Ranking, candidate
+from bcfl.policies.policy import Candidate, Ranking, candidate
+from bcfl.policies.trainings import trainings
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
-
-
-@dataclass(frozen=True, eq=False)
-class Losses:
-    """Losses of all cluster models on the clients' training samples.
-
-    Attributes:
-        clients: names of the clients that answered, sorted.
-        values: (clients, clusters) mean loss per sample, nats.
-        counts: (clients,) numbers of samples.
-    """
-
-    clients: Sequence[str]
-    values: NDArray[np.float64]
-    counts: NDArray[np.float64]
-
-    @property
-    def best(self) -> Mapping[str, int]:
-        """The cluster of lowest loss of each client."""
-        return dict(zip(self.clients, map(int, self.values.argmin(axis=1)), strict=True))
-
-    @property
-    def lowest(self) -> Mapping[str, float]:
-        """The lowest loss of each client, nats per sample."""
-        return dict(zip(self.clients, map(float, self.values.min(axis=1)), strict=True))
-
-    def by_cluster(self, labels: Mapping[str, int]) -> NDArray[np.float64]:
-        """Mean loss of each model on each cluster's samples, nats; NaN for empty clusters.
-
-        Args:
-            labels: cluster of each client.
-
-        Returns:
-            float64 of shape (models, clusters).
-        """
-        table = np.full((self.values.shape[1],) * 2, np.nan)
-        rows = np.array([labels[client] for client in self.clients], dtype=np.int64)
-        for cluster in range(len(table)):
-            members = rows == cluster
-            if members.any():
-                table[:, cluster] = np.average(
-                    self.values[members], axis=0, weights=self.counts[members]
-                )
-        return table
-
-    def samples(self, labels: Mapping[str, int], num_clusters: int) -> NDArray[np.float64]:
-        """Number of samples of the clients in each cluster, float64 of shape (clusters,).
-
-        Args:
-            labels: cluster of each client.
-            num_clusters: number of clusters.
-        """
-        rows = np.array([labels[client] for client in self.clients], dtype=np.int64)
-        samples: NDArray[np.float64] = np.zeros(num_clusters)
-        np.add.at(samples, rows, self.counts)
-        return samples
+from bcfl.protocol.requests import Exchange, Score, Steps, Train, loss_matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +38,10 @@ class FedDrift:
     previous step opens a cluster, which continues from its best model and cannot merge at once. All
     others join the cluster of lowest loss. Clusters are then merged into their sample-weighted mean
     by complete linkage, with distances that are the excess loss of a model on the other cluster's
-    samples. Clusters without clients are removed; the paper keeps them for recurring concepts.
-    Within a time step, and hence on static data, the same is repeated every few rounds, so that
-    clusters can merge once trained. Clients train on their current samples, not on all past ones.
+    samples. A cluster's samples are those that clients brought to it in any time step: it lives on
+    without clients, for concepts that come back, and ends only without samples. Within a time step,
+    and hence on static data, the same is repeated every few rounds, so that clusters can merge once
+    trained.
 
     Attributes:
         objective: local objective.
@@ -98,6 +51,9 @@ class FedDrift:
         drifted: whether drifting clients open clusters `alone` or one `together`, without merging
             (FedDrift-Eager).
         max_clusters: largest number of clusters; None is no bound.
+        trains_on: whether a client trains each cluster on `all` samples that it ever brought to it,
+            as in the paper, or its present cluster on its `current` samples; merging then sees
+            these alone.
     """
 
     objective: Objective
@@ -106,6 +62,7 @@ class FedDrift:
     start: Literal["each", "one"] = "each"
     drifted: Literal["alone", "together"] = "alone"
     max_clusters: int | None = None
+    trains_on: Literal["all", "current"] = "all"
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
@@ -116,6 +73,8 @@ class FedDrift:
             raise ValueError(f"start must be 'each' or 'one', got {self.start!r}")
         if self.drifted not in ("alone", "together"):
             raise ValueError(f"drifted must be 'alone' or 'together', got {self.drifted!r}")
+        if self.trains_on not in ("all", "current"):
+            raise ValueError(f"trains_on must be 'all' or 'current', got {self.trains_on!r}")
         if self.max_clusters is not None and self.max_clusters < 1:
             raise ValueError(f"max_clusters must be at least 1 or None, got {self.max_clusters}")
 
@@ -126,47 +85,59 @@ class FedDrift:
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Score when due, regroup, and train. See `Policy.associate`."""
-        begins = hypothesis.state.get("step", 0) < context.step
+        step, state = context.step, hypothesis.state
+        begins = state.get("step", 0) < step
         due = begins or context.round % round_number(self.every, context) == 0
         association = hypothesis.association
+        past = _past(hypothesis, step)
         scored = [c for c in context.participants if due or association.label(c) == UNSEEN]
-        losses = yield from _losses(hypothesis, scored)
-        regrouping = self._regrouping(hypothesis, association.by_client, losses, due)
+        pieces = [(client, step) for client in scored]
+        if due and self.trains_on == "all":
+            pieces += [piece for piece in past if piece[0] in set(scored)]
+        losses = yield from _losses(hypothesis, sorted(pieces), step)
+        regrouping = self._regrouping(hypothesis, past, losses, step, due)
         if not regrouping.labels:
             return Ranking.only(candidate(hypothesis, {}, self.objective))
         opened, origins = regrouping.applied(hypothesis)
         labels = regrouping.labels
         present = {c: labels[c] for c in context.participants if c in labels}
         chosen = candidate(opened, present, self.objective, num_samples=context.num_samples)
+        if self.trains_on == "all":
+            chosen = _on_all_samples(chosen, opened, regrouping.past, context)
         before = {posterior.key for posterior in hypothesis.clusters}
         merged = tuple(p for p in opened.clusters if p.key not in before)
-        past = {**hypothesis.state.get("losses", {}), **losses.lowest}
-        state = {**hypothesis.state, "losses": past, "step": context.step}
+        lowest = {**state.get("losses", {}), **losses.at(step).lowest}
+        state = {**state, "losses": lowest, "step": step}
+        if regrouping.past:
+            rows = sorted(regrouping.past.items())
+            state["past"] = [[client, earlier, k] for (client, earlier), k in rows]
         return Ranking.only(
             replace(chosen, origins=origins, models=(*chosen.models, *merged), state=state)
         )
 
     def _regrouping(
-        self, hypothesis: Hypothesis, previous: Mapping[str, int], losses: Losses, due: bool
+        self, hypothesis: Hypothesis, past: Pieces, losses: Losses, step: int, due: bool
     ) -> Regrouping:
         """The clusters of this round."""
-        count = len(hypothesis.clusters)
-        labels = {**previous, **losses.best}
+        count, now = len(hypothesis.clusters), losses.at(step)
+        previous = hypothesis.association.by_client
+        labels = {**previous, **now.best}
         if not previous:
-            return self._opened(losses)
+            return self._opened(now)
         if not due:
             groups = np.arange(count)
-            return Regrouping.of(labels, groups.tolist(), groups, np.ones(count))
+            return Regrouping.of(labels, past, groups.tolist(), groups, np.ones(count))
         before = hypothesis.state.get("losses", {})
-        drifted, origins = self._drifted(before, losses, count)
+        drifted, origins = self._drifted(before, now, count)
         labels |= drifted
-        samples = losses.samples(labels, len(origins))
+        held = {**past, **{(client, step): label for client, label in labels.items()}}
+        samples = losses.samples(held, len(origins))
         groups = np.arange(len(origins))
         if self.drifted == "alone":
-            distances = cluster_distances(losses.by_cluster(labels))
+            distances = cluster_distances(losses.by_cluster(held))
             merged = complete_linkage(distances, self.delta)
             groups = np.concatenate([merged, count + np.arange(len(origins) - count)])
-        return Regrouping.of(labels, origins, groups, samples)
+        return Regrouping.of(labels, past, origins, groups, samples)
 
     def _opened(self, losses: Losses) -> Regrouping:
         """The clusters of the first round."""
@@ -218,13 +189,64 @@ def drifting(before: Mapping[str, float], now: Mapping[str, float], delta: float
     return sorted(c for c, loss in now.items() if c in before and loss > before[c] + delta)
 
 
-def _losses(hypothesis: Hypothesis, clients: Sequence[str]) -> Steps[Losses]:
-    """Losses of all cluster models on the training samples of the given clients."""
+def _past(hypothesis: Hypothesis, step: int) -> dict[Piece, int]:
+    """The cluster of each client's samples of earlier time steps."""
+    past = {(client, earlier): label for client, earlier, label in hypothesis.state.get("past", ())}
+    last = hypothesis.state.get("step", 0)
+    if last < step:
+        past |= {(client, last): k for client, k in hypothesis.association.by_client.items()}
+    return past
+
+
+def _on_all_samples(
+    chosen: Candidate, opened: Hypothesis, past: Pieces, context: RoundContext
+) -> Candidate:
+    """The candidate whose clients train every cluster on the samples that they brought to it.
+
+    Args:
+        chosen: each client trains its present cluster on its samples of this time step.
+        opened: the hypothesis with the clusters of this round.
+        past: cluster of each client's samples of earlier time steps.
+        context: read-only context of the round.
+    """
+    views: dict[tuple[str, int], list[str]] = {}
+    for (client, step), label in sorted(past.items()):
+        views.setdefault((client, label), []).append(f"memory:{step}")
+    work: list[Train] = []
+    rows: list[int] = []
+    for training, row in zip(chosen.trainings, chosen.contribution_weights, strict=True):
+        label = int(row.argmax())
+        more = views.pop((training.client, label), [])
+        work.append(replace(training, views=(*training.views, *more)))
+        rows.append(label)
+    models = list(chosen.models)
+    for (client, label), names in views.items():
+        if client in context.num_samples:
+            start = {client: opened.clusters[label].key}
+            extra = trainings(opened, start, chosen.trainings[0].objective, context.num_samples)
+            work += [replace(request, views=tuple(names)) for request in extra.requests]
+            models += extra.models
+            rows.append(label)
+    weights = np.eye(len(opened.clusters))[rows]
+    return replace(
+        chosen, trainings=tuple(work), contribution_weights=weights, models=tuple(models)
+    )
+
+
+def _losses(hypothesis: Hypothesis, pieces: Sequence[Piece], step: int) -> Steps[Losses]:
+    """Losses of all cluster models on the training samples of the given pieces."""
     keys = [posterior.key for posterior in hypothesis.clusters]
     distinct = tuple(dict.fromkeys(keys))
-    scores = {client: Score(client=client, models=distinct) for client in clients}
+    scores = {
+        piece: Score(
+            client=piece[0],
+            models=distinct,
+            view=TRAIN if piece[1] == step else f"memory:{piece[1]}",
+        )
+        for piece in pieces
+    }
     replies = (yield Exchange.of(scores.values(), hypothesis.clusters)) if scores else {}
-    answers = {client: replies[s] for client, s in scores.items() if s in replies}
+    answers = {piece: replies[s] for piece, s in scores.items() if s in replies}
     answering = sorted(answers)
     if not answering:
         return Losses((), np.zeros((0, len(keys))), np.zeros(0))

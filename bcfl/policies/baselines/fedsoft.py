@@ -21,7 +21,7 @@ from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Attraction
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
 from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
-from bcfl.runtime.seeds import lineage_key
+from bcfl.runtime.seeds import generator, lineage_key
 
 OWN = "own model of "
 Importances = Mapping[str, Sequence[float]]
@@ -33,9 +33,12 @@ class FedSoft:
 
     The importance of a cluster for a client is the share of its samples on which the cluster's
     model has the lowest loss. A client continues from its own last model, with a proximal pull
-    towards all clusters; it starts from its most important cluster. All participants contribute to
-    all clusters; the paper's sampling of clients per cluster is left out. Clients are served by the
+    towards all clusters; it starts from its most important cluster. Clients are served by the
     cluster models, weighted by importance; the paper serves their personal models.
+
+    Either all participants contribute to all clusters by importance, or each cluster draws some of
+    them without replacement, with probability proportional to importance times samples, and is
+    their unweighted mean (algorithm 1). Participants that no cluster draws do not train.
 
     Attributes:
         num_clusters: number of clusters K.
@@ -43,6 +46,7 @@ class FedSoft:
         attraction: lambda, weight of the proximal term.
         smoothing: sigma, the importance of a cluster that is best on no sample.
         every: rounds between estimates of the importance (tau); newcomers are estimated at once.
+        drawn: clients that each cluster draws; None is all.
     """
 
     num_clusters: int
@@ -50,11 +54,14 @@ class FedSoft:
     attraction: float = 0.1
     smoothing: float = 1e-4
     every: int = 1
+    drawn: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("num_clusters", "every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.drawn is not None and self.drawn < 1:
+            raise ValueError(f"drawn must be at least 1 or None, got {self.drawn}")
         if not 0 < self.attraction < float("inf"):
             raise ValueError(f"attraction must be positive and finite, got {self.attraction}")
         if not 0 < self.smoothing <= 1:
@@ -64,11 +71,12 @@ class FedSoft:
         """Estimate importances, then train personal models. See `Policy.associate`."""
         estimated = yield from self._importances(hypothesis, context)
         present = {c: estimated[c] for c in context.participants if c in estimated}
+        contributed = self._contributions(present, context)
         own = {
             client: hypothesis.carried_models.get(
-                OWN + client, hypothesis.clusters[int(np.argmax(row))]
+                OWN + client, hypothesis.clusters[int(np.argmax(present[client]))]
             )
-            for client, row in present.items()
+            for client in contributed
         }
         work = self._work(hypothesis, own, present, context)
         models = (*hypothesis.clusters, *own.values(), *work.models)
@@ -81,7 +89,7 @@ class FedSoft:
             for t, reply in answers.items()
         }
         count = len(hypothesis.clusters)
-        contribution_weights = np.array([present[t.client] for t in answers]).reshape(
+        contribution_weights = np.array([contributed[t.client] for t in answers]).reshape(
             len(answers), count
         )
         chosen = Candidate(
@@ -97,6 +105,22 @@ class FedSoft:
             carried_models={**hypothesis.carried_models, **trained},
         )
         return Ranking.only(chosen)
+
+    def _contributions(self, present: Importances, context: RoundContext) -> Importances:
+        """(clusters,) weight of each training client in each cluster's mean.
+
+        Weights are multiplied by the clients' samples later on unless all count the same.
+        """
+        if self.drawn is None:
+            return present
+        clients = sorted(present)
+        weights = np.zeros((len(clients), self.num_clusters))
+        for cluster in range(self.num_clusters):
+            p = np.array([present[c][cluster] * context.num_samples[c] for c in clients])
+            random = generator(context.seed, context.round, "FedSoft draw", str(cluster))
+            count = min(self.drawn, len(clients))
+            weights[random.choice(len(clients), count, replace=False, p=p / p.sum()), cluster] = 1
+        return {c: row.tolist() for c, row in zip(clients, weights, strict=True) if row.any()}
 
     def _importances(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Importances]:
         """Importances of the clusters for all clients that were ever scored."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assignment import exact_sum
 from bcfl.data.clients import VALIDATION
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.bayes.association_prior import AssociationPrior
 from bcfl.policies.context import RoundContext
-from bcfl.policies.policy import Candidate, Ranking
+from bcfl.policies.policy import Ranking
 from bcfl.protocol.requests import Exchange, Score, Steps
 
 
@@ -45,18 +48,14 @@ def judged_on_held_out(
         raise ValueError("ranking must have costs to be judged on held-out samples")
     clients = best.costs.clients
     losses = yield from held_out_losses(parent, clients, context)
-    judged = losses - prior.log_probabilities(parent.association, clients)
+    least = losses.min(axis=1)
+    judged = (losses - least[:, None]) - prior.log_probabilities(parent.association, clients)
     labels = [best.association.label(client) for client in clients]
-    held_out = -float(judged[np.arange(len(clients)), labels].sum())
-    shift = held_out - best.log_weight
-    costs = replace(best.costs, judged=judged)
-
-    def shifted() -> Iterator[Candidate]:
-        yield replace(best, log_weight=best.log_weight + shift, costs=costs)
-        for candidate in candidates:
-            yield replace(candidate, log_weight=candidate.log_weight + shift, costs=costs)
-
-    return Ranking(shifted(), ranking.log_total + shift)
+    held_out = -exact_sum([*judged[np.arange(len(clients)), labels], *least])
+    offsets = np.stack([least, np.zeros_like(least)], axis=1)
+    costs = replace(best.costs, judged=judged, judged_offsets=offsets)
+    every = (replace(one, costs=costs) for one in chain((best,), candidates))
+    return replace(ranking, candidates=every, reference=held_out - Fraction(best.log_weight))
 
 
 def held_out_losses(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+import assignment
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.policy import Candidate, Ranking
@@ -63,7 +65,7 @@ def reweighed(
         if complete
         else np.nan
     )
-    return Ranking(weighted, float(total))
+    return Ranking(weighted, float(total), reference=evidence.reference(scores))
 
 
 class JointEvidence:
@@ -84,6 +86,8 @@ class JointEvidence:
     def log_weight(self, candidate: Candidate, scores: Expansions) -> float:
         """Log evidence of all clients given an association, summed over the clusters, nats.
 
+        Above `reference`.
+
         Args:
             candidate: the association.
             scores: expansions of the clients' log-likelihoods, by client and model.
@@ -101,12 +105,30 @@ class JointEvidence:
                 total += self._of_cluster(index, members, scores)
         return total
 
+    def reference(self, scores: Expansions) -> Fraction:
+        """Exact sum of each client's largest log-likelihood over the clusters, nats, tempered.
+
+        Args:
+            scores: expansions of the clients' log-likelihoods, by client and model.
+        """
+        largest = [
+            max(row[key].log_likelihood for key in self._keys) for _, row in sorted(scores.items())
+        ]
+        return assignment.exact_sum(largest) / Fraction(self._temperature)
+
+    def _above_largest(self, client: str, scores: Expansions) -> Mapping[str, float]:
+        """Log-likelihood of a client by model, above its largest over the clusters, nats."""
+        row = {key: scores[client][key].log_likelihood for key in self._keys}
+        largest = max(row.values())
+        return {key: value - largest for key, value in row.items()}
+
     def _of_cluster(self, index: int, members: tuple[str, ...], scores: Expansions) -> float:
         if (index, members) not in self._known:
             sums = [scores[client][self._keys[index]] for client in members]
             gradient = torch.stack([s.gradient.double() for s in sums]).sum(0)
             curvature = torch.stack([s.curvature.double() for s in sums]).sum(0)
-            log_likelihood = float(np.sum([s.log_likelihood for s in sums]))
+            above = [self._above_largest(client, scores) for client in members]
+            log_likelihood = float(np.sum([row[self._keys[index]] for row in above]))
             self._known[index, members] = float(
                 quadratic_log_evidence(
                     log_likelihood / self._temperature,

@@ -23,12 +23,16 @@ from bcfl.policies.bayes.temperature import Temperature, fitted_temperature
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Costs, Ranking, candidate
-from bcfl.policies.ranking import ranked
+from bcfl.policies.ranking import quotients, ranked
+from bcfl.protocol.checks import LARGEST_SUM
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import Loss
 from posteriors import log_association_weight
+
+LOWEST_TEMPERATURE = 1e-100
+"""Losses of any accepted size stay finite when they are divided by it."""
 
 Evidences = Literal["separable", "joint"]
 Judge = Literal["training", "held_out"]
@@ -96,7 +100,11 @@ class LikelihoodAssociation:
         if self.score_samples is not None and self.score_samples < 1:
             raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
         if self.temperature != "auto":
-            log_association_weight(np.zeros((1, 1)), np.ones(1), self.temperature)
+            log_association_weight(np.full((1, 1), LARGEST_SUM), np.ones(1), self.temperature)
+            if not isinstance(self.temperature, str) and self.temperature < LOWEST_TEMPERATURE:
+                raise ValueError(
+                    f"temperature must be at least {LOWEST_TEMPERATURE:g}, got {self.temperature}"
+                )
 
     def _check_names(self) -> None:
         allowed = {
@@ -147,10 +155,12 @@ class LikelihoodAssociation:
             held_out = yield from held_out_losses(hypothesis, clients, context)
             temperature = fitted_temperature(losses, held_out)
         log_prior = self.prior.log_probabilities(hypothesis.association, clients)
-        cost = -log_association_weight(losses, counts, temperature) - log_prior
+        least = losses.min(axis=1)
+        gaps = losses - least[:, None]
         costs = Costs(
             clients=tuple(clients),
-            values=cost,
+            values=-log_association_weight(gaps, counts, temperature) - log_prior,
+            offsets=quotients(least, counts if temperature == "mean" else float(temperature)),
             cluster_size=self.cluster_size,
             belief_temperature=self.belief_temperature if self.scored_by == "cavity" else None,
         )

@@ -32,10 +32,13 @@ def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64
     if not informative.any():
         return 1.0
 
+    gaps = losses - losses.min(axis=1, keepdims=True)
+    held_out_gaps = held_out - held_out.min(axis=1, keepdims=True)
+
     def log_loss(log_temperature: float) -> float:
-        scaled = -losses / np.exp(log_temperature)
+        scaled = -gaps / np.exp(log_temperature)
         log_weights = scaled - logsumexp(scaled, axis=1, keepdims=True)
-        return -float(logsumexp(log_weights - held_out, axis=1).sum())
+        return -float(logsumexp(log_weights - held_out_gaps, axis=1).sum())
 
     grid = np.linspace(np.log(LOWEST), np.log(HIGHEST), 24)
     values = [log_loss(point) for point in grid]

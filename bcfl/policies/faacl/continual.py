@@ -130,8 +130,7 @@ class ContinualFAACL(PolicyWrapper):
             continues = self.own_start == "cluster" and device in labels
             starts[device] = hypothesis.clusters[labels[device]] if continues else initial
         objective = self.policy.objective
-        longer = replace(objective, local_steps=self.own_rounds * objective.local_steps)
-        plain = replace(longer, regularizers=(), curvature="samples")
+        plain = replace(objective.longer(self.own_rounds), regularizers=(), curvature="samples")
         requests = [Train(device, start.key, plain) for device, start in starts.items()]
         replies = (yield Exchange.of(requests, starts.values())) if requests else {}
         return {

@@ -247,11 +247,15 @@ class FAACL:
 def contributors(clustering: Clustering, cluster: int, participants: Iterable[str]) -> list[str]:
     """Participants that train a cluster's model: its members and those of its supporters.
 
+    A cluster without members is not trained, and stays as it is for a concept that may come back.
+
     Args:
         clustering: clusters with their support.
         cluster: index of the cluster.
         participants: names of the participants.
     """
+    if not clustering.members[cluster]:
+        return []
     clusters = [cluster, *clustering.support.supporters(cluster)]
     devices = {client for index in clusters for client in clustering.members[index]}
     return sorted(devices & set(participants))

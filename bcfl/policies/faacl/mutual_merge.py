@@ -76,7 +76,7 @@ class Clustering:
 def merge_mutual(
     before: Clustering, rng: np.random.Generator, supporters: AfterMerge = "intersection"
 ) -> Clustering:
-    """Merge pairs of clusters that support each other; each cluster merges at most once.
+    """Merge pairs of a partition that support each other; each cluster merges at most once.
 
     Algorithm 3 as printed can merge a cluster twice, which does not partition the devices. A merged
     cluster takes the index of its first parent and continues from the model of either, at random.
@@ -132,11 +132,12 @@ def _new_indices(couples: Mapping[int, int], count: int) -> dict[int, int]:
 
 
 def _couples(before: Clustering) -> dict[int, int]:
-    """Clusters that merge, by the first of each pair."""
+    """Clusters of one partition that merge, by the first of each pair."""
     couples: dict[int, int] = {}
     taken: set[int] = set()
     for first, second in combinations(range(len(before.members)), 2):
-        if not {first, second} & taken and before.support.mutual(first, second):
+        together = before.partitions[first] == before.partitions[second]
+        if not {first, second} & taken and together and before.support.mutual(first, second):
             couples[first] = second
             taken |= {first, second}
     return couples

@@ -114,7 +114,8 @@ class SupportTesting:
         """Test every ordered pair of clusters within each partition, on validation samples.
 
         Devices that do not answer have no vote. Supporters that fail the test keep their earlier
-        p-value unless support is withdrawn; so do all supporters of a cluster without votes.
+        p-value unless support is withdrawn; so do all supporters of a cluster without votes, and
+        pairs that are not tested because their clusters are of different partitions.
 
         Args:
             models: model of each cluster.
@@ -156,14 +157,14 @@ class SupportTesting:
     def _findings(
         self, answers: Mapping[Pair, Mapping[str, SupportTest]], before: Support
     ) -> Findings:
-        p_values: dict[Pair, float] = {}
+        p_values = dict(before.p_values)
         usable: dict[str, int] = {}
         for pair, row in answers.items():
             largest = max((test.p_value for test in row.values()), default=1.0)
             if row and largest <= self.alpha:
                 p_values[pair] = largest
-            elif pair in before.p_values and not (row and self.withdraws):
-                p_values[pair] = before.p_values[pair]
+            elif row and self.withdraws:
+                p_values.pop(pair, None)
             for client, test in row.items():
                 usable[client] = max(usable.get(client, 0), test.num_pairs)
         unable = tuple(client for client, pairs in usable.items() if 0.5**pairs > self.alpha)

@@ -1,12 +1,14 @@
 """K-means on local models: the policy of FeSEM and WeCFL, and the warm-up of BCFL.
 
 FeSEM (Long et al., 2022) clusters local models with equal weights, WeCFL (Ma et al., 2022) weighted
-by the clients' numbers of samples. Clients first train from the model that serves them.
+by the clients' numbers of samples. Clients first train from the model that serves them. K-means
+begins anew in each round, as in the authors' program; algorithm 1 of WeCFL assigns clients to the
+nearest of the previous centres.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
@@ -20,6 +22,7 @@ from bcfl.architecture.layout import ALL, Part
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.matching import best_matching
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Ranking, answered, candidate
@@ -82,8 +85,25 @@ class KMeansAssociation:
         newcomers = int(hypothesis.association.sizes.argmax())
         labels = {c: hypothesis.association.label(c) for c in context.participants}
         starts = {c: keys[newcomers if k == UNSEEN else k] for c, k in labels.items()}
+        return (yield from self.trained_from(hypothesis, starts, hypothesis.clusters, context))
+
+    def trained_from(
+        self,
+        hypothesis: Hypothesis,
+        starts: Mapping[str, str],
+        models: Sequence[Posterior],
+        context: RoundContext,
+    ) -> Steps[Ranking]:
+        """Train from the given models, then cluster.
+
+        Args:
+            hypothesis: the parent.
+            starts: key of the model that each client trains from.
+            models: those models.
+            context: read-only context of the round.
+        """
         work = trainings(hypothesis, starts, self.objective, context.num_samples)
-        replies = yield Exchange.of(work.requests, (*hypothesis.clusters, *work.models))
+        replies = yield Exchange.of(work.requests, (*models, *work.models))
         answers = answered(work.requests, replies)
         clients = sorted(training.client for training in answers)
         if not clients:
@@ -97,16 +117,10 @@ class KMeansAssociation:
         seed = derive_seed(context.seed, context.round, "kmeans")
         groups = weighted_kmeans(points, weights, self.num_clusters, seed, self.starts)
         clusters = relabel(groups, hypothesis.association, clients)
-        measured = distances_to_centroids(points, weights, clusters, self.num_clusters)
-        if self.scored_by == "cavity":
-            models = (p.mean(context.model).cpu()[mask] for p in hypothesis.clusters)
-            origins = np.stack([mean.double().numpy() for mean in models])
-            clusters = moved_to_nearest_cavities(points, weights, clusters, origins)
-            measured = distances_to_cavities(points, weights, clusters, origins)
-        if not self.cluster_size.free:
-            lower, upper = self.cluster_size.left_for(clients, hypothesis.association)
-            cost = weights[:, None] * measured
-            clusters = assignment.best_assignment(cost, lower, upper).labels
+        means = (posterior.mean(context.model) for posterior in hypothesis.clusters)
+        origins = np.stack([mean.cpu()[mask].double().numpy() for mean in means])
+        bounds = self.cluster_size.left_for(clients, hypothesis.association)
+        clusters = self._moved(points, weights, clusters, origins, bounds)
         by_client = dict(zip(clients, map(int, clusters), strict=True))
         return Ranking.only(
             candidate(
@@ -118,6 +132,27 @@ class KMeansAssociation:
                 num_samples=context.num_samples,
             )
         )
+
+    def _moved(
+        self,
+        points: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        labels: NDArray[np.int64],
+        origins: NDArray[np.float64],
+        bounds: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
+    ) -> NDArray[np.int64]:
+        """Clusters after K-means: moved to the nearest cavities, and within bounds on sizes."""
+        cavity = self.scored_by == "cavity"
+        if cavity:
+            labels = moved_to_nearest_cavities(points, weights, labels, origins)
+        if self.cluster_size.free:
+            return labels
+        distances = (
+            distances_to_cavities(points, weights, labels, origins)
+            if cavity
+            else distances_to_centroids(points, weights, labels, self.num_clusters)
+        )
+        return assignment.best_assignment(weights[:, None] * distances, *bounds).labels
 
 
 def weighted_kmeans(
@@ -178,7 +213,19 @@ def distances_to_centroids(
     for label in np.unique(labels):
         members = labels == label
         centroids[label] = np.average(points[members], axis=0, weights=weights[members])
-    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centroids], axis=1)
+    return distances_between(points, centroids)
+
+
+def distances_between(
+    points: NDArray[np.float64], centres: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Squared distances, float64 of shape (points, centres).
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        centres: float64 of shape (centres, dimensions).
+    """
+    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
 
 
 def distances_to_cavities(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, answered, candidate
 from bcfl.policies.trainings import trainings
@@ -59,6 +60,12 @@ class LocalUpdates:
             [starts[training.start] for training in self.answers],
             [reply.mean for reply in self.answers.values()],
         )
+
+    def products_since(self, model: Posterior) -> NDArray[np.float64]:
+        """(clients, clients) inner products of the clients' changes since one model."""
+        start = model.mean(self.model)
+        ends = [reply.mean for reply in self.answers.values()]
+        return inner_products([start] * len(ends), ends)
 
     def candidate(self, objective: Objective) -> Candidate:
         """The association in which each client stays in the cluster that it trained in."""

@@ -16,12 +16,17 @@ from numpy.typing import NDArray
 from bcfl.policies.updates.kmeans import weighted_kmeans
 
 NOISE = -1
+DECIMALS = 12
+"""Decimals of cosine distances that rounding leaves correct, for updates in single precision."""
 Distances = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
 
 class UpdateClustering(Protocol):
-    """Groups clients by the cosine distances of their updates."""
+    """Groups clients by the cosine distances of their updates.
+
+    Distances that differ by rounding alone count as equal: they are rounded to 12 decimals.
+    """
 
     def groups(self, distances: Distances, seed: int) -> Groups:
         """Group of each client, int64 of shape (clients,), from 0.
@@ -60,6 +65,7 @@ class HDBSCANClustering:
 
         del seed
         smallest = max(2, int(self.min_share * len(distances) + 0.5))
+        distances = distances.round(DECIMALS)
         fitted = HDBSCAN(min_cluster_size=smallest, metric="precomputed", copy=True).fit(distances)
         labels: Groups = fitted.labels_.astype(np.int64)
         return renumbered(joining_nearest(labels, distances) if self.noise == "nearest" else labels)
@@ -78,7 +84,7 @@ class MeanShiftClustering:
         from sklearn.cluster import MeanShift
 
         del seed
-        return renumbered(MeanShift().fit(distances).labels_)
+        return renumbered(MeanShift().fit(distances.round(DECIMALS)).labels_)
 
 
 @dataclass(frozen=True)
@@ -100,15 +106,20 @@ class AffinityClustering:
     def groups(self, distances: Distances, seed: int) -> Groups:
         """Ties are broken by the seed. See `UpdateClustering.groups`."""
         from sklearn.cluster import AffinityPropagation
+        from sklearn.exceptions import ConvergenceWarning
 
+        distances = distances.round(DECIMALS)
         off_diagonal = distances[~np.eye(len(distances), dtype=bool)]
         if np.ptp(off_diagonal) == 0:
             return np.zeros(len(distances), dtype=np.int64)
         affinities = -distances if self.reads == "similarity" else distances
         method = AffinityPropagation(affinity="precomputed", random_state=seed % 2**32)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # not converged: labels say so
-            return renumbered(method.fit(affinities).labels_)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            labels = method.fit(affinities).labels_
+        if any(issubclass(one.category, ConvergenceWarning) for one in caught):
+            labels = np.zeros_like(labels)
+        return renumbered(labels)
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,9 @@ class KMeansClustering:
     def groups(self, distances: Distances, seed: int) -> Groups:
         """From seeded starts. See `UpdateClustering.groups`."""
         weights = np.ones(len(distances))
-        return renumbered(weighted_kmeans(distances, weights, self.num_clusters, seed))
+        return renumbered(
+            weighted_kmeans(distances.round(DECIMALS), weights, self.num_clusters, seed)
+        )
 
 
 @dataclass(frozen=True)
@@ -166,6 +179,7 @@ class AgglomerativeClustering:
             metric="precomputed",
             linkage=self.linkage,
         )
+        distances = distances.round(DECIMALS)
         given = distances if self.reads == "distance" else 1.0 - distances
         return renumbered(method.fit(given).labels_)
 

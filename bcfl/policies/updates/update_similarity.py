@@ -63,12 +63,15 @@ SLICE = 2**16
 """Parameters processed at a time."""
 
 
-def inner_products(starts: Sequence[Tensor], ends: Sequence[Tensor]) -> NDArray[np.float64]:
+def inner_products(
+    starts: Sequence[Tensor], ends: Sequence[Tensor], dtype: torch.dtype = torch.float64
+) -> NDArray[np.float64]:
     """(updates, updates) inner products of the updates end - start.
 
     Args:
         starts: (parameters,) model that each training started from.
         ends: (parameters,) model that each training ended at.
+        dtype: of the differences and of sums over `SLICE` parameters.
     """
     if not starts:
         return np.zeros((0, 0))
@@ -76,7 +79,7 @@ def inner_products(starts: Sequence[Tensor], ends: Sequence[Tensor]) -> NDArray[
     for begin in range(0, ends[0].shape[-1], SLICE):
         part = slice(begin, begin + SLICE)
         rows = [
-            end[part].double() - start[part].double()
+            end[part].to(dtype) - start[part].to(dtype)
             for start, end in zip(starts, ends, strict=True)
         ]
         slab = torch.stack(rows)

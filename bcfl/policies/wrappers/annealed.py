@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import chain
 
 import numpy as np
@@ -56,6 +57,7 @@ class AnnealedAssociation(PolicyWrapper):
         if best is None or best.costs is None or temperature == 0:
             return replace(ranking, candidates=_before(best, candidates))
         drawn = self._drawn(hypothesis, best, best.costs, temperature, context)
+        drawn = replace(drawn, log_weight=_log_weight(drawn, ranking.reference))
         facts = {**ranking.facts, "annealing_temperature": temperature}
         return replace(ranking, candidates=(drawn,), facts=facts)
 
@@ -72,15 +74,21 @@ class AnnealedAssociation(PolicyWrapper):
         noise = temperature * random.gumbel(size=costs.values.shape)
         lower, upper = costs.cluster_size.left_for(costs.clients, hypothesis.association)
         labels = assignment.best_assignment(costs.values - noise, lower, upper).labels
-        rows = np.arange(len(labels))
         chosen = candidate(
             hypothesis,
             dict(zip(costs.clients, map(int, labels), strict=True)),
             self.objective,
-            log_weight=-float(costs.values[rows, labels].sum()),
             num_samples=context.num_samples,
         )
         return replace(chosen, costs=costs, needs_cavities=best.needs_cavities)
+
+
+def _log_weight(drawn: Candidate, reference: Fraction) -> float:
+    """Log weight of a drawn association by its costs, above a reference, nats."""
+    assert drawn.costs is not None
+    labels = [drawn.association.label(client) for client in drawn.costs.clients]
+    chosen = drawn.costs.values[np.arange(len(labels)), labels]
+    return float(-assignment.exact_sum(chosen) - drawn.costs.total_offset - reference)
 
 
 def _before(first: Candidate | None, rest: Iterator[Candidate]) -> Iterator[Candidate]:

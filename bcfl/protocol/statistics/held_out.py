@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf, log
 from typing import ClassVar
 
 import torch
@@ -16,7 +17,7 @@ from bcfl.protocol.checks import is_count
 from bcfl.protocol.prediction_rule import PredictionRule
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, PosteriorStatistic
 from posteriors import Linearised, Predictive
-from posteriors.predictive import ClosedForm, HeldOutSums, TuningGrid, apply_link, temper
+from posteriors.predictive import ClosedForm, HeldOutSums, TuningGrid, link_logits
 from posteriors.predictive.predictive import outputs_of_all
 
 
@@ -56,13 +57,13 @@ class HeldOutLosses(PosteriorStatistic):
                 self._averaged(members, temperature).gather(1, targets)
                 for temperature in self.grid.temperatures
             ]
-            rows.append(-torch.stack(chosen).log().sum((1, 2)))
+            rows.append(-torch.stack(chosen).sum((1, 2)))
         return HeldOutSums(self.grid, torch.stack(rows).cpu(), len(view))
 
     def _members(
         self, posteriors: Sequence[Posterior], model: Model, inputs: Tensor
     ) -> list[list[Tensor]]:
-        """By prior precision and posterior, (draws, samples, classes) untempered probabilities."""
+        """By prior precision and posterior, (draws, samples, classes) logits."""
         rules = [replace(self.rule, prior_precision=p) for p in self.grid.prior_precisions]
         generators = [rule.generator for rule in rules]
         by_rule: list[list[Tensor]] = [[] for _ in rules]
@@ -74,9 +75,13 @@ class HeldOutLosses(PosteriorStatistic):
         return by_rule
 
     def _averaged(self, members: Sequence[Tensor], temperature: float) -> Tensor:
-        """(samples, classes) probabilities of the mixture of tempered networks."""
-        means = [temper(group, temperature).mean(0) for group in members]
-        return torch.stack([w * m for w, m in zip(self.weights, means, strict=True)]).sum(0)
+        """(samples, classes) log probabilities of the mixture of tempered networks."""
+        parts = []
+        for weight, logits in zip(self.weights, members, strict=True):
+            logs = (logits / temperature).log_softmax(2)
+            share = weight / len(logits)
+            parts.append(logs.logsumexp(0) + (log(share) if share else -inf))
+        return torch.stack(parts).logsumexp(0).clamp(max=0)
 
     def num_bytes(self, model: Model, num_models: int) -> int:
         """A number for each point of the grid, and a number of samples.
@@ -87,14 +92,15 @@ class HeldOutLosses(PosteriorStatistic):
         return NUMBER_BYTES * (points + 1)
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`; losses may be infinite, see `posteriors.choose`."""
+        """See `Statistic.part_trouble`."""
         if not isinstance(part, HeldOutSums) or not is_count(part.num_samples):
             return "no held-out sums"
         shape = len(self.grid.prior_precisions), len(self.grid.temperatures)
         tensor = isinstance(part.log_loss, Tensor) and part.log_loss.is_floating_point()
         if part.grid != self.grid or not tensor or tuple(part.log_loss.shape) != shape:
             return "held-out sums over another grid"
-        return "" if bool((part.log_loss >= 0).any()) else "held-out sums that are no losses"
+        finite = bool((part.log_loss.isfinite() & (part.log_loss >= 0)).all())
+        return "" if finite else "held-out sums that are no losses"
 
 
 def _drawn(
@@ -103,22 +109,21 @@ def _drawn(
     generators: Sequence[torch.Generator],
     inputs: Tensor,
 ) -> list[Tensor]:
-    """Members of predictives around one mean; linear ones share their Jacobians."""
+    """Logits of the members of predictives around one mean; linear ones share their Jacobians."""
     linear = [predictive for predictive in predictives if isinstance(predictive, Linearised)]
     if len(linear) == len(predictives):
         outputs = outputs_of_all(linear, inputs)
         pairs = zip(outputs, generators, strict=True)
-        return [
-            predictive.sample(num_draws, generator).softmax(2) for predictive, generator in pairs
-        ]
+        return [predictive.sample(num_draws, generator) for predictive, generator in pairs]
     closed = [predictive.linear for predictive in predictives if isinstance(predictive, ClosedForm)]
     if len(closed) == len(predictives):
         moments = zip(outputs_of_all(closed, inputs), closed, strict=True)
         return [
-            apply_link(predictive.link, f.mean, f.covariance).unsqueeze(0)
+            link_logits(predictive.link, f.mean, f.covariance).unsqueeze(0)
             for f, predictive in moments
         ]
     pairs_of_any = zip(predictives, generators, strict=True)
     return [
-        predictive.members(inputs, num_draws, generator) for predictive, generator in pairs_of_any
+        predictive.member_logits(inputs, num_draws, generator)
+        for predictive, generator in pairs_of_any
     ]

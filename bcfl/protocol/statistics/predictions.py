@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-import scipy.special
+import torch
 from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp, softmax
 from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.protocol.answers import Failure
-from bcfl.protocol.statistics.sample_values import Logits, Probabilities, SampleValues
+from bcfl.protocol.statistics.sample_values import Logits, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
 NUM_BINS = 15
+TINY = float(np.finfo(np.float64).tiny)
+ROUNDED = 1e-290
+"""Probabilities below this have lost digits, so that losses come from their logs."""
 Pooling = Literal["probabilities", "logits"]
 
 
@@ -47,23 +51,34 @@ class PredictionSums:
         return int(self.confusion.sum())
 
     @classmethod
-    def of(cls, probabilities: NDArray[np.float64], targets: NDArray[np.int64]) -> PredictionSums:
+    def of(
+        cls,
+        probabilities: NDArray[np.float64],
+        targets: NDArray[np.int64],
+        log_probabilities: NDArray[np.float64] | None = None,
+    ) -> PredictionSums:
         """Sums over predictions.
 
         Args:
             probabilities: (samples, classes), rows sum to 1.
             targets: (samples,) true classes.
+            log_probabilities: (samples, classes), for losses of classes whose probability rounds to
+                0; without them such a probability counts as the least float64.
         """
         classes = probabilities.shape[1]
         predicted = probabilities.argmax(axis=1)
         confidence = probabilities.max(axis=1)
         correct = predicted == targets
         chosen = probabilities[np.arange(len(targets)), targets]
+        losses = -np.log(np.maximum(chosen, TINY))
+        if log_probabilities is not None:
+            logs = log_probabilities[np.arange(len(targets)), targets]
+            losses = np.where(chosen > ROUNDED, losses, -logs)
         bins = np.clip(np.ceil(confidence * NUM_BINS).astype(np.int64) - 1, 0, NUM_BINS - 1)
         confusion = np.bincount(targets * classes + predicted, minlength=classes**2)
         return cls(
             confusion=confusion.reshape(classes, classes),
-            nll=float(-np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).sum()),
+            nll=float(losses.sum()),
             brier=float(((probabilities**2).sum(axis=1) - 2 * chosen + 1).sum()),
             bin_counts=np.bincount(bins, minlength=NUM_BINS),
             bin_confidence=np.bincount(bins, weights=confidence, minlength=NUM_BINS).astype(
@@ -111,8 +126,8 @@ class Predictions(OutputStatistic):
 
     @property
     def values(self) -> SampleValues:
-        """Logits or probabilities."""
-        return Logits() if self.pooling == "logits" else Probabilities()
+        """Logits."""
+        return Logits()
 
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
@@ -121,14 +136,29 @@ class Predictions(OutputStatistic):
 
         See `OutputStatistic.combined`.
         """
+        if self.pooling == "logits":
+            mixture = softmax(self._mean(values), axis=1)
+        else:
+            mixture = self._mean([torch.from_numpy(v).softmax(1).numpy() for v in values])
+        if not np.isfinite(mixture).all():
+            return Failure("invalid", "a predicted probability is NaN")
+        classes = targets.cpu().numpy()
+        rounded = mixture[np.arange(len(classes)), classes] < ROUNDED
+        return PredictionSums.of(mixture, classes, self._logs(values) if rounded.any() else None)
+
+    def _mean(self, values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """(samples, classes) weighted mean over the models."""
         mixture = np.zeros(1)
         for of_model, weight in zip(values, self.weights, strict=True):
             mixture = mixture + weight * of_model
+        return mixture
+
+    def _logs(self, values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """(samples, classes) logs of the probabilities of the mixture, from the logits."""
         if self.pooling == "logits":
-            mixture = scipy.special.softmax(mixture, axis=1)
-        if not np.isfinite(mixture).all():
-            return Failure("invalid", "a predicted probability is NaN")
-        return PredictionSums.of(mixture, targets.cpu().numpy())
+            return np.asarray(log_softmax(self._mean(values), axis=1))
+        weights = np.reshape(self.weights, (-1, 1, 1))
+        return np.asarray(logsumexp(log_softmax(np.stack(values), axis=2), axis=0, b=weights))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
         """Confusion matrix, two sums and three numbers for each bin; see `Statistic.num_bytes`."""

@@ -78,13 +78,4 @@ class Logits:
         return outputs.double()
 
 
-@dataclass(frozen=True)
-class Probabilities:
-    """(samples, classes) predicted probabilities."""
-
-    def __call__(self, likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> Tensor:
-        """See `SampleValues`."""
-        return outputs.double().softmax(1)
-
-
 LOSSES = Losses()

@@ -1,4 +1,4 @@
-"""Clustering temperature over rounds until the clients are clustered.
+"""Clustering temperature over rounds.
 
 After Figure 3 of Zuziak, Pellungrini and Rinzivillo, "One-Shot Clustering for Federated Learning".
 """
@@ -27,7 +27,7 @@ def draw_temperature(series: Series, methods: Sequence[str]) -> Figure:
     Methods with identical values share a line.
 
     Args:
-        series: (seeds, rounds) temperatures by method; NaN after the clients were clustered.
+        series: (seeds, rounds) temperatures by method; NaN where unknown.
         methods: all methods of the run, so that a method has one line style in all figures.
     """
     from matplotlib.figure import Figure

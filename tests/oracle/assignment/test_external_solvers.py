@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import floyd_warshall
 
 import assignment
 from assignment.ranking.one_to_one import lap_columns, one_to_one_columns
-from assignment.ranking.residual import path_levels, shortest_path
+from assignment.residual import path_levels, shortest_path
 
 
 def scipy_total(cost):

@@ -42,20 +42,7 @@ def shared(table):
     return np.tensordot(weights / weights.sum(), same, 1)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        f"bcfl-mh-{KEPT}",
-        pytest.param(
-            f"bcfl-c-{KEPT}",
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=AssertionError,
-                reason="clients of the merged hypothesis count as associated independently",
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", [f"bcfl-mh-{KEPT}", f"bcfl-c-{KEPT}"])
 def test_probability_of_sharing_a_cluster(divide, perceptron, build_method, name):
     clients = divide("two-stage-dirichlet", groups=2, clients=CLIENTS, samples_per_client=20)
     recipe = build_method(name, num_clusters=CLUSTERS)

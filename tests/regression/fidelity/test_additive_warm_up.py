@@ -16,16 +16,7 @@ from bcfl import Federation
     ("name", "trained", "resting"),
     [
         ("ifca-cam", "shared", "own"),
-        pytest.param(
-            "fesem-cam",
-            "own",
-            "shared",
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=AssertionError,
-                reason="all additive methods warm up the shared network",
-            ),
-        ),
+        ("fesem-cam", "own", "shared"),
     ],
 )
 def test_block_that_is_warmed_up(divide, perceptron, build_method, watch, name, trained, resting):
@@ -48,11 +39,6 @@ def correct(model, mean, clients):
         )
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="clients are tested with a random network added to the shared one",
-)
 def test_clients_are_tested_on_the_shared_network(divide, perceptron, build_method):
     clients = divide("two-stage-dirichlet", groups=2, clients=6, samples_per_client=40)
     recipe = build_method("ifca-cam", num_clusters=2, warm_up=2)

@@ -10,12 +10,6 @@ import torch
 
 from bcfl.protocol.regularizers import Contrast, Sharing
 
-part_only = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the term is about the part that the last chapter gives it, not about all parameters",
-)
-
 
 @pytest.fixture
 def terms(divide, perceptron, build_method, watch):
@@ -32,14 +26,12 @@ def terms(divide, perceptron, build_method, watch):
     return of
 
 
-@part_only
 def test_sharing_is_of_all_parameters(terms):
     ((term, seen),) = terms("wecfl-cks")
     assert isinstance(term, Sharing)
     assert seen.all()
 
 
-@part_only
 def test_contrast_is_of_all_parameters(terms):
     ((term, seen),) = terms("wecfl-con-para")
     assert isinstance(term, Contrast)

@@ -34,11 +34,6 @@ num_clusters = 2
 """
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="clients fine-tune in the last round, and the last three are averaged",
-)
 def test_reported_scores_are_of_finetuned_models(tmp_path):
     scenario, folder = tmp_path / "finetuned.toml", tmp_path / "out"
     scenario.write_text(SCENARIO)

@@ -11,11 +11,6 @@ from bcfl import Federation
 from bcfl.analysis.metrics import micro_accuracy
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the default strength goes with a learning rate a hundred times smaller",
-)
 @pytest.mark.parametrize("name", ["ewc", "ssgd"])
 def test_static_data_are_learnt_as_by_averaging(divide, perceptron, build_method, name):
     clients = divide("iid", clients=6, samples_per_client=120)

@@ -8,11 +8,6 @@ import pytest
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the bounds are shares of the longest updates, and the recipe has no other setting",
-)
 def test_bounds_are_absolute(build_method, scale):
     """Five updates in two opposed groups, of which only the lengths change with the scale."""
     updates = scale * np.array([[0.6, 0.1], [0.6, 0.0], [0.5, 0.1], [-0.4, 0.2], [-0.4, 0.1]])

@@ -9,11 +9,6 @@ import pytest
 from bcfl import Federation
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the temperature is reported until the shot alone, by methods that take one",
-)
 @pytest.mark.parametrize("name", ["fedavg", "ocfl-hdbscan"])
 def test_temperature_is_reported_in_every_round(divide, perceptron, build_method, name):
     clients = divide("ocfl", clients=15, samples_per_client=40)

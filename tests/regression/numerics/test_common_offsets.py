@@ -8,11 +8,6 @@ import pytest
 import assignment
 
 OFFSETS = (-1e6, -1e9, -1e12, -1e14, -1e16, -1e20, -1e300)
-weighted_by_totals = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="weights are taken from absolute totals, whose rounding exceeds their differences",
-)
 
 
 def weights_of(log_weights):
@@ -20,7 +15,6 @@ def weights_of(log_weights):
     return np.exp(log_weights - log_weights.max()) / np.exp(log_weights - log_weights.max()).sum()
 
 
-@weighted_by_totals
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_normalised_weights_sum_to_one(offset):
     log_weights = np.array([0.0, -1.0, -2.0]) + offset
@@ -29,7 +23,6 @@ def test_normalised_weights_sum_to_one(offset):
     assert weights.sum() == pytest.approx(1.0, abs=1e-14)
 
 
-@weighted_by_totals
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_equal_weights_count_in_full(offset):
     assert assignment.effective_number(np.full(4, offset)) == pytest.approx(4.0, rel=1e-14)
@@ -60,7 +53,6 @@ def outcome(build_method, make_clients, run_tampered):
     return of
 
 
-@weighted_by_totals
 @pytest.mark.parametrize("offset", [1e12, 1e15, 1e20, 1e29])
 @pytest.mark.parametrize("name", ["bcfl-mh-4", "bcfl-mht-4"])
 def test_one_client_shifts_all_its_losses(outcome, name, offset):

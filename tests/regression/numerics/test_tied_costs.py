@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import assignment
-from assignment.ranking import feasible
+from assignment import feasible
 
 CLIENTS, CLUSTERS = 400, 20
 LEVEL = CLIENTS // CLUSTERS

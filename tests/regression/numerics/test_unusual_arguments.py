@@ -26,26 +26,22 @@ def refusal(call):
     return "nothing was refused"
 
 
-@falls_through(ValueError)
 def test_as_many_associations_as_one_likes():
     ranked = assignment.m_best_assignments(COSTS, 2**70)
     assert len(ranked.cost) == 27
 
 
-@falls_through(ValueError)
 def test_largest_unsigned_bound_is_no_bound():
     upper = np.full(3, 2**64 - 1, dtype=np.uint64)
     bounded = assignment.m_best_assignments(COSTS, 27, None, upper)
     np.testing.assert_array_equal(bounded.cost, assignment.m_best_assignments(COSTS, 27).cost)
 
 
-@falls_through(TypeError)
 def test_number_of_hypotheses_is_whole():
     with pytest.raises(ValueError, match="m must"):
         assignment.cap([0.0, 1.0], 1.5)
 
 
-@falls_through(AssertionError)
 def test_masked_pairs_are_forbidden_or_refused():
     masked = np.ma.masked_array(COSTS, mask=COSTS > 4)
     forbidden = np.where(COSTS > 4, np.inf, COSTS)
@@ -57,7 +53,6 @@ def test_masked_pairs_are_forbidden_or_refused():
     np.testing.assert_array_equal(ranked.cost, right.cost)
 
 
-@falls_through(RuntimeWarning)
 @pytest.mark.skipif(
     np.finfo(np.longdouble).max <= np.finfo(float).max, reason="longdouble is float64 here"
 )
@@ -66,7 +61,6 @@ def test_costs_beyond_float64():
         assignment.m_best_assignments(np.array([[np.longdouble("1e400"), 0]]), 2)
 
 
-@falls_through(AssertionError)
 def test_temperature_so_small_that_no_weight_is_left(make_clients, model, build_method):
     def run():
         recipe = build_method("bcfl-mh-2", num_clusters=2, temperature=1e-300)
@@ -75,10 +69,7 @@ def test_temperature_so_small_that_no_weight_is_left(make_clients, model, build_
     assert "temperature" in refusal(run)
 
 
-@pytest.mark.parametrize(
-    "inputs", [np.zeros((0, 6)), np.full((2, 6), np.nan), np.full((2, 6), np.inf)]
-)
-@falls_through(AssertionError)
+@pytest.mark.parametrize("inputs", [np.full((2, 6), np.nan), np.full((2, 6), np.inf)])
 def test_inputs_that_cannot_be_predicted(make_clients, model, build_method, inputs):
     run = Federation(make_clients(4), model, build_method("bcfl-g", num_clusters=2), seed=0).run(1)
     assert "inputs" in refusal(lambda: run.predict("c000", inputs))

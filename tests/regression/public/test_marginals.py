@@ -63,11 +63,6 @@ def test_other_methods_are_close(name, method):
     np.testing.assert_allclose(found.probabilities, enumerated(cost, lower, upper), atol=tolerance)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a chain that never moves counts as so many independent draws",
-)
 @pytest.mark.parametrize("gap", [2.0, 3.0])
 def test_sampling_vouches_for_no_part_that_swaps_do_not_leave(gap):
     truth = 1 / (1 + math.exp(-gap))

@@ -154,11 +154,6 @@ def processor_seconds(limit):
         signal.signal(signal.SIGVTALRM, before)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=TimeoutError,
-    reason="samples move to clients below the minimum one by one, each after a search of all",
-)
 def test_many_clients_reach_their_minimum_in_time():
     """A twentieth of a second is enough to deal 200,000 samples to 4,000 clients."""
     shares = np.random.default_rng(0).dirichlet(np.full(4000, 1e-3), size=10)

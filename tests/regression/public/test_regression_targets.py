@@ -10,12 +10,6 @@ from torch import nn
 
 from bcfl import ClientData
 
-one_number_refused = pytest.mark.xfail(
-    strict=True,
-    raises=ValueError,
-    reason="one executor takes one number per sample, the other wants a row for it",
-)
-
 
 def data(shapes, dtype=np.float32):
     """Clients of a linear function whose sign depends on the group."""
@@ -43,14 +37,11 @@ def test_batched_models_are_those_of_rows(mlp, federation, parameters, name):
     check_equal(mlp(num_outputs=1, likelihood="gaussian"), federation, parameters, name, "batched")
 
 
-@pytest.mark.parametrize(
-    "name", ["fedavg", "ifca"] + [pytest.param(n, marks=one_number_refused) for n in BAYESIAN]
-)
+@pytest.mark.parametrize("name", ["fedavg", "ifca"] + [n for n in BAYESIAN])
 def test_models_one_after_the_other_are_those_of_rows(mlp, federation, parameters, name):
     check_equal(mlp(num_outputs=1, likelihood="gaussian"), federation, parameters, name, "loop")
 
 
-@one_number_refused
 def test_other_networks_give_the_models_of_rows(mlp, federation, parameters):
     model = mlp(smooth, num_outputs=1, likelihood="gaussian")
     check_equal(model, federation, parameters, "bcfl-g", "auto")
@@ -61,7 +52,7 @@ def check_equal(model, federation, parameters, name, executor):
     assert torch.equal(*(parameters(one.run(rounds=2)) for one in runs))
 
 
-@pytest.mark.parametrize("executor", ["batched", pytest.param("loop", marks=one_number_refused)])
+@pytest.mark.parametrize("executor", ["batched", "loop"])
 def test_whole_numbers_are_numbers(mlp, federation, parameters, executor):
     model = mlp(num_outputs=1, likelihood="gaussian")
     runs = [

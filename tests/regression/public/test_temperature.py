@@ -14,16 +14,6 @@ from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol import HeldOutLosses
 from posteriors.predictive import HeldOutSums, TuningGrid, choose
 
-underflow = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="probabilities are tempered, of which the small ones are 0 already",
-)
-no_finite_loss = pytest.mark.xfail(
-    strict=True,
-    raises=ValueError,
-    reason="probabilities are tempered, of which the small ones are 0 already",
-)
 GRID = TuningGrid(prior_precisions=(1.0,))
 TARGETS = torch.cat([torch.ones(90), torch.zeros(10)]).long()
 
@@ -50,16 +40,14 @@ def of_logits(gap):
 
 @pytest.mark.parametrize(
     "gap",
-    [50.0, 170.0, *(pytest.param(gap, marks=underflow) for gap in (760.0, 2000.0))],
+    [50.0, 170.0, *(gap for gap in (760.0, 2000.0))],
 )
 def test_sums_are_those_of_divided_logits(gap):
     found = sums_of_a_sure_network(gap)
     torch.testing.assert_close(found.log_loss, of_logits(gap), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "gap", [50.0, 170.0, *(pytest.param(gap, marks=no_finite_loss) for gap in (760.0, 2000.0))]
-)
+@pytest.mark.parametrize("gap", [50.0, 170.0, *(gap for gap in (760.0, 2000.0))])
 def test_the_temperature_is_that_of_divided_logits(gap):
     found = choose(sums_of_a_sure_network(gap))
     expected = choose(HeldOutSums(GRID, of_logits(gap), 100))
@@ -67,7 +55,6 @@ def test_the_temperature_is_that_of_divided_logits(gap):
     assert found.log_loss == pytest.approx(expected.log_loss)
 
 
-@no_finite_loss
 def test_a_client_that_forgot_to_scale_stops_no_prediction(clients, arrays, mlp, federation):
     x, y, group = arrays(8)[2]
     others = [data for data in clients(8) if data.client != "c2"]
@@ -100,7 +87,7 @@ def logits_of(run, model, inputs):
         return network(torch.as_tensor(inputs).double())
 
 
-@pytest.mark.parametrize("scale", [1.0, pytest.param(3000.0, marks=underflow)])
+@pytest.mark.parametrize("scale", [1.0, 3000.0])
 def test_predictions_at_a_temperature_are_those_of_divided_logits(
     clients, arrays, mlp, federation, scale
 ):
@@ -115,14 +102,7 @@ def test_predictions_at_a_temperature_are_those_of_divided_logits(
     "scale",
     [
         1.0,
-        pytest.param(
-            3000.0,
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=AssertionError,
-                reason="a probability that rounds to 0 counts as the least float64",
-            ),
-        ),
+        3000.0,
     ],
 )
 def test_the_log_loss_of_a_test_is_that_of_the_logits(clients, mlp, federation, scale):

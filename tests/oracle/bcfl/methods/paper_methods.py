@@ -95,14 +95,14 @@ def slope_of_contrast(live, models, own):
     return (excess[:, :, None] * slopes).sum(axis=0) / TAU / len(live)
 
 
-def contrast_of_parameters(models, own):
-    """Equation 4.3, times mu."""
+def contrast_of_parameters(models, own, part=slice(None)):
+    """Equation 4.3, times mu; over a part in equation 6.1."""
 
     def term(weights, inputs):
         del inputs
         slope = np.zeros_like(weights)
-        rows = [model[None, CLASSIFIER] for model in models]
-        slope[CLASSIFIER] = MU * slope_of_contrast(weights[None, CLASSIFIER], rows, own)[0]
+        rows = [model[None, part] for model in models]
+        slope[part] = MU * slope_of_contrast(weights[None, part], rows, own)[0]
         return slope
 
     return term
@@ -122,13 +122,17 @@ def contrast_of_outputs(models, own):
 def terms_of(suffix, models, shares, own):
     """What a suffix adds to the loss of a client of cluster `own`."""
     mean = sum(share * model for share, model in zip(shares, models, strict=True))
-    parameters = contrast_of_parameters(models, own)
+    parameters, shared = contrast_of_parameters(models, own), proximal(mean, LAMBDA)
     return {
         "": [],
         "-con-para": [parameters],
         "-con-rep": [contrast_of_outputs(models, own)],
-        "-cks": [proximal(mean, LAMBDA, BODY)],
-        "-con-cks": [proximal(mean, LAMBDA, BODY), parameters],
+        "-cks": [shared],
+        "-con-cks": [
+            proximal(mean, LAMBDA, BODY),
+            contrast_of_parameters(models, own, CLASSIFIER),
+        ],
+        "-con-para-cks": [parameters, shared],
     }[suffix]
 
 

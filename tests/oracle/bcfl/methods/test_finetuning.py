@@ -1,4 +1,4 @@
-"""`-finetune`: after the last round clients train on from what serves them, in plain numpy."""
+"""`-finetune`: after the last rounds clients train on from what serves them, in plain numpy."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import bcfl
 from tests.oracle.bcfl.methods import paper_methods as paper
 from tests.recipes import built
 
-SIZES, ROUNDS = (20, 33, 12, 41, 9), 3
+SIZES, ROUNDS = (20, 33, 12, 41, 9), 4
 SIZE = paper.CLASSIFIER.stop
 
 
@@ -94,3 +94,13 @@ def test_both_networks_of_cam_are_finetuned(run):
         new = paper.trained(g, train, (), paper.logits(own, train[0]))
         scores = paper.logits(new, inputs) + paper.logits(own, inputs)
         assert_scored(tuned.records[-1].evaluations[client], scores, labels)
+
+
+def test_each_model_of_an_ensemble_is_finetuned(run):
+    """Each model trains on alone; then the logits are averaged (Ma 2024, table 7.5)."""
+    tuned, views = run("fedavg-plus-finetune")
+    models = [cluster.mean(tuned.model).numpy() for cluster in tuned.hypotheses.best.clusters]
+    assert len(models) == 2
+    for client, (train, (inputs, labels)) in zip(tuned.clients, views, strict=True):
+        scores = [paper.logits(paper.trained(mean, train), inputs) for mean in models]
+        assert_scored(tuned.records[-1].evaluations[client], np.mean(scores, axis=0), labels)

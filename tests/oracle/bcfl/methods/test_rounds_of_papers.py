@@ -103,7 +103,26 @@ def test_centralised_training(run, monkeypatch):
         assert_equal(ours, [model])
 
 
-@pytest.mark.parametrize("suffix", ["", "-con-para", "-con-rep", "-cks", "-con-cks"])
+def test_centralised_training_of_groups(run, monkeypatch):
+    """The clients' groups are their numbers modulo 3."""
+    steps = paper.STEPS
+    data, start, states = run("centralised-groups")
+    groups = [index % 3 for index in range(len(data))]
+    models = [start[0]] * 3
+    for ours, labels in states:
+        for k in range(3):
+            inside = [d for d, group in zip(data, groups, strict=True) if group == k]
+            pool = tuple(np.concatenate(parts) for parts in zip(*inside, strict=True))
+            monkeypatch.setattr(paper, "STEPS", steps * len(inside))
+            models[k] = paper.trained(models[k], pool)
+        assert labels == groups
+        assert_equal(ours, models)
+
+
+SUFFIXES = ["", "-con-para", "-con-rep", "-cks", "-con-cks", "-con-para-cks"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_ifca(run, suffix):
     data, models, states = run(f"ifca{suffix}")
     counts, before = np.array(SIZES), None
@@ -133,13 +152,23 @@ def assert_settled(points, weights, labels):
     assert [names[k] for k in distances.argmin(axis=1)] == labels
 
 
-@pytest.mark.parametrize("suffix", ["", "-con-para", "-con-rep", "-cks", "-con-cks"])
-@pytest.mark.parametrize("name", ["fesem", "wecfl"])
-def test_kmeans_methods(run, name, suffix):
+def weights_of(name, averaging):
+    """Weights of the clients in K-means, and in its centres."""
+    counts, equal = np.array(SIZES, dtype=float), np.ones(len(SIZES))
+    if name == "wecfl":
+        return counts, counts
+    return equal, equal if averaging == "equal" else counts
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    ("name", "averaging"), [("fesem", "equal"), ("fesem", "samples"), ("wecfl", "samples")]
+)
+def test_kmeans_methods(run, name, averaging, suffix):
     """Names of clusters are free, so the labels are the run's once the partition is settled."""
-    data, models, states = run(f"{name}{suffix}", 2)
+    data, models, states = run(f"{name}{suffix}", 2, averaging=averaging)
     counts, served = np.array(SIZES), None
-    weights = counts.astype(float) if name == "wecfl" else np.ones(len(counts))
+    weights, masses = weights_of(name, averaging)
     for round, (ours, labels) in enumerate(states):
         shares = paper.shares_of(served, counts, 2)
         local = np.array(
@@ -151,7 +180,7 @@ def test_kmeans_methods(run, name, suffix):
             ]
         )
         assert_settled(local, weights, labels)
-        models = paper.cluster_means(models, local, counts, labels)
+        models = paper.cluster_means(models, local, masses, labels)
         assert_equal(ours, models)
         served = labels
 
@@ -187,28 +216,44 @@ def test_ifca_cam(run, update, aggregation):
                 shares = np.ones(3)
             own = [t + a * (m - t) for t, m, a in zip(own, means, shares, strict=True)]
             assert labels == chosen
-        assert_equal(ours, [np.concatenate([g, t]) for t in own])
+        # in the warm-up all clients are served by the first cluster, whose own network is silent
+        served = own if round else [np.zeros(SIZE), *own[1:]]
+        assert_equal(ours, [np.concatenate([g, t]) for t in served])
 
 
 @pytest.mark.parametrize("update", ["simultaneous", "alternating"])
 @pytest.mark.parametrize("name", ["fesem", "wecfl"])
 def test_kmeans_methods_with_cam(run, name, update):
-    """K-means sees the clusters' networks, which are pulled to their centroids."""
-    data, start, states = run(f"{name}-cam", 2, update=update)
-    counts, g, own = np.array(SIZES), start[0][:SIZE], [model[SIZE:] for model in start]
-    weights = counts.astype(float) if name == "wecfl" else np.ones(len(counts))
-    served = [0] * len(data)
+    """K-means sees the clusters' networks, which are pulled to their centroids.
+
+    Equations 10 and 11 weigh both by samples. In the warm-up, of 2 of 4 rounds, each client trains
+    a network of its own without the shared one; its last round ends with K-means.
+    """
+    data, start, states = run(f"{name}-cam", 2, update=update, warm_up=2)
+    counts, g = np.array(SIZES), start[0][:SIZE]
+    weights, served = counts.astype(float), None
+    alone, silent = [start[0][SIZE:]] * len(data), np.zeros(SIZE)
     for round, (ours, labels) in enumerate(states):
-        if round == 0:
-            g = paper.weighted([paper.trained(g, d) for d in data], counts)
-        else:
-            both = [
-                own_update(update, g, own[k], d, [paper.proximal(own[k], paper.PULL)])
-                for k, d in zip(served, data, strict=True)
-            ]
-            local = np.array([t for _, t in both])
-            assert_settled(local, weights, labels)
-            g = paper.weighted([shared for shared, _ in both], counts)
-            own = paper.cluster_means(own, local, counts, labels)
-            served = labels
+        if round < 2:
+            alone = [paper.trained(t, d) for t, d in zip(alone, data, strict=True)]
+            if round == 0:
+                assert labels == list(range(len(data)))
+                own = alone
+            else:
+                assert_settled(np.array(alone), weights, labels)
+                own, served = (
+                    paper.cluster_means([None] * 2, np.array(alone), counts, labels),
+                    labels,
+                )
+            assert_equal(ours, [np.concatenate([silent, t]) for t in own])
+            continue
+        both = [
+            own_update(update, g, own[k], d, [paper.proximal(own[k], paper.PULL)])
+            for k, d in zip(served, data, strict=True)
+        ]
+        local = np.array([t for _, t in both])
+        assert_settled(local, weights, labels)
+        g = paper.weighted([shared for shared, _ in both], counts)
+        own = paper.cluster_means(own, local, counts, labels)
+        served = labels
         assert_equal(ours, [np.concatenate([g, t]) for t in own])

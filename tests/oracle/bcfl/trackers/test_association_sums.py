@@ -41,10 +41,9 @@ def test_co_association_by_loops_over_rounds_hypotheses_and_pairs(digits_clients
                 snapshot.log_weights, snapshot.associations, strict=True
             ):
                 shared = 0.0
-                for cluster in range(3):
-                    shared += (
-                        association.serving[one, cluster] * association.serving[other, cluster]
-                    )
+                for weight, member in association.components:
+                    mine, yours = member.labels[[one, other]]
+                    shared += weight * (mine == yours != UNSEEN)
                 expected += np.exp(log_weight) * shared
                 unseen += association.labels[one] == UNSEEN
         expected /= len(run.state.history)
@@ -52,6 +51,18 @@ def test_co_association_by_loops_over_rounds_hypotheses_and_pairs(digits_clients
         found = graph.edges[pair]["probability"] if graph.has_edge(*pair) else 0.0
         assert found == pytest.approx(expected, abs=1e-12)
     assert (unseen > 0) == bool(options)
+
+
+@pytest.mark.parametrize("options", [{}, SCATTERED], ids=["all", "unreliable"])
+def test_merged_associations_have_the_marginals_of_their_mixture(digits_clients, options):
+    run = run_of(digits_clients(SIZES), "bcfl-c-4", **options)
+    for snapshot in run.state.history:
+        (association,) = snapshot.associations
+        served = np.zeros((len(SIZES), 3))
+        for weight, member in association.components:
+            for row, label in enumerate(member.labels):
+                served[row, label] += weight * (label != UNSEEN)
+        np.testing.assert_allclose(served, association.serving, atol=1e-12)
 
 
 def test_hard_associations_share_a_cluster_or_do_not(digits_clients):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.data.clients import ClientData, View, sorted_clients
+from bcfl.data.clients import POOL, ClientData, View, sorted_clients
 
 
 def test_arrays_become_views_and_keep_their_floating_precision():
@@ -66,3 +66,14 @@ def test_no_client_and_equal_names_are_refused(make_client):
         sorted_clients([])
     with pytest.raises(ValueError, match=r"must be distinct, got more than one of \['b'\]"):
         sorted_clients([make_client("b", 2), make_client("a", 2), make_client("b", 3)])
+
+
+def test_the_name_of_the_pool_is_refused():
+    data = ClientData.from_arrays(POOL, ([[1.0]], [0]))
+    with pytest.raises(ValueError, match=r"must not begin with '\(all samples\)'"):
+        sorted_clients([data])
+
+
+def test_a_view_that_is_not_right_is_named():
+    with pytest.raises(ValueError, match="client 'a', view 'test': inputs must be finite"):
+        ClientData.from_arrays("a", ([[1.0]], [0]), ([[float("nan")]], [0]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bcfl import ClientData, Federation, Objective
-from bcfl.data.clients import _view
+from bcfl.data import View
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
 from bcfl.policies import FedAvg
 
@@ -14,7 +14,7 @@ def stream(name="a"):
     random = np.random.default_rng(0)
 
     def view(count):
-        return _view(random.normal(size=(count, 3)), random.integers(2, size=count))
+        return View.from_arrays(random.normal(size=(count, 3)), random.integers(2, size=count))
 
     views = {"train": view(4), "test": view(2), "train:1": view(5), "test:1": view(3)}
     return ClientData(name, {**views, "test:2": view(1)})

@@ -55,6 +55,45 @@ def test_a_mixture_of_one_is_that_one_and_of_equals_is_hard():
     assert same.labels.tolist() == [0, 1, -1]
 
 
+@pytest.fixture
+def either():
+    """a and b are together, in cluster 0 or in 1, and c is in the other."""
+    return Association.mixture([hard(0, 0, 1), hard(1, 1, 0)], np.array([0.25, 0.75]))
+
+
+def together(association):
+    return sum(w * one.serving @ one.serving.T for w, one in association.components)
+
+
+def test_a_mixture_knows_which_clients_move_together(either):
+    assert either.serving.tolist() == [[0.25, 0.75], [0.25, 0.75], [0.75, 0.25]]
+    assert together(either).tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    twice = Association.mixture([either, hard(0, 1, 1), hard(1, 1, 0)], np.array([0.5, 0.25, 0.25]))
+    assert together(twice).tolist() == [[1, 0.75, 0], [0.75, 1, 0.25], [0, 0.25, 1]]
+    assert [weight for weight, _ in twice.components] == [0.625, 0.25, 0.125]
+
+
+def test_components_follow_updates(either):
+    moved = either.updated({"c": 1})
+    assert together(moved).tolist() == [[1, 1, 0.75], [1, 1, 0.75], [0.75, 0.75, 1]]
+    assert either.updated({"a": 0, "b": 1, "c": 1}).mixed == ()
+    assert either.updated({"a": 0, "b": 1}).updated({"c": 0}).mixed == ()
+
+
+def test_components_follow_labels_and_clusters(either):
+    for other in (
+        either.relabelled(np.array([1, 0])),
+        either.with_empty_cluster(),
+        either.with_empty_cluster().without_cluster(2),
+    ):
+        assert together(other).tolist() == together(either).tolist()
+    three = Association.mixture(
+        [hard(0, 0, 1, clusters=3), hard(2, 0, 1, clusters=3)], [0.75, 0.25]
+    )
+    assert three.without_cluster(2).serving.tolist() == [[1, 0], [1, 0], [0, 1]]
+    assert together(three.without_cluster(2)).tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
 def test_labels_and_clients_must_fit():
     with pytest.raises(ValueError, match="2 labels do not fit 3 clients"):
         hard(0, 1)

@@ -7,9 +7,9 @@ import pytest
 from bcfl.architecture.additive import OWN, SHARED, additive
 from bcfl.methods import COMBINATORS, UnknownMethodError, build, named
 from bcfl.policies import KMeansAssociation, WarmUp
+from bcfl.policies.wrappers.additive_warm_up import LocalFirst, SharedFirst
 from bcfl.policies.wrappers.frozen import Frozen
 from bcfl.policies.wrappers.partial import Partial
-from bcfl.policies.wrappers.shared_first import SharedFirst
 from bcfl.protocol.regularizers import Contrast, Proximal, Sharing
 from tests.recipes import built
 
@@ -109,21 +109,33 @@ def test_terms_come_after_a_warm_up(suffix, regularizers):
             assert (term.weight, term.temperature) == (0.7, 2.0)
             assert term.sees == ("outputs" if suffix == "con-rep" else "parameters")
         else:
-            assert (term.weight, term.part.layers) == (0.4, "body")
+            assert term.weight == 0.4
+    layers = {"cks": "all", "con-para": "all", "con-rep": "all"}.get(suffix)
+    chosen = [term.part.layers for term in policy.objective.regularizers]
+    assert chosen == ([layers] if layers else ["body", "classifier"])
 
 
-def test_cam_trains_a_shared_network_first_and_pulls_k_means_to_its_centroids():
+def test_cam_trains_own_networks_first_where_k_means_pulls_them_to_its_centroids():
     method = build("fesem-cam", num_clusters=3, warm_up=7, pull=0.2)
     policy = method.policy
     assert method.architecture is additive
-    assert isinstance(policy.first, SharedFirst)
+    assert isinstance(policy, LocalFirst)
     assert policy.rounds == 7
-    assert policy.first.objective.phases == ((SHARED,),)
-    assert isinstance(policy.then, KMeansAssociation)
+    assert policy.first.objective.phases == ((OWN,),)
+    assert policy.first.objective.regularizers == ()
+    assert isinstance(policy.policy, KMeansAssociation)
+    assert policy.policy.weighting == "samples"
+    assert policy.objective.curvature == "samples"
     (pull,) = policy.objective.regularizers
     assert isinstance(pull, Proximal)
-    assert (pull.weight, pull.part.block, policy.then.part.block) == (0.2, OWN, OWN)
-    assert build("ifca-cam").policy.objective.regularizers == ()
+    assert (pull.weight, pull.part.block, policy.policy.part.block) == (0.2, OWN, OWN)
+
+
+def test_cam_trains_the_shared_network_first_where_clients_are_associated_by_loss():
+    policy = build("ifca-cam", warm_up=7).policy
+    assert isinstance(policy, SharedFirst)
+    assert (policy.rounds, policy.alone.phases) == (7, ((SHARED,),))
+    assert policy.objective.regularizers == ()
 
 
 @pytest.mark.parametrize(
@@ -140,8 +152,8 @@ def test_settings_say_how_cam_trains(update, phases, against):
 
 
 def test_settings_say_how_cam_aggregates():
-    assert isinstance(build("wecfl-cam", aggregation="partial").policy.then, Partial)
-    assert isinstance(build("wecfl-cam").policy.then, KMeansAssociation)
+    assert isinstance(build("wecfl-cam", aggregation="partial").policy.policy, Partial)
+    assert isinstance(build("wecfl-cam").policy.policy, KMeansAssociation)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +173,25 @@ def test_few_shot_clustering_by_setting():
     assert isinstance(policy.then, Frozen)
     assert policy.then.rounds == 4
     assert kinds(policy.objective) == [Contrast]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "rounds"),
+    [
+        ("wecfl-con-rep", {}, [10]),
+        ("wecfl-con-para-cks", {}, [10]),
+        ("fesem-con-cks", {"clustering_rounds": 4}, [4]),
+        ("fesem-cks", {"sharing_few_shots": None}, []),
+        ("ifca-cks", {}, []),
+        ("wecfl", {}, []),
+    ],
+)
+def test_chapters_4_to_6_cluster_in_the_first_rounds_alone(name, settings, rounds):
+    policy, found = build(name, **settings).policy, []
+    while policy is not None:
+        found += [policy.rounds] if isinstance(policy, Frozen) else []
+        policy = getattr(policy, "then", None) or getattr(policy, "policy", None)
+    assert found == rounds
 
 
 def test_finetuning_is_plain_training():

@@ -33,11 +33,13 @@ def test_one_shot_methods_differ_in_trigger_and_clustering(name):
     assert policy.objective.curvature == "uniform"
 
 
-def test_bipartition_is_by_relative_lengths_and_the_exact_linkage():
+def test_bipartition_is_by_absolute_lengths_and_the_exact_linkage():
     policy = build("scl").policy
     assert type(policy) is RecursiveBipartition
-    assert (policy.scale, policy.linkage, policy.first_round) == ("relative", "single", 0.4)
+    assert (policy.scale, policy.linkage, policy.first_round) == ("absolute", "single", 0.4)
+    assert (policy.mean_norm, policy.client_norm) == (0.35, 0.35)
     assert policy.objective.curvature == "uniform"
+    assert build("scl", scale="relative").policy.scale == "relative"
 
 
 def test_the_cold_start_is_unweighted_and_the_rounds_are_not():

@@ -13,6 +13,7 @@ from bcfl import Objective
     [
         ({"local_steps": 0}, "local_steps must be a whole number of at least 1, got 0"),
         ({"local_steps": 2.5}, "local_steps must be a whole number of at least 1, got 2.5"),
+        ({"local_epochs": 0}, "local_epochs must be positive and finite, or None, got 0"),
         ({"batch_size": -1}, "batch_size must be a whole number of at least 1, got -1"),
         ({"learning_rate": -0.1}, "learning_rate must be finite and at least 0, got -0.1"),
         ({"momentum": float("nan")}, "momentum must be finite and at least 0, got nan"),
@@ -29,6 +30,18 @@ from bcfl import Objective
 def test_numbers_out_of_range_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         Objective(**change)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "samples", "steps"),
+    [(3, 320, 30), (3, 321, 31), (0.5, 64, 1), (2, 7, 2), (0.1, 7, 1), (3, 2446, 230)],
+)
+def test_epochs_are_steps_that_see_every_sample(epochs, samples, steps):
+    objective = Objective(local_epochs=epochs, batch_size=32)
+    assert objective.steps(samples) == steps
+    assert objective.longer(2).steps(samples) == Objective(local_epochs=2 * epochs).steps(samples)
+    assert Objective(local_steps=4).steps(samples) == 4
+    assert Objective(local_steps=4).longer(3).steps(samples) == 12
 
 
 def test_numpy_numbers_are_numbers():

@@ -1,10 +1,12 @@
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from bcfl import Aggregation, Objective, drive
+from bcfl.hypotheses.association import Association
 from bcfl.policies import Ranking
 from bcfl.policies.policy import Costs, Given
 from bcfl.trackers.absent_clients import (
@@ -60,8 +62,8 @@ def ranked(parent, chosen_with, context):
 def test_absent_clients_count_with_their_last_cost_in_their_cluster(ranked):
     """C cost 10 in cluster 1, d 20 in cluster 2; a is present, e was never seen."""
     ranking = ranked()
-    assert [one.log_weight for one in ranking] == [-3 - 30, -5 - 30]
-    assert ranking.log_total == -1 - 30
+    assert [one.log_weight for one in ranking] == [-3, -5]
+    assert (ranking.log_total, ranking.reference) == (-1, -30)
 
 
 def test_where_weights_are_carried_absent_clients_count_once(ranked):
@@ -73,6 +75,7 @@ def test_where_weights_are_carried_absent_clients_count_once(ranked):
     ranking = ranked(lambda hand: WithAbsentClients(hand, counts=False))
     best, other = ranking
     assert (best.log_weight, other.log_weight, ranking.log_total) == (-3, -5, -1)
+    assert ranking.reference == 0
     assert LastCosts.of(best.state, 0).rows["c"] == LAST["c"]
 
 
@@ -85,7 +88,7 @@ def test_rows_of_participants_are_replaced(ranked):
 def test_costs_of_another_time_step_are_dropped(ranked):
     ranking = ranked(step=1)
     best = next(iter(ranking))
-    assert (best.log_weight, ranking.log_total) == (-3, -1)
+    assert (best.log_weight, ranking.log_total, ranking.reference) == (-3, -1, 0)
     assert set(LastCosts.of(best.state, 1).rows) == {"a", "b"}
 
 
@@ -93,8 +96,8 @@ def test_without_any_answer_all_clients_count_as_absent(ranked, parent):
     """A and b are in cluster 0, where a said 3; b has never said anything."""
     ranking = ranked(costs=False)
     best, other = ranking
-    assert (best.log_weight, other.log_weight) == (-3 - 33, -5 - 33)
-    assert ranking.log_total == -1 - 33
+    assert (best.log_weight, other.log_weight) == (-3, -5)
+    assert (ranking.log_total, ranking.reference) == (-1, -33)
     assert best.state == parent.state
 
 
@@ -112,6 +115,22 @@ def test_costs_that_judge_are_the_ones_remembered():
     assert full.clients == ("z", "y")
     assert full.values.tolist() == [[1, 2], [7, 8]]
     assert full.judged.tolist() == [[0.5, 0.25], [7, 8]]
+
+
+def test_offsets_are_remembered_and_counted_exactly():
+    """Offsets of 1e16 whose difference of 0.25 no sum of numbers of that size would keep."""
+    offsets = np.array([[1e16, 0.25], [-1e16, 0.5]])
+    costs = Costs(clients=("a", "b"), values=np.array([[0.0, 1.0], [2.0, 0.0]]), offsets=offsets)
+    held = LastCosts({}).updated(costs)
+    again = LastCosts.of(json.loads(json.dumps(held.state(3))), 3)
+    association = Association(("a", "b"), np.array([1, 0]), 2)
+    assert again.log_weight(association) == -(1 + 2 + 0.75)
+    assert again.reindexed([1]).rows == {"a": [1], "b": [0]}
+    assert again.without({"a"}).log_weight(association) == Fraction(1e16) - Fraction(5, 2)
+    assert again.completed(replace(costs, clients=("c", "d"))).offsets.tolist() == [
+        *offsets.tolist(),
+        *offsets.tolist(),
+    ]
 
 
 def test_a_slot_whose_members_are_absent_is_not_free(ranked):

@@ -150,7 +150,7 @@ def test_tables_of_methods_say_which_are_run_and_count_more_than_shared_options(
     given = table(methods=own, federation={"num_clusters": 5, "score_samples": 9})
     found = scenario.from_table(given)
     assert found.methods == ("fedavg", "wecfl", "ifca-cam")
-    wecfl, cam = found.build("wecfl").policy, found.build("ifca-cam").policy.then
+    wecfl, cam = found.build("wecfl").policy, found.build("ifca-cam").policy.policy
     assert (wecfl.num_clusters, wecfl.part.layers) == (2, "classifier")
     assert (cam.num_clusters, cam.score_samples, len(cam.objective.phases)) == (5, 9, 1)
     assert (cam.objective.learning_rate, wecfl.objective.learning_rate) == (0.5, 0.1)

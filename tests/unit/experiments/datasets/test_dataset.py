@@ -66,7 +66,8 @@ def test_a_class_may_have_no_sample_where_the_number_of_classes_is_given():
     ("raw", "scaled"),
     [
         (np.array([[0], [51], [255]], dtype=np.uint8), [0, 0.2, 1]),
-        (np.array([[0], [3], [15]], dtype=np.uint8), [0, 3 / 255, 15 / 255]),
+        (np.array([[0], [3], [128]], dtype=np.uint8), [0, 3 / 255, 128 / 255]),
+        (np.array([[0], [3], [15]], dtype=np.uint8), [0, 0.2, 1]),
         (np.array([[0.25], [0.5], [0.75]]), [0.25, 0.5, 0.75]),
         (np.array([[-1.0], [0.0], [3.0]]), [0, 0.25, 1]),
         (np.array([[10], [20], [30]], dtype=np.int32), [0, 0.5, 1]),
@@ -92,6 +93,9 @@ def test_scaling_uses_one_range_for_training_and_test():
         ((2, 6, 5, 3), (2, 3, 6, 5)),
         ((2, 6, 5, 1), (2, 1, 6, 5)),
         ((2, 3, 6, 5), (2, 3, 6, 5)),
+        ((2, 6, 5, 4), (2, 4, 6, 5)),
+        ((2, 9, 5, 5), (2, 9, 5, 5)),
+        ((2, 5, 5, 9), (2, 9, 5, 5)),
         ((2, 7), (2, 7)),
     ],
 )
@@ -101,3 +105,29 @@ def test_images_become_channels_first(shape, stored, images):
     assert dataset.inputs.shape == stored
     if shape == (2, 6, 5, 3):
         np.testing.assert_allclose(dataset.inputs[1, 2], raw[1, :, :, 2], rtol=1e-6)
+
+
+def test_dark_bytes_are_scaled_by_their_range_with_a_warning_unless_it_is_given():
+    raw, labels = np.array([[0], [50], [100]], dtype=np.uint8), np.array([0, 1, 2])
+    with pytest.warns(UserWarning, match="dataset 'dark': 8-bit inputs end at 100"):
+        dataset = Dataset.from_arrays("dark", (raw, labels))
+    np.testing.assert_allclose(dataset.inputs[:, 0], [0, 0.5, 1])
+    dataset = Dataset.from_arrays("dark", (raw, labels), highest=200)
+    np.testing.assert_allclose(dataset.inputs[:, 0], [0, 0.25, 0.5])
+    with pytest.raises(DataError, match="must lie in 0 to highest=50"):
+        Dataset.from_arrays("dark", (raw, labels), highest=50)
+
+
+def test_channels_that_sizes_do_not_tell_are_refused_unless_they_are_given():
+    raw, labels = np.random.default_rng(0).random((2, 6, 7, 5)), np.array([0, 1])
+    with pytest.raises(DataError, match="pass channels='first' or 'last'"):
+        Dataset.from_arrays("images", (raw, labels))
+    for channels, shape in (("first", (6, 7, 5)), ("last", (5, 6, 7))):
+        dataset = Dataset.from_arrays("images", (raw, labels), channels=channels)
+        assert dataset.input_shape == shape
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_array(np.zeros((2, 2)), mask=[[1, 0], [0, 0]])
+    with pytest.raises(DataError, match="must not be masked"):
+        Dataset.from_arrays("masked", (masked, np.array([0, 1])))

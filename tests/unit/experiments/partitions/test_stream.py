@@ -111,3 +111,47 @@ def test_clients_of_a_stream_can_be_run(images):
 def test_refused(images, options, message):
     with pytest.raises(ValueError, match=message):
         partitions.build("stream", images, options)
+
+
+def test_noise_of_a_stream_can_be_the_authors():
+    """The same pattern for sample i of each client, step and view, on standardised pixels."""
+    random = np.random.default_rng(0)
+    inputs = random.random((600, 1, 4, 4)).astype(np.float32)
+    images = Dataset(name="images", inputs=inputs, targets=np.arange(600) % 10, num_classes=10)
+    options = {"clients": 3, "steps": 4, "concept": "noisy", "noise": (0.0, 0.6), "seed": 1}
+    honest = partitions.build("stream", images, options)
+    leaking = partitions.build("stream", images, {**options, "by_index": True})
+    scaled = partitions.build("stream", images, {**options, "by_index": True, "standardised": True})
+    for partition, shared in ((honest, False), (leaking, True)):
+        patterns = [
+            np.isin(client.views[view].inputs[0].numpy(), (0, 1))
+            for client in partition
+            for view in ("train:2", "test:2", "train:3")
+        ]
+        assert all((pattern == patterns[0]).all() for pattern in patterns) == shared
+    for partition, low, share in ((honest, 0, 0.3), (scaled, -1, 0.3 + 0.4 * 0.21)):
+        noisy = np.concatenate([client.views["train:2"].inputs for client in partition])
+        assert (noisy.min(), noisy.max()) == (low, 1)
+        assert (noisy == low).mean() == pytest.approx(share, abs=0.04)
+    clean = np.concatenate([client.views["train"].inputs for client in scaled])
+    assert abs(clean.mean()) < 0.1
+    assert clean.std() == pytest.approx(1, abs=0.1)
+    with pytest.raises(ValueError, match="of the concept 'noisy', got concept 'shifted-labels'"):
+        partitions.stream(images, clients=3, steps=2, by_index=True)
+
+
+def test_random_labels_of_the_other_half_are_in_training_only(images):
+    """Each step of a client has all classes, and tests on those of its concept."""
+    partition = partitions.stream(images, clients=4, steps=4, concept="random-label-halves")
+    for client in partition:
+        for step, concept in enumerate(partition.concepts[client.client]):
+            train, test = (f"{part}:{step}" if step else part for part in ("train", "test"))
+            rows = partition.indices[client.client]
+            truth = images.targets[rows[train]]
+            own = (truth >= 5) == bool(concept)
+            seen = client.views[train].targets.numpy()
+            assert (seen[own] == truth[own]).all()
+            assert (seen[~own] != truth[~own]).any()
+            tested = client.views[test].targets.numpy()
+            assert (tested == images.targets[rows[test]]).all()
+            assert ((tested >= 5) == bool(concept)).all()

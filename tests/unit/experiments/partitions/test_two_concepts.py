@@ -129,6 +129,24 @@ def test_noise_by_index_repeats_and_fresh_noise_does_not():
     assert (again == fresh[0]).all()
 
 
+def test_standardised_pixels_are_clipped_to_minus_one():
+    """Every client's pixels are standardised; only noisy ones are clipped."""
+    random = np.random.default_rng(0)
+    inputs = (random.random((4000, 1, 4, 4)) * np.linspace(0, 1, 16).reshape(4, 4)).astype("f4")
+    images = Dataset(name="images", inputs=inputs, targets=np.arange(4000) % 10, num_classes=10)
+    partition = partitions.noisy(images, clients=4, noise=(0.0, 0.2), standardised=True)
+    expected = (inputs - inputs.mean(0)) / (inputs.std(0) + 0.001)
+    for group, name, seen, _, rows in compared(partition, images):
+        kept = expected[rows]
+        if group:
+            share = (seen == -1).mean()
+            assert share == pytest.approx(0.1 + 0.8 * (kept < -1).mean(), abs=0.04), name
+            untouched = (seen > -1) & (seen < 1)
+            np.testing.assert_allclose(seen[untouched], kept[untouched], atol=1e-5)
+        else:
+            np.testing.assert_allclose(seen, kept, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [

@@ -90,7 +90,7 @@ def test_text_of_p_values():
     ]
 
 
-def test_temperatures_end_where_clients_were_clustered():
+def test_temperatures_end_where_they_are_unknown():
     nan = float("nan")
     one = np.array([[0.5, 0.4, 0.45, nan], [0.5, 0.42, nan, nan]])
     series = {"ocfl-hdbscan": one, "ocfl-kmeans": one.copy(), "bcl": np.full((1, 4), 0.3)}

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from bcfl.rounds.round import LAST_ROUNDS
 from experiments.reports import compare
 from experiments.runs import summary
 from experiments.runs.files import Pair
@@ -143,3 +144,7 @@ def test_latex_compiles_in_principle():
     assert all(line.endswith(r"\\") for line in text.splitlines() if "&" in line)
     columns = text.splitlines()[0].split("{")[-1].rstrip("}")
     assert {line.count("&") + 1 for line in text.splitlines() if "&" in line} == {len(columns)}
+
+
+def test_finetuned_models_are_tested_in_the_rounds_that_are_averaged():
+    assert summary.LAST_ROUNDS == LAST_ROUNDS

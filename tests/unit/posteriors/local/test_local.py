@@ -94,7 +94,7 @@ def test_a_fit_can_be_fused_predicts_and_repeats(network, data, name):
     assert probabilities.shape == (12, 2)
     assert probabilities.dtype == torch.float64
     torch.testing.assert_close(probabilities.sum(1), torch.ones(12).double())
-    members = fit.predictive.members(data[0].to(fit_dtype(fit)), 7, torch.Generator())
+    members = fit.predictive.member_logits(data[0].to(fit_dtype(fit)), 7, torch.Generator())
     assert members.shape == (7, 12, 2)
 
 

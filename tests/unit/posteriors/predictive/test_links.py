@@ -72,8 +72,15 @@ def test_more_variance_lowers_confidence(link):
 
 def test_tempering_divides_logits():
     logits = torch.tensor([[1.0, -2.0, 0.5], [0.0, 50.0, -50.0]], dtype=torch.float64)
-    torch.testing.assert_close(temper(logits.softmax(1), 2.5), (logits / 2.5).softmax(1))
-    assert temper(torch.tensor([0.0, 1.0]), 3.0).tolist() == [0.0, 1.0]
+    torch.testing.assert_close(temper(logits, 2.5), (logits / 2.5).softmax(1))
+    torch.testing.assert_close(temper(logits.log_softmax(1), 2.5), (logits / 2.5).softmax(1))
+    assert temper(torch.tensor([0.0, 1.0]).log(), 3.0).tolist() == [0.0, 1.0]
+
+
+def test_tempering_brings_back_probabilities_that_round_to_zero():
+    found = temper(torch.tensor([0.0, -1000.0, -2000.0]), 1000.0)
+    expected = torch.tensor([0.665241, 0.244728, 0.090031], dtype=torch.float64)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)
 
 
 def test_bad_arguments_are_named():

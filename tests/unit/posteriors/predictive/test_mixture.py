@@ -14,9 +14,9 @@ class Fixed:
     rows: torch.Tensor
     asked: int = 0
 
-    def members(self, inputs, count, generator):
+    def member_logits(self, inputs, count, generator):
         self.asked += 1
-        return self.rows[:count]
+        return self.rows[:count].log()
 
 
 def rows(*values):

@@ -30,7 +30,7 @@ def test_plug_in_is_the_softmax_in_eval_mode(network, inputs):
     p = predictive.probabilities(inputs)
     assert network.training
     torch.testing.assert_close(p, network.eval()(inputs).softmax(1).detach())
-    assert torch.equal(predictive.members(inputs, 9, torch.Generator())[0], p)
+    assert torch.equal(predictive.member_logits(inputs, 9, torch.Generator())[0].softmax(1), p)
 
 
 def test_draws_average_given_members(network, inputs):
@@ -39,11 +39,11 @@ def test_draws_average_given_members(network, inputs):
     each = [functional_call(network, split(network, d), (inputs,)).softmax(1) for d in draws]
     predictive = Draws(network, draws)
     torch.testing.assert_close(predictive.probabilities(inputs), torch.stack(each).mean(0).detach())
-    chosen = predictive.members(inputs, 3, torch.Generator().manual_seed(1))
+    chosen = predictive.member_logits(inputs, 3, torch.Generator().manual_seed(1)).softmax(2)
     assert chosen.shape == (3, 6, 3)
     matches = [[torch.allclose(member, one) for one in each] for member in chosen]
     assert [sum(row) for row in matches] == [1, 1, 1]
-    assert predictive.members(inputs, 50, torch.Generator()).shape == (5, 6, 3)
+    assert predictive.member_logits(inputs, 50, torch.Generator()).shape == (5, 6, 3)
 
 
 def test_monte_carlo_repeats_and_tends_to_the_plug_in(network, inputs):
@@ -89,7 +89,7 @@ def test_known_parameters_add_no_variance(network, inputs):
 @pytest.mark.parametrize("link", ["probit", "bridge"])
 def test_members_average_to_about_the_link(network, inputs, link):
     predictive = Linearised(network, posterior_of(network, 20.0), link)
-    members = predictive.members(inputs, 4000, torch.Generator().manual_seed(0))
+    members = predictive.member_logits(inputs, 4000, torch.Generator().manual_seed(0)).softmax(2)
     assert members.shape == (4000, 6, 3)
     difference = members.mean(0) - predictive.probabilities(inputs)
     assert float(difference.abs().max()) < (0.03 if link == "probit" else 0.3)

@@ -90,8 +90,9 @@ def test_fewer_distinct_points_than_clusters():
     assert canonical(weighted_kmeans(points, np.ones(5), 4, 0).tolist()) == (0, 0, 0, 1, 1)
 
 
-def federation(clients, name, model, num_clusters=3, **options):
-    method = built(name, num_clusters=num_clusters, objective=OBJECTIVE)
+def federation(clients, name, model, num_clusters=3, averaging="equal", **options):
+    chosen = dict(num_clusters=num_clusters, objective=OBJECTIVE, averaging=averaging)
+    method = built(name, **chosen)
     return bcfl.Federation(clients, model, method, seed=2, device="cpu", **options)
 
 
@@ -104,11 +105,15 @@ def test_wecfl_with_equal_sizes_is_fesem(
     clients, model = digits_clients((size,) * 8), mlp(64, 12, 10)
     pairs = zip(
         states_of(federation(clients, "wecfl", model, **options), 4),
-        states_of(federation(clients, "fesem", model, **options), 4),
+        states_of(federation(clients, "fesem", model, averaging="samples", **options), 4),
         strict=True,
     )
     for (state, _), (twin, _) in pairs:
         assert_same_bits(state.hypotheses, twin.hypotheses)
+    plain = [after for after, _ in states_of(federation(clients, "fesem", model, **options), 4)][-1]
+    pairs = zip(plain.hypotheses.best.clusters, state.hypotheses.best.clusters, strict=True)
+    for one, other in pairs:
+        torch.testing.assert_close(one.mean(model), other.mean(model), rtol=0, atol=1e-5)
 
 
 def test_with_unequal_sizes_they_differ(digits_clients):
@@ -119,7 +124,7 @@ def test_with_unequal_sizes_they_differ(digits_clients):
 
 @pytest.mark.parametrize("name", ["wecfl", "fesem"])
 def test_rounds_against_numpy(turned_clients, states_of, softmax, name):
-    """Train from the served model, partition optimally, average by samples; as sets of models."""
+    """Train from the served model, partition optimally, average: equations 3.2 and 3.4."""
     clients, model = turned_clients((20, 33, 12, 41, 20, 27)), linear(4, 3)
     one = federation(clients, name, model, dtype=torch.float64)
     data = softmax.arrays(clients)
@@ -143,7 +148,7 @@ def test_rounds_against_numpy(turned_clients, states_of, softmax, name):
         weights = counts if name == "wecfl" else np.ones_like(counts)
         labels = best_partitions(points, weights, 3)[0][1]
         means = [
-            np.tensordot(counts[chosen] / counts[chosen].sum(), local[chosen], axes=1)
+            np.tensordot(weights[chosen] / weights[chosen].sum(), local[chosen], axes=1)
             for chosen in (np.equal(labels, k) for k in range(3))
         ]
         served = {client: means[label] for client, label in zip(data, labels, strict=True)}

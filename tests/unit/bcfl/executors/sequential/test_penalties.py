@@ -48,7 +48,11 @@ def test_nothing_asked_is_nothing_added(batch_norm, models):
 def test_gradients_are_those_of_the_summed_penalties(batch_norm, models):
     """Of a proximal term, a contrast of classifiers, sharing of the body, decay and the prior."""
     _, one, two = models
-    regularizers = (Proximal(0.5), Contrast(0.7, 0.3), Sharing(0.2))
+    regularizers = (
+        Proximal(0.5),
+        Contrast(0.7, 0.3, part=CLASSIFIER),
+        Sharing(0.2, BODY),
+    )
     objective = Objective(weight_decay=0.1, prior_weight=1.5, regularizers=regularizers)
     _, step = regularised(batch_norm, models, objective, ((), (one, two), (two,)))
     parameters = live(batch_norm)

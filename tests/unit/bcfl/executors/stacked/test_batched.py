@@ -247,3 +247,27 @@ def test_bad_choices_say_what_is_allowed():
         ExecutorConfig("fast")
     with pytest.raises(ValueError, match="memory must be a whole number of bytes"):
         ExecutorConfig("batched", 0)
+
+
+def test_clients_train_for_epochs_of_their_own_samples():
+    """Batched answers are those of the loop with as many steps as each client's epochs have."""
+    random = np.random.default_rng(0)
+    sizes = {"a": 7, "b": 40, "c": 40, "d": 65}
+    clients = [
+        ClientData.from_arrays(
+            name,
+            (random.normal(size=(n, 3)).astype(np.float32), random.integers(0, 2, n)),
+            None,
+        )
+        for name, n in sizes.items()
+    ]
+    model = of_layers(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    start = from_initial(model, "start", *model.initial(0), 1.0)
+    executor = BatchedExecutor.on(clients, model, 0, CPU, torch.float32)
+    epochs = Objective(local_epochs=2, batch_size=16)
+    asked = [Train(name, start.key, epochs) for name in sizes]
+    answers = executor.answer(asked, {start.key: start}, 0)
+    for name, steps in (("a", 2), ("b", 5), ("c", 5), ("d", 9)):
+        counted = Train(name, start.key, Objective(local_steps=steps, batch_size=16))
+        alone = executor.loop.answer([counted], {start.key: start}, 0)[counted]
+        torch.testing.assert_close(answers[Train(name, start.key, epochs)].mean, alone.mean)

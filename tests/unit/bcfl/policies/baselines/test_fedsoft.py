@@ -118,6 +118,7 @@ def test_soft_serving_leaves_the_others_as_they_were():
     [
         ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
         ({"every": 0}, "every must be at least 1, got 0"),
+        ({"drawn": 0}, "drawn must be at least 1 or None, got 0"),
         ({"attraction": 0.0}, "attraction must be positive and finite, got 0.0"),
         ({"smoothing": 0.0}, r"smoothing must lie in \(0, 1\], got 0.0"),
     ],
@@ -132,3 +133,27 @@ def test_bad_importances():
         Attraction(0.1, ())
     with pytest.raises(ValueError, match="weight must be positive and finite, got 0"):
         Attraction(0, (1.0,))
+
+
+def test_each_cluster_draws_clients_by_importance_and_samples(parent, associated):
+    """With equal samples cluster 0 draws a : c = 0.75 : 0.5, cluster 1 a : b : c = 1 : 4 : 2."""
+    policy = FedSoft(num_clusters=2, objective=Objective(curvature="uniform"), drawn=1)
+    times, rounds = np.zeros((3, 2)), 300
+    for round in range(rounds):
+        (_, training), chosen = associated(policy, parent, round=round)
+        drawn = [request.client for request in training.requests]
+        assert drawn == sorted({request.client for request in chosen.trainings})
+        weights = chosen.contribution_weights
+        assert set(np.unique(weights)) <= {0.0, 1.0}
+        assert weights.sum(axis=0).tolist() == [1, 1]
+        assert (weights.sum(axis=1) > 0).all()
+        times[[NAMES.index(name) for name in drawn]] += weights
+        assert (chosen.association.serving.sum(axis=1) == 1).all()
+    np.testing.assert_allclose(times[:, 0] / rounds, [0.6, 0, 0.4], atol=0.09)
+    np.testing.assert_allclose(times[:, 1] / rounds, [1 / 7, 4 / 7, 2 / 7], atol=0.09)
+
+
+def test_all_clients_are_drawn_where_there_are_too_few(parent, associated):
+    policy = FedSoft(num_clusters=2, objective=Objective(curvature="uniform"), drawn=9)
+    _, chosen = associated(policy, parent)
+    assert chosen.contribution_weights.tolist() == [[1, 1]] * 3

@@ -74,6 +74,24 @@ def test_centralised_trains_where_all_samples_are(found, parent):
     assert found(Centralised(Objective()), start, ()).trainings[0].objective.local_steps == 1
 
 
+def test_centralised_training_of_groups_pools_each_alone(found, parent):
+    plain = Centralised(Objective(local_steps=4), by_group=True)
+    policy = plain.of_groups([7, None, 7])
+    assert (policy.num_clusters, policy.groups) == (2, (0, 1, 0))
+    assert policy.pools("abc") == {f"{POOL} of group 0": ["a", "c"], f"{POOL} of group 1": ["b"]}
+    start = parent(2)
+    chosen = found(policy, start, ("a", "b"))
+    assert [(t.client, t.start) for t in chosen.trainings] == [
+        (f"{POOL} of group {k}", start.clusters[k].key) for k in range(2)
+    ]
+    assert [t.objective.local_steps for t in chosen.trainings] == [4, 4]
+    assert chosen.contribution_weights.tolist() == np.eye(2).tolist()
+    assert chosen.association.labels.tolist() == [0, 1, -1]
+    one = Centralised(Objective())
+    assert one.of_groups([1, 2, 3]) == one
+    assert one.pools("ab") == {POOL: ["a", "b"]}
+
+
 def test_an_ensemble_trains_and_serves_with_every_model(found, parent):
     start = parent(3)
     chosen = found(Ensemble(3, Objective()), start, ("a", "c"))

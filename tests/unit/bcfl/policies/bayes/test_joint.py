@@ -1,5 +1,6 @@
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -122,7 +123,8 @@ def test_blocks_in_any_order_give_the_evidence_of_one(numbers, names, temperatur
     for labels in itertools.product(range(2), repeat=3):
         chosen = candidate(parent, dict(zip(NAMES, labels, strict=True)), Objective())
         expected = log_evidence(numbers, labels, temperature)
-        assert evidence.log_weight(chosen, scores) == pytest.approx(expected, rel=1e-10)
+        found = evidence.log_weight(chosen, scores) + float(evidence.reference(scores))
+        assert found == pytest.approx(expected, rel=1e-10)
 
 
 def test_the_prior_counts_and_not_the_posterior(numbers):
@@ -158,10 +160,36 @@ def test_all_associations_weighed_again_come_in_their_new_order(numbers):
         labels: log_evidence(numbers, labels, 1.0) + log_prior[range(3), labels].sum()
         for labels in itertools.product(range(2), repeat=3)
     }
-    weights = {tuple(c.association.labels): c.log_weight for c in found}
+    reference = float(found.reference)
+    weights = {tuple(c.association.labels): c.log_weight + reference for c in found}
     assert list(weights) == sorted(expected, key=lambda labels: -expected[labels])
     assert weights == {k: pytest.approx(v) for k, v in expected.items()}
-    assert found.log_total == pytest.approx(np.log(np.exp(list(expected.values())).sum()))
+    total = np.log(np.exp(list(expected.values())).sum())
+    assert found.log_total + reference == pytest.approx(total)
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e15])
+def test_a_constant_of_one_client_changes_no_difference(numbers, offset):
+    """Added where it is exact: to log-likelihoods rounded as the addition rounds them."""
+    of = model()
+    means, precisions, expansions = numbers
+    at = next(iter(expansions))
+
+    def moved(rows, by):
+        return [replace(e, log_likelihood=e.log_likelihood + offset - by) for e in rows]
+
+    found = []
+    for by in (0.0, offset):
+        changed = {**expansions, at: moved(expansions[at], by)}
+        parent, scores = problem(of, (means, precisions, changed))
+        evidence = JointEvidence(parent, of, 3.0)
+        ranking = reweighed(ranking_of(parent, numbers), 8, scores, np.zeros((3, 2)), evidence)
+        weights = {tuple(c.association.labels): c.log_weight for c in ranking}
+        found.append((weights, ranking.log_total, ranking.reference))
+    (shifted, total, high), (right, right_total, low) = found
+    assert shifted == right
+    assert total == right_total
+    assert high - low == Fraction(offset) / 3
 
 
 def test_of_the_first_few_the_total_is_unknown(numbers):

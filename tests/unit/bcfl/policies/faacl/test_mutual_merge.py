@@ -69,3 +69,11 @@ def test_a_newcomer_is_a_cluster_of_its_own():
     after = clustering([set(), set()]).joined_by("z", 0)
     assert (after.members[-1], after.sources[-1], after.partitions) == (("z",), -1, (0, 0, 0))
     assert after.labels == {"a": 0, "b": 1, "z": 2}
+
+
+def test_clusters_of_different_partitions_do_not_merge():
+    """A cluster without devices keeps its support, and is in a partition of its own."""
+    mutual = Support({(0, 1): 0.01, (1, 0): 0.02})
+    before = Clustering((("a",), ()), (0, 1), (0, 1), mutual)
+    after = merge_mutual(before, np.random.default_rng(0))
+    assert (after.members, after.support) == (before.members, mutual)

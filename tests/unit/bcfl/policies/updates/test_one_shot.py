@@ -10,8 +10,8 @@ from bcfl.policies.updates.clustering_temperature import (
     TemperatureRise,
     clustering_temperature,
 )
-from bcfl.policies.updates.one_shot import OneShotClustering
-from bcfl.policies.updates.update_clustering import KMeansClustering
+from bcfl.policies.updates.one_shot import OneShotClustering, majority
+from bcfl.policies.updates.update_clustering import AgglomerativeClustering, KMeansClustering
 from bcfl.policies.updates.update_similarity import cosine_distances
 from bcfl.protocol.answers import Trained
 
@@ -164,3 +164,40 @@ def test_with_fewer_than_two_answers_nothing_is_measured(parent, after, answerin
     assert chosen.state == {"temperature": 0.25}
     assert chosen.association.num_clusters == 1
     assert [t.client for t in chosen.trainings] == list(answering)
+
+
+def test_a_second_shot_finds_a_group_that_was_absent_at_first(parent, after, followed):
+    """The group of e and f, whose updates point away from those of both others."""
+    three_ways = {**TWO_WAYS, "e": (-1.0, -1.0), "f": (-1.0, -1.0)}
+    policy = OneShotClustering(OBJECTIVE, AgglomerativeClustering(0.5), AtRound(0), shots=2)
+    first, _ = after(policy, parent, three_ways, participants=tuple("abcd"))
+    assert first.association.labels.tolist() == [0, 1, 0, 1, -1, -1]
+    assert first.state["shots"] == 1
+    between = followed(parent, first)
+    second, facts = after(policy, between, three_ways, 1)
+    labels = second.association.labels.tolist()
+    assert labels[:4] == [0, 1, 0, 1]
+    assert labels[4:] == [2, 2]
+    vectors = np.array([three_ways[name] for name in NAMES])
+    wanted = clustering_temperature(cosine_distances(vectors @ vectors.T))
+    assert facts == {"clustering_temperature": pytest.approx(wanted, abs=1e-6)}
+    assert second.state["clustered"]
+    once = replace(policy, shots=1)
+    only, _ = after(once, parent, three_ways, participants=tuple("abcd"))
+    late, _ = after(once, followed(parent, only), three_ways, 1)
+    assert set(late.association.labels.tolist()) == {0, 1}
+
+
+def test_shots_are_counted_and_groups_go_on_from_most_of_their_clients(parent, after, followed):
+    policy = OneShotClustering(OBJECTIVE, KMeansClustering(2), AtRound(0), shots=3)
+    hypothesis = parent
+    for round in range(3):
+        chosen, _ = after(policy, hypothesis, TWO_WAYS, round)
+        assert chosen.association.labels.tolist() == [0, 1, 0, 1, 0, 1]
+        hypothesis = followed(hypothesis, chosen)
+    assert hypothesis.state == {"clustered": True}
+    assert hypothesis.carried_models == {}
+    groups, clusters = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 1, 0, 0, 2, 2])
+    assert majority(groups, clusters).tolist() == [1, 1, 1, 0, 0, 2]
+    with pytest.raises(ValueError, match="shots must be at least 1, got 0"):
+        OneShotClustering(OBJECTIVE, shots=0)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import brier_score_loss, confusion_matrix, log_loss
 
-from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.protocol.statistics.predictions import Predictions, PredictionSums
 
 
 @pytest.fixture
@@ -48,3 +49,12 @@ def test_an_impossible_truth_costs_much_but_not_infinitely():
 def test_nothing_to_sum_is_an_error():
     with pytest.raises(ValueError, match="at least one client's sums, got none"):
         PredictionSums.total([])
+
+
+@pytest.mark.parametrize("pooling", ["probabilities", "logits"])
+def test_losses_of_probabilities_that_round_to_zero_come_from_their_logs(pooling):
+    logits = [np.array([[0.0, 3000.0], [1.0, 0.0]]), np.array([[0.0, 5000.0], [1.0, 0.0]])]
+    sums = Predictions((0.25, 0.75), pooling).combined(logits, torch.tensor([0, 0]), 2)
+    sure = np.log1p(np.exp(-1.0))
+    expected = 3000.0 - np.log(0.25) if pooling == "probabilities" else 4500.0
+    assert sums.nll == pytest.approx(expected + sure, rel=1e-12)

@@ -1,6 +1,7 @@
 """Each statistic says how it is written down, checked and counted."""
 
 import json
+import math
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -101,6 +102,8 @@ def test_feature_sums_are_checked(linear, answer, text):
         (HeldOutSums(GRID, torch.ones(3, 2), 5), "another grid"),
         (HeldOutSums(TuningGrid((1.0,)), torch.ones(2, 3), 5), "another grid"),
         (HeldOutSums(GRID, torch.full((2, 3), float("nan")), 5), "no losses"),
+        (HeldOutSums(GRID, torch.tensor([[1.0, 2, 3], [1, math.inf, 3]]), 5), "no losses"),
+        (HeldOutSums(GRID, torch.tensor([[1.0, 2, 3], [1, -2, 3]]), 5), "no losses"),
     ],
 )
 def test_held_out_sums_are_checked(linear, answer, text):

@@ -114,6 +114,60 @@ def slack_moves(sizes: IntArray, bounds: Bounds) -> tuple[BoolArray, BoolArray]:
     return sizes < bounds.upper, sizes > bounds.lower
 
 
+def cluster_prices(gaps: FloatArray, labels: IntArray, bounds: Bounds) -> FloatArray:
+    """Dual prices of clusters that prove an association the best, up to rounding.
+
+    Cost plus price of a client's own cluster is then the least of its row, and a price is positive
+    only at the upper and negative only at the lower bound of its cluster: shortest paths of the
+    residual graph, by Bellman and Ford's recursion.
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (clients, clusters).
+        labels: cluster of every client in the best association, int64 of shape (clients,).
+        bounds: bounds on cluster sizes.
+
+    Returns:
+        Prices in nats, float64 of shape (clusters,).
+    """
+    extra = gaps - gaps[np.arange(len(gaps)), labels][:, None]
+    moves = moves_between_clusters(extra, labels)
+    graph = residual_graph(moves.least, *slack_moves(moves.sizes, bounds))
+    distances = np.zeros(len(graph))
+    for _ in range(len(graph)):
+        distances = np.minimum(distances, (distances[:, None] + graph).min(axis=0))
+    prices: FloatArray = distances[-1] - distances[:-1]
+    return prices
+
+
+def reduced_costs(gaps: FloatArray, labels: IntArray, prices: FloatArray) -> FloatArray:
+    """Costs plus prices above those of each client's own cluster, each rounded once.
+
+    Differences that are small keep their digits however large costs and prices are: errors of the
+    additions are added up as well (Knuth's two-sum).
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (clients, clusters); +inf is forbidden.
+        labels: cluster of every client, int64 of shape (clients,).
+        prices: prices of the clusters in nats, shape (clusters,).
+
+    Returns:
+        float64 of shape (clients, clusters), nats; 0 at `labels`, +inf where forbidden.
+    """
+    permitted = np.isfinite(gaps)
+    finite = np.where(permitted, gaps, 0.0)
+    cost, cost_error = _two_sum(finite, -finite[np.arange(len(gaps)), labels][:, None])
+    price, price_error = _two_sum(prices, -prices[labels][:, None])
+    total, error = _two_sum(cost, price)
+    return np.where(permitted, total + (error + (cost_error + price_error)), np.inf)
+
+
+def _two_sum(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The rounded sum and its rounding error."""
+    total = first + second
+    other = total - first
+    return total, (first - (total - other)) + (second - other)
+
+
 def path_levels(graph: FloatArray) -> list[FloatArray]:
     """Least path costs in nats over at most 1, 2, 4, ... edges, by repeated min-plus squaring.
 

@@ -17,7 +17,7 @@ import numpy as np
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import InfeasibleError
 from assignment.problem import Bounds
-from assignment.ranking.residual import (
+from assignment.residual import (
     client_moves,
     moves_between_clusters,
     path_levels,

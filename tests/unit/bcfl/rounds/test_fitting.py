@@ -1,0 +1,55 @@
+"""Samples of clients in the form that executors read."""
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl import ClientData
+from bcfl.rounds.fitting import fitted
+
+X = np.ones((3, 3))
+
+
+def with_targets(model, targets, inputs=X, dtype=torch.float32):
+    return fitted(ClientData.from_arrays("a", (inputs, targets)), model, dtype).views["train"]
+
+
+@pytest.fixture
+def regression(linear):
+    return type(linear)(
+        name="regression",
+        build=lambda: torch.nn.Linear(3, 2),
+        input_shape=(3,),
+        num_outputs=2,
+        likelihood="gaussian",
+    )
+
+
+def test_targets_of_regression_become_rows_of_numbers(regression):
+    found = with_targets(regression, np.arange(6).reshape(3, 1, 2)).targets
+    assert found.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert found.dtype == torch.float32
+
+
+def test_classes_stay_as_they_are(linear):
+    assert with_targets(linear, [0, 1, 0]).targets.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("targets", "inputs", "words"),
+    [
+        (np.full((3, 2), 1e300), X, "'train': targets must be finite in torch.float32"),
+        (np.ones((3, 2)), X * -1e300, "'train': inputs must be finite in torch.float32"),
+        (np.ones((3, 3)), X, "'train': targets must be 2 finite numbers per sample"),
+        (np.full((3, 2), np.nan), X, "targets must be 2 finite numbers"),
+        (np.ones((3, 2)), X[:, :2], "inputs of shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_client(regression, targets, inputs, words):
+    with pytest.raises(ValueError, match=f"client 'a', view .*{words}"):
+        with_targets(regression, targets, inputs)
+
+
+def test_large_numbers_are_taken_in_float64(regression):
+    found = with_targets(regression, np.full((3, 2), 1e300), dtype=torch.float64)
+    assert float(found.targets[0, 0]) == 1e300
