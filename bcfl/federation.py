@@ -29,17 +29,22 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.networks.functional import own_copy
+from posteriors.torch_state import standard_switches
+
+CHECKED = 3
+"""Samples on which a model is checked."""
 
 
 def check_model(
-    model: Model, objective: Objective, shape: tuple[int, ...], memory: Memory = "replace"
+    model: Model, objective: Objective, samples: torch.Tensor, memory: Memory = "replace"
 ) -> None:
-    """Run a model on one sample of zeros, and its curvature where the objective asks for it.
+    """Run a model on a sample, and check its curvature where the objective asks for it.
 
     Args:
         model: the architecture.
         objective: of local training.
-        shape: of one sample.
+        samples: inputs of a client, (samples, *shape), at least one.
         memory: whether the prior that clients are sent has one precision (`replace`), or the
             precisions of earlier rounds.
 
@@ -47,10 +52,11 @@ def check_model(
         ValueError: the model does not take such samples, gives another number of outputs, or has a
             layer without a curvature rule; or the local posterior does not support it or the prior.
     """
-    module, sample = model.module().eval(), torch.zeros(1, *shape)
+    module, shape = model.module().eval(), tuple(samples.shape[1:])
+    inputs = own_copy(samples, next(module.parameters(), None))
     try:
         with torch.no_grad():
-            outputs = module(sample)
+            outputs = module(own_copy(inputs[:1]))
     except RuntimeError as error:
         raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
     if tuple(outputs.shape) != (1, model.num_outputs):
@@ -63,7 +69,7 @@ def check_model(
         if memory != "replace":
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
-        local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
+        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
 
 
 def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
@@ -86,6 +92,13 @@ def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, flo
     if not 0 <= drop_out <= 1:
         raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
     return client_fraction, drop_out
+
+
+def _check_answered(records: Sequence[RoundRecord]) -> None:
+    """Check that clients answered something, if their work crashed."""
+    crashes = [text for r in records for text in r.ledger.failures if text.endswith("(crashed)")]
+    if crashes and not any(r.evaluations or r.ledger.bytes_up for r in records):
+        raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
 
 
 def _as_method(method: Method | Policy) -> Method:
@@ -115,10 +128,12 @@ class Federation:
         device: where the work is done.
         dtype: floating-point type of the parameters.
         evaluate: whether clients test their models after each round.
+        objectives: whether the objectives of clustering and learning are measured in each round.
         threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
     """
 
+    @standard_switches()
     def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
         clients: Iterable[ClientData],
@@ -131,6 +146,7 @@ class Federation:
         device: str = "auto",
         dtype: torch.dtype = torch.float32,
         evaluate: bool = True,
+        objectives: bool = False,
         threads: int | None = 1,
         executor: ExecutorName | ExecutorConfig = "auto",
         memory: int | None = None,
@@ -147,6 +163,8 @@ class Federation:
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             dtype: `torch.float32` or `torch.float64`.
             evaluate: whether clients test their models after each round.
+            objectives: whether the objectives of clustering and learning are measured in each
+                round, among the facts of its record; the clients score their training samples.
             threads: at least 1, or None. Small networks lose more to waking threads than they gain.
             executor: a name, or a `bcfl.executors.ExecutorConfig` with further options.
             memory: bytes that the executor may take for its work; None takes what suits the device,
@@ -168,7 +186,7 @@ class Federation:
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
-        self.dtype, self.evaluate = dtype, evaluate
+        self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
         self.device = device_named(device)
         names = [data.client for data in self.clients]
         present = participants(names, self.client_fraction, self.seed, 0)
@@ -179,9 +197,9 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
-        shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
+        most = max((data.views[TRAIN] for data in self.clients), key=len)
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, shape, memory)
+        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED], memory)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
@@ -198,6 +216,7 @@ class Federation:
     def _dropping_out(self, executor: Executor) -> Executor:
         return Unreliable(executor, self.drop_out, self.seed) if self.drop_out else executor
 
+    @standard_switches()
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
         policy, by_name = self.method.policy, {data.client: data for data in present}
@@ -207,6 +226,7 @@ class Federation:
             self.executor, (*present, *pooling), self.model, self.seed, self.device, self.dtype
         )
 
+    @standard_switches()
     def executor_of(self, planned_rounds: int) -> Executor:
         """Answers for all clients, without drop-outs, with the data that they hold in each round.
 
@@ -219,11 +239,13 @@ class Federation:
         later = [self._executor(step) for step in range(1, schedule.num_steps)]
         return Stepwise([self._first, *later], schedule)
 
+    @standard_switches()
     def initial_state(self) -> FederationState:
         """The state before the first round."""
         names = [data.client for data in self.clients]
         return initial_state(self.method, self.model, names, self.seed, self.device, self.dtype)
 
+    @standard_switches()
     def run(
         self,
         rounds: int,
@@ -251,7 +273,8 @@ class Federation:
 
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
-                another number than the state was planned for, or `state` is of other clients.
+                another number than the state was planned for, or `state` is of other clients; or no
+                client could answer anything, in any round.
         """
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
@@ -273,6 +296,7 @@ class Federation:
             schedule=schedule,
             last_round=rounds - 1,
             belief_every=belief_every,
+            objectives=self.objectives,
         )
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
@@ -281,6 +305,7 @@ class Federation:
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)
+        _check_answered(records)
         groups = {data.client: data.group for data in self.clients}
         return Run(
             model=self.model, state=state, records=tuple(records), groups=groups, executor=reliable

@@ -193,7 +193,7 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
 
 
 def _reads(model: Model, shape: tuple[int, ...]) -> bool:
-    flattens_first = isinstance(next(model.build().children(), None), nn.Flatten)
+    flattens_first = isinstance(next(model.module().children(), None), nn.Flatten)
     return model.input_shape == shape or (flattens_first and prod(model.input_shape) == prod(shape))
 
 

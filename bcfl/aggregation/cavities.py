@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bcfl.aggregation.aggregation import Aggregation, Contribution, contributions_of, share_of
+from bcfl.aggregation.aggregation import Aggregation
 from bcfl.aggregation.buffers import pool_buffers
+from bcfl.aggregation.contributions import Contribution, contributions_of, share_of
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior

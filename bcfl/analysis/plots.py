@@ -16,7 +16,6 @@ from bcfl.analysis.run import Run
 from bcfl.analysis.uncertainty import Reliability
 from bcfl.drawing import (
     MOST_CLIENTS,
-    STYLE,
     ClientGraph,
     GraphPicture,
     HypothesisLineage,
@@ -26,6 +25,7 @@ from bcfl.drawing import (
     draw_hypothesis_weights,
     draw_reliability,
     draw_uncertain_clients,
+    in_style,
 )
 from bcfl.protocol.statistics.predictions import PredictionSums
 
@@ -139,7 +139,5 @@ def _named(runs: Runs) -> Mapping[str, Run]:
 
 def _styled(draw: Callable[[], Figure]) -> Figure:
     """The figure, drawn in the style of all figures."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(STYLE):
+    with in_style():
         return draw()

@@ -27,12 +27,14 @@ from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.history import Snapshot, ancestor_shares, smoothed_associations
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.requests import Steps
 from bcfl.protocol.statistics.sample_values import sample_losses
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
 from posteriors.predictive import TuningGrid
+from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
     import xarray
@@ -169,6 +171,7 @@ class Run:
         plain = PredictionRule()
         return self.ask(tuned(plain, self.hypotheses, holding, VALIDATION)) or plain
 
+    @standard_switches()
     def predict(
         self,
         client: str,
@@ -176,6 +179,7 @@ class Run:
         predictive: PredictiveName | PredictionRule | None = None,
         *,
         by: Literal["belief", "association"] = "belief",
+        step: int | None = None,
     ) -> Prediction:
         """Predict with the mixture of cluster models under a client's posterior membership.
 
@@ -187,19 +191,26 @@ class Run:
             by: whether the client is in clusters with the probabilities that are believed (see
                 `Hypothesis.membership`), or with those of the association by which it trains, as in
                 the evaluations of the rounds.
+            step: time step of the inputs, from 0, if it is known: `apd` and `fedweit` predict with
+                what the client keeps of that step, all others with the models that serve now.
 
         Raises:
-            ValueError: the client or `by` is unknown, the inputs do not fit, the model is not a
-                classifier, or the predictive needs a curvature that the method has not got.
+            ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
+                model is not a classifier, or the predictive needs a curvature that the method has
+                not got.
         """
         self._check(client)
+        if step is not None and step < 0:
+            raise ValueError(f"step must be at least 0, got {step}")
         rule = self._rule(predictive)
         if by not in ("belief", "association"):
             raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
         memberships = Membership.of_client if by == "belief" else Membership.by_association
         membership = memberships(self.hypotheses, client)
-        return self._predicted(membership, inputs, rule)
+        mixture = None if step is None else membership.mixture_at(self.model, client, step)
+        return self._predicted(membership, inputs, rule, mixture)
 
+    @standard_switches()
     def predict_new(
         self,
         inputs: ArrayLike | torch.Tensor,
@@ -268,6 +279,7 @@ class Run:
             raise ValueError(f"clients must have samples in the view {view!r}, none has")
         return best
 
+    @standard_switches()
     def ask(self, steps: Steps[Result]) -> Result:
         """Let the clients answer a generator of requests, on the data of the last round.
 
@@ -318,11 +330,16 @@ class Run:
         )
 
     def _predicted(
-        self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
+        self,
+        membership: Membership,
+        inputs: ArrayLike | torch.Tensor,
+        rule: PredictionRule,
+        mixture: Mapping[Posterior, float] | None = None,
     ) -> Prediction:
         x = fitting(self.model, inputs, self._mean)
+        models = membership.mixture if mixture is None else mixture
         with computing("full", x.device):
-            predicted = predict(self.model, membership.mixture, membership.association, x, rule)
+            predicted = predict(self.model, models, membership.association, x, rule)
             density = self.feature_density
             if density is None:
                 return predicted

@@ -54,6 +54,6 @@ def additive(model: Model) -> Model:
     return replace(
         model,
         name=f"additive-{model.name}",
-        build=partial(AdditiveNetwork, model.build),
+        build=partial(AdditiveNetwork, model.fresh),
         blocks=blocks,
     )

@@ -25,7 +25,7 @@ def with_dropout(model: Model, rate: float) -> Model:
     """
     if not 0 <= rate < 1:
         raise ValueError(f"rate must lie in [0, 1), got {rate}")
-    build = partial(_build, model.build, rate)
+    build = partial(_build, model.fresh, rate)
     return replace(model, name=f"{model.name}-dropout", build=build)
 
 

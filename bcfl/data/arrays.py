@@ -90,6 +90,7 @@ def targets_tensor(values: ArrayLike | Tensor, what: str = "targets") -> Tensor:
 def _copied(array: NDArray[np.generic], dtype: torch.dtype, what: str) -> Tensor:
     if array.ndim == 0:
         raise ValueError(f"{what} must have one row per sample, got a single number")
-    tensor = torch.empty(array.shape, dtype=dtype)
+    with torch.inference_mode(False):  # where gradients may pass later
+        tensor = torch.empty(array.shape, dtype=dtype, device="cpu")
     tensor.numpy()[...] = array
     return tensor

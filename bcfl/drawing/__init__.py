@@ -25,7 +25,16 @@ from bcfl.drawing.hypothesis_weights import (
 from bcfl.drawing.lineage import HypothesisLineage, Line, Node, longest_first, with_alternatives
 from bcfl.drawing.memberships import MOST_UNCERTAIN, Memberships, draw_uncertain_clients
 from bcfl.drawing.reliability import draw_reliability, kind_styles, name_axes, with_legend
-from bcfl.drawing.style import COLOURS, FAINT, INK, STYLE, line_style, panels, spread, whole_numbers
+from bcfl.drawing.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    in_style,
+    line_style,
+    panels,
+    spread,
+    whole_numbers,
+)
 
 __all__ = [
     "COLOURS",
@@ -38,7 +47,6 @@ __all__ = [
     "MARKERS",
     "MOST_CLIENTS",
     "MOST_UNCERTAIN",
-    "STYLE",
     "ClientGraph",
     "GraphPicture",
     "HypothesisLineage",
@@ -52,6 +60,7 @@ __all__ = [
     "draw_reliability",
     "draw_uncertain_clients",
     "evenly",
+    "in_style",
     "kind_styles",
     "line_style",
     "lineage_colours",

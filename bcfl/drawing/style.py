@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#C
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)))
 INK = "#222222"
 FAINT = "#8a8a8a"
-STYLE: Any = {
+_STYLE: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9.0,
@@ -37,6 +38,13 @@ STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bcfl",
 }
+
+
+def in_style() -> AbstractContextManager[None]:
+    """Context of the style of all figures, whatever the user's own style is."""
+    from matplotlib import style
+
+    return style.context(["default", _STYLE])
 
 
 def line_style(index: int) -> dict[str, Any]:

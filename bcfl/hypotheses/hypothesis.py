@@ -115,6 +115,34 @@ class Hypothesis:
         serving[self.association.labels[row]] = 1.0
         return serving
 
+    def at_step(self, model: Model, client: str, step: int) -> Posterior | None:
+        """The model by which a client predicts samples of an earlier time step.
+
+        What the client kept of that step, with the shared parameters of today; None where a method
+        keeps nothing for each time step, and it predicts all with the model that serves it.
+
+        Args:
+            model: the architecture.
+            client: name of the client.
+            step: the time step, from 0.
+        """
+        kept = self.carried_models.get(model_of_step(client, step))
+        if kept is None or self.association.label(client) == UNSEEN:
+            return None
+        shared = [b.name for b in model.blocks if b.scope == "global" and not b.frozen]
+        today = self.clusters[self.association.label(client)]
+        return kept.with_blocks(dict.fromkeys(shared, today))
+
+
+def model_of_step(client: str, step: int) -> str:
+    """Name among the carried models of what a client keeps of a time step.
+
+    Args:
+        client: name of the client.
+        step: the time step, from 0.
+    """
+    return f"model of {client} at time step {step}"
+
 
 @dataclass(frozen=True, eq=False)
 class HypothesisSet:

@@ -27,6 +27,7 @@ class RoundContext:
         rounds_in_step: rounds of that time step; None if unknown.
         records_belief: whether beliefs are recorded after the round, for which every hypothesis
             needs the cavities of its clusters.
+        objectives: whether the quantities of the convergence analysis are measured.
     """
 
     round: int
@@ -40,6 +41,7 @@ class RoundContext:
     step: int = 0
     rounds_in_step: int | None = None
     records_belief: bool = False
+    objectives: bool = False
 
     def share_of_rounds(self, share: float) -> int:
         """Number of rounds in a share of the run, at least one if the share is above 0.

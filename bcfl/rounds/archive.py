@@ -264,5 +264,6 @@ def _request(request: Score) -> Structure:
 
 
 def _score(request: Structure, answer: Structure) -> tuple[Request, LossSum]:
-    models, statistic = tuple(request["models"]), of_numbers(request["statistic"])
-    return Score(**{**request, "models": models, "statistic": statistic}), LossSum(**answer)
+    keys = {name: tuple(request[name]) for name in ("models", "held")}
+    statistic = of_numbers(request["statistic"])
+    return Score(**{**request, **keys, "statistic": statistic}), LossSum(**answer)

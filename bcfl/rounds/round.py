@@ -18,7 +18,7 @@ from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_spare_cavities
-from bcfl.rounds.evaluation import evaluate, evaluate_finetuned
+from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
@@ -44,6 +44,8 @@ class RoundConfig:
         last_round: number of the round, from 0, after which this part of the run ends; beliefs are
             recorded after it. None where it is unknown.
         belief_every: rounds between recorded beliefs; None records them after the last round alone.
+        objectives: whether the objectives of clustering and of learning are measured, and the
+            quantities on which their convergence depends; see `bcfl.trackers.convergence`.
     """
 
     seed: int
@@ -52,6 +54,7 @@ class RoundConfig:
     schedule: Schedule | None = None
     last_round: int | None = None
     belief_every: int | None = None
+    objectives: bool = False
 
     @property
     def num_rounds(self) -> int | None:
@@ -149,6 +152,11 @@ def server_round(
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
     evaluations, failures = _evaluate(executor, model, testing_steps, round)
     ledger.failures += failures
+    if config.objectives:
+        steps = learning_objective(hypotheses.best, tuple(client_info))
+        info = replace(
+            info, facts={**info.facts, **RoundExchange(executor, model, round).drive(steps)}
+        )
     ledger.seconds["evaluate"] = perf_counter() - testing
     believed, beliefs = hypotheses, None
     if records:
@@ -214,6 +222,7 @@ def _context(
         num_rounds=config.num_rounds,
         step=config.step(round),
         rounds_in_step=config.rounds_in_step(round),
+        objectives=config.objectives,
     )
 
 

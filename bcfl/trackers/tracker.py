@@ -22,7 +22,8 @@ from bcfl.policies.policy import Candidate, Policy, answered
 from bcfl.policies.ranking import membership_probabilities
 from bcfl.protocol.answers import Trained as LocalModel
 from bcfl.protocol.requests import Exchange, Steps, Train, together
-from bcfl.trackers.update_measures import measured
+from bcfl.trackers.convergence import convergence_of
+from bcfl.trackers.update_measures import local_updates_of, temperature_of
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,11 @@ def train(
         report += fusion
     facts: dict[str, float] = {}
     for best in successors[:1]:
-        measures = measured(parents[best.parent], best.candidate, answers, context)
-        facts = {**measures, **best.facts}
+        updates = local_updates_of(parents[best.parent], best.candidate, answers)
+        facts = {**temperature_of(updates, context), **best.facts}
+        if context.objectives:
+            clusters = children[0].clusters
+            facts |= convergence_of(updates, best.candidate, clusters, context.model)
     return Trained(
         children=children,
         answers=answers,
@@ -275,6 +279,7 @@ def follow(
     aggregation: Aggregation,
     context: RoundContext,
     keep: int | None,
+    min_weight: float = 0.0,
 ) -> Steps[tuple[HypothesisSet, TrackerInfo, Sequence[Successor]]]:
     """Expand, train the most probable successors, and normalise their weights.
 
@@ -284,12 +289,16 @@ def follow(
         aggregation: how local models become cluster models.
         context: read-only context of the round.
         keep: number of successors over all parents; None keeps all.
+        min_weight: probability, among those, below which a successor is dropped.
 
     Returns:
         The hypotheses after the round, diagnostics, and the successors that were trained.
     """
     parents = hypotheses.hypotheses
     successors, log_total = yield from expand(parents, policy, aggregation, context, keep)
+    if min_weight > 0:
+        kept, _ = assignment.prune([s.log_weight for s in successors], min_weight)
+        successors = [successors[index] for index in kept]
     trained = yield from train(parents, successors, aggregation, context)
     captured = log_captured_mass(successors, log_total)
     after = HypothesisSet.weighted(trained.children, context.round + 1, captured)

@@ -51,12 +51,12 @@ def explain(
             lines = in_words(report, history)
     done = f"{history.run.state.round} of {history.rounds} rounds"
     screen = console()
-    screen.print(f"{pair}, after {done}", soft_wrap=True, markup=False)
+    screen.print(f"{pair}, after {done}", soft_wrap=True)
     if note:
-        screen.print(f"note: {note}", soft_wrap=True, markup=False)
+        screen.print(f"note: {note}", soft_wrap=True)
     screen.print()
     for line in lines:
-        screen.print(line, soft_wrap=True, markup=False)
+        screen.print(line, soft_wrap=True)
 
 
 def in_words(report: ClientReport, history: RunHistory) -> Iterator[str]:

@@ -48,7 +48,7 @@ def compare(
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
     for line in latex(results) if as_latex else aligned(results):
-        screen.print(line, soft_wrap=True, markup=False)
+        screen.print(line, soft_wrap=True)
     if len(scenarios) > 1:
         typer.echo(f"note: these are different scenarios: {', '.join(scenarios)}", err=True)
 
@@ -78,7 +78,7 @@ def report(
         record_into(folder, local_models)
     from experiments.reports.report import write_report
 
-    console().print(str(write_report(folder)), soft_wrap=True, markup=False)
+    console().print(str(write_report(folder)), soft_wrap=True)
 
 
 @explained

@@ -54,9 +54,9 @@ def list_(
         note = "" if entry.get("found", True) else f"   (not here: {entry['where']})"
         source = f" ({entry['paper']})" if entry.get("paper") else ""
         text = f"{entry['name']:{width}}   {entry['description']}{source}{note}"
-        screen.print(text, soft_wrap=True, markup=False)
+        screen.print(text, soft_wrap=True)
     if kind in NOTES:
-        screen.print(NOTES[kind], soft_wrap=True, markup=False)
+        screen.print(NOTES[kind], soft_wrap=True)
 
 
 NOTES = {

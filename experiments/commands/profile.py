@@ -82,4 +82,4 @@ def profile(
     screen.print(table)
     screen.print(f"a matrix product of 1024 x 1024 reaches {peak / 1e9:.1f} GFLOP/s here")
     for sentence in sentences:
-        screen.print(sentence, soft_wrap=True, markup=False)
+        screen.print(sentence, soft_wrap=True)

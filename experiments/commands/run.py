@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
@@ -137,7 +138,7 @@ def run(
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)
     for note in _notes(plan.scenario):
-        screen.print(note, soft_wrap=True, markup=False)
+        screen.print(note, soft_wrap=True)
     with _stoppable(screen, plan.scenario, folder) as callbacks:
         start(plan, folder, setup, callbacks)
     _show_results(screen, plan, folder)
@@ -172,6 +173,20 @@ def resume(
     _show_results(screen, plan, folder)
 
 
+def _failures(folder: Path) -> list[str]:
+    """A line about requests without a usable answer, if there are any."""
+    from experiments.reports.report import failures
+    from experiments.runs.run_folder import RunFolder
+
+    counted = failures(RunFolder.read(folder))
+    if not counted:
+        return []
+    method, text, _ = counted[0]
+    total = sum(times for *_, times in counted)
+    where = "all are in the report" if len(counted) > 1 else method
+    return [f"failed   {_counted(total, 'request')} of clients; most often {text} ({where})"]
+
+
 def _command(scenario: str, given: dict[str, Any]) -> str:
     options = [
         word
@@ -183,7 +198,7 @@ def _command(scenario: str, given: dict[str, Any]) -> str:
     return shlex.join(["bcfl", "run", scenario, *options])
 
 
-def _headline(plan: Plan, setup: Experiment) -> str:
+def _headline(plan: Plan, setup: Experiment) -> Text:
     scenario = plan.scenario
     partition = setup.partition(scenario.seeds[0])
     groups = len(set((partition.groups or {}).values()))
@@ -204,7 +219,7 @@ def _headline(plan: Plan, setup: Experiment) -> str:
         _counted(scenario.federation.rounds, "round"),
         f"{where} x {plan.jobs} jobs" if plan.jobs > 1 else where,
     ]
-    return f"[bold]bcfl run {scenario.name}[/bold]   {' · '.join(parts)}"
+    return Text.assemble((f"bcfl run {scenario.name}", "bold"), f"   {' · '.join(parts)}")
 
 
 def _notes(scenario: Scenario) -> list[str]:
@@ -238,7 +253,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
             yield callbacks
     except (Interrupted, KeyboardInterrupt):
         again = f"bcfl resume {shlex.quote(str(folder))}"
-        screen.print(f"stopped; to resume: {again}", soft_wrap=True, markup=False)
+        screen.print(f"stopped; to resume: {again}", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -254,11 +269,11 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     data = read_description(folder)["data"]
     screen.print()
     for line in aligned(results):
-        screen.print(line, soft_wrap=True, markup=False)
+        screen.print(line, soft_wrap=True)
     for choice in choices(results):
-        screen.print(str(choice), soft_wrap=True, markup=False)
+        screen.print(str(choice), soft_wrap=True)
     for warning in fusion_warnings(RunFolder.read(folder)):
-        screen.print(f"warning: {warning}", soft_wrap=True, markup=False)
+        screen.print(f"warning: {warning}", soft_wrap=True)
     known = {name: row["ari"]["mean"] for name, row in results.items()}
     known = {name: ari for name, ari in known.items() if ari is not None}
     highest = max(known.values(), default=0.0)
@@ -268,7 +283,9 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
             [f"true groups: {data['groups']}", f"best ARI: {', '.join(best)}"] if known else []
         )
         summary = " · ".join([*agreement, "▲ best in column"])
-        screen.print(summary, soft_wrap=True, markup=False)
+        screen.print(summary, soft_wrap=True)
+    for line in _failures(folder):
+        screen.print(line, soft_wrap=True)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
         "report": str(RunFiles(folder).report),
@@ -277,4 +294,4 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
         "graph": f"bcfl graph {quoted} --method {method} --format gexf --out graph.gexf",
     }
     for name, text in steps.items():
-        screen.print(f"{name:8} {text}", soft_wrap=True, markup=False)
+        screen.print(f"{name:8} {text}", soft_wrap=True)

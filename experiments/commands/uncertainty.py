@@ -80,8 +80,8 @@ def uncertainty(
     write_aside(files.uncertainty_page, render(read_plan(folder).scenario.name, results))
     screen = console()
     _show(screen, results)
-    screen.print(f"numbers {files.uncertainty}", soft_wrap=True, markup=False)
-    screen.print(f"page    {files.uncertainty_page}", soft_wrap=True, markup=False)
+    screen.print(f"numbers {files.uncertainty}", soft_wrap=True)
+    screen.print(f"page    {files.uncertainty_page}", soft_wrap=True)
 
 
 def _show(screen: Console, results: list[Result]) -> None:
@@ -102,6 +102,6 @@ def _show(screen: Console, results: list[Result]) -> None:
     for title, columns in texts.items():
         lines = [title, *aligned(table(results, columns)), ""]
         for line in lines:
-            screen.print(line, soft_wrap=True, markup=False)
+            screen.print(line, soft_wrap=True)
     for line in chosen_values(results):
-        screen.print(f"tuned   {line}", soft_wrap=True, markup=False)
+        screen.print(f"tuned   {line}", soft_wrap=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
 
 from experiments.config.variants import Pair
 
@@ -131,7 +132,7 @@ class Bars:
     def on(cls, console: Console) -> Bars:
         """Bars at the bottom of a terminal."""
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(BAR_WIDTH),
             TextColumn("{task.fields[count]}   {task.fields[scores]}   {task.fields[time]}"),
         )
@@ -159,11 +160,10 @@ class Bars:
         if pair in self.tasks:
             self.progress.remove_task(self.tasks.pop(pair))
             self.progress.refresh()
-        bar = f"[green]{'━' * BAR_WIDTH}[/green]"
-        self.progress.console.print(
-            f"{standing.label} {bar} {standing.count}   {standing.scores}   {standing.time}",
-            soft_wrap=True,
-        )
+        bar, count = ("━" * BAR_WIDTH, "green"), standing.count
+        line = f" {count}   {standing.scores}   {standing.time}"
+        text = Text.assemble(f"{standing.label} ", bar, line)
+        self.progress.console.print(text, soft_wrap=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
-from bcfl.data import Schedule
+from bcfl.data import TRAIN, Schedule, at_step
 from bcfl.executors import ExecutorConfig, select_executor
 from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
@@ -113,6 +113,7 @@ class Experiment:
             drop_out=rules.drop_out,
             device=self.device,
             evaluate=evaluate,
+            objectives=rules.objectives,
             executor=self.executor,
             threads=self.threads,
         )
@@ -177,10 +178,12 @@ class Log:
         """
         clients = self.setup.partition(self.pair.seed)
         planned = state.planned_rounds or self.setup.scenario.federation.rounds
-        groups = clients.groups_at(Schedule.of(clients, planned).step(record.round - 1))
+        step = Schedule.of(clients, planned).step(record.round - 1)
+        groups = clients.groups_at(step)
+        training = {data.client: len(at_step(data, step).views[TRAIN]) for data in clients}
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
-        row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model)
+        row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model, training)
         self.since = now
         rows.append(self.files.metrics, row)
         self.callbacks.on_round(self.pair, row)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,13 @@ from bcfl.runtime.seeds import derive_seed
 from posteriors import DiagonalGaussian, diagonal_curvature, local_posterior_fit
 from posteriors.curvature.likelihood import Likelihood, negative_log_likelihood
 from posteriors.networks.functional import eval_mode
+from posteriors.torch_state import seeded
+
+WITHOUT_DRAWS = (
+    *("activation", "batchnorm", "container", "conv"),
+    *("flatten", "linear", "normalization", "pooling"),
+)
+"""Modules of `torch.nn.modules` whose layers are deterministic, but for few exceptions."""
 
 
 def fitted_posterior(
@@ -86,6 +93,7 @@ def reported_curvature(
                     kind=kind,
                     likelihood=likelihood,
                     generator=torch.Generator().manual_seed(seed),
+                    check=False,
                 )
             return curvature * (len(view) / len(used))
 
@@ -103,9 +111,10 @@ def train_locally(
     The loss is the mean over the batch, plus the objective's terms, plus the prior term where the
     objective asks for it: prior_weight / (2 n) sum precision (parameters - prior mean)^2 with n the
     client's number of samples, so that prior_weight 1 has its optimum at the mode of the local
-    posterior; its steps are implicit, see `SgdStep`. Phases use the same batches. A client whose
-    batches hold one sample trains with frozen running statistics, since one has no variance. Layers
-    that draw at random, such as dropout, draw by (seed, round, client) alone.
+    posterior; its steps are implicit, see `SgdStep`. Parameters that need no gradient and frozen
+    blocks stay as they are. Phases use the same batches. A client whose batches hold one sample
+    trains with frozen running statistics, since one has no variance. Layers that draw at random,
+    such as dropout, draw by (seed, round, client) alone.
 
     Args:
         workspace: network to work in.
@@ -126,7 +135,9 @@ def train_locally(
     penalties = Penalties.of(request, model, models)
     pull = prior_pull(objective, start, model, len(view))
     trained, statistics = mean, buffers
-    for phase in objective.phases or ((),):
+    free = tuple(block.name for block in model.blocks if not block.frozen)
+    whole = not objective.phases and len(free) == len(model.blocks)
+    for phase in objective.phases or (free,):
         losses = (
             negative_log_likelihood(
                 outputs := module(view.inputs[batch]),
@@ -137,23 +148,24 @@ def train_locally(
             + penalties.of_outputs(outputs, view.inputs[batch])
             for batch in batches
         )
-        frozen = FlatSlices.of(model.outside(phase)) if phase else None
         step = SgdStep(
             objective=objective,
             anchor=mean,
             pull=pull,
             terms=penalties.of_parameter,
-            frozen=frozen,
+            shrinking=penalties.shrinking(request, model, model.trained & ~model.outside(phase)),
+            frozen=None if whole and model.trains_all else _frozen(model, phase),
         )
-        with _seeded(derive_seed(*seed_and_round, request.client, "training"), view.inputs.device):
+        seed = derive_seed(*seed_and_round, request.client, "training")
+        with _random_numbers(module, seed, view.inputs.device):
             _descend(workspace, losses, step)
-        if frozen is None:
+        if whole:
             trained, statistics = workspace.read()
         else:
             trained, statistics = _assembled(workspace, model, phase, trained, statistics)
             again = (mean, buffers) if objective.against == "start" else (trained, statistics)
             workspace.load(*again, training=training)
-    if objective.phases:
+    if not whole:
         workspace.load(trained, statistics, training=training)
     if objective.fits_posterior:
         seed = derive_seed(*seed_and_round, request.client, "posterior")
@@ -173,6 +185,11 @@ def train_locally(
     )
 
 
+def _frozen(model: Model, phase: tuple[str, ...]) -> FlatSlices:
+    """The parameters that are not trained in a phase."""
+    return FlatSlices.of(~model.trained | model.outside(phase))
+
+
 def _assembled(
     workspace: FlatModule, model: Model, phase: tuple[str, ...], trained: Tensor, buffers: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -184,14 +201,20 @@ def _assembled(
     return model.join(means), model.join_buffers({name: part[1] for name, part in parts.items()})
 
 
-@contextmanager
-def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Context that draws from a seed; the global random state is restored afterwards."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.default_generator.manual_seed(seed)
-        if device.type == "cuda":
-            torch.cuda.manual_seed(seed)
-        yield
+def _random_numbers(
+    module: nn.Module, seed: int, device: torch.device
+) -> AbstractContextManager[None]:
+    """Context in which layers that draw at random draw from a seed; others need none."""
+    return seeded(seed, device) if _may_draw(module) else nullcontext()
+
+
+def _may_draw(module: nn.Module) -> bool:
+    """Whether some layer is not known to draw no random numbers in training."""
+    return any(
+        type(layer).__module__.removeprefix("torch.nn.modules.") not in WITHOUT_DRAWS
+        or isinstance(layer, nn.RReLU | nn.MultiheadAttention | nn.FractionalMaxPool2d)
+        for layer in module.modules()
+    )
 
 
 def _descend(workspace: FlatModule, losses: Iterable[Tensor], step: SgdStep) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bcfl.drawing import STYLE
+from bcfl.drawing import in_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,10 +47,8 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
         name: prefix of all ids in the element, unique within the page.
         title: text alternative for screen readers.
     """
-    import matplotlib as mpl
-
     buffer = io.StringIO()
-    with mpl.rc_context(STYLE):
+    with in_style():
         figure = draw()
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()

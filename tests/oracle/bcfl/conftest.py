@@ -138,7 +138,9 @@ class LinearWorld:
             num_clusters=self.num_clusters, objective=EXACT_MAP, **chosen
         )
         return bcfl.Method(
-            policy=association, tracker=tracker, aggregation=bcfl.Aggregation(fusion, memory)
+            policy=association,
+            tracker=tracker,
+            aggregation=bcfl.Aggregation(fusion=fusion, memory=memory),
         )
 
     def run(self, method, rounds, state=None):

@@ -14,7 +14,6 @@ with warnings.catch_warnings():  # typer uses names that click will remove
     from typer.testing import CliRunner
 
 import matplotlib as mpl
-from rich.errors import MarkupError
 
 from experiments.cli import app
 
@@ -63,18 +62,8 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(
-            "d[/red]x",
-            marks=pytest.mark.xfail(
-                strict=True, raises=MarkupError, reason="brackets in a path are taken for markup"
-            ),
-        ),
-        pytest.param(
-            "e[lr]",
-            marks=pytest.mark.xfail(
-                strict=True, raises=AssertionError, reason="brackets in a path are taken for markup"
-            ),
-        ),
+        "d[/red]x",
+        "e[lr]",
         "plain",
     ],
 )
@@ -86,9 +75,6 @@ def test_resuming_a_finished_run_tells_its_folder(finished, tmp_path, name):
 
 
 @pytest.mark.skipif(shutil.which("latex") is not None, reason="then it is only slow")
-@pytest.mark.xfail(
-    strict=True, raises=RuntimeError, reason="pictures are drawn in the user's own style"
-)
 def test_a_report_needs_no_latex(finished, tmp_path):
     folder = shutil.copytree(finished, tmp_path / "run")
     (folder / "report.html").unlink()
@@ -101,14 +87,7 @@ def test_a_report_needs_no_latex(finished, tmp_path):
     "style",
     [
         {},
-        pytest.param(
-            {"axes.grid": True, "xtick.color": "red"},
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=AssertionError,
-                reason="pictures are drawn in the user's own style",
-            ),
-        ),
+        {"axes.grid": True, "xtick.color": "red"},
     ],
     ids=["default", "own"],
 )

@@ -17,17 +17,6 @@ from torch.nn import functional as F
 from posteriors import DiagonalGaussian
 from posteriors.local.variational import Variational
 
-shared_generator = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="seeds go into torch's default generator, which all threads share",
-)
-outside = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the architecture is built outside the part that restores the generator",
-)
-
 
 class Meeting:
     """Where threads wait for one another, for a moment and only while it is open."""
@@ -73,7 +62,6 @@ def with_dropout():
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 2))
 
 
-@shared_generator
 def test_dropout_in_two_threads_is_that_of_each_run_alone(clients, mlp, federation, parameters):
     prepared = [federation(clients(), mlp(Dropping), "fedavg", seed=seed) for seed in (0, 1)]
     expected = [parameters(one.run(rounds=1)) for one in prepared]
@@ -82,7 +70,6 @@ def test_dropout_in_two_threads_is_that_of_each_run_alone(clients, mlp, federati
     assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
 
 
-@shared_generator
 def test_initial_networks_in_two_threads_are_those_of_each_seed_alone(mlp):
     model = mlp(met)
     expected = [model.initial(seed)[0] for seed in (0, 1)]
@@ -118,8 +105,8 @@ def generators():
     [
         *("fedavg", "ifca", "wecfl", "ocfl-affinity", "fedgroup", "bcfl-g", "bcfl-mht-4", "ssgd"),
         *("ifca-con-rep", "bcfl-mht-4-cks"),
-        pytest.param("apd", marks=outside),
-        pytest.param("fedweit", marks=outside),
+        "apd",
+        "fedweit",
     ],
 )
 def test_a_run_leaves_the_global_generators(clients, mlp, federation, name, build):
@@ -173,3 +160,14 @@ def test_a_variational_posterior_leaves_generators_and_the_store_of_pyro():
         assert generators() == before
     finally:
         pyro.clear_param_store()
+
+
+def test_a_default_dtype_holds_again_after_runs_in_two_threads(clients, mlp, federation):
+    prepared = [federation(clients(2), mlp(met), "fedavg", seed=seed) for seed in (0, 1)]
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Meeting.of_two(), ThreadPoolExecutor(2) as threads:
+            list(threads.map(lambda one: one.run(rounds=2), prepared))
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -10,11 +10,6 @@ from torch import nn
 from posteriors import DiagonalGaussian, UnsupportedFitError, diagonal_curvature
 from posteriors import local_posterior_fit as posterior_named
 
-moves_them = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="gradients that are written out do not ask whether a parameter needs one",
-)
 NAMES = [
     *("fedavg", "fedprox", "ifca", "wecfl", "ocfl-affinity", "scl", "bcl", "fedgroup", "faacl"),
     *("fedsoft", "ewc", "ssgd", "bcfl-g", "bcfl-c-2", "bcfl-mht-4", "bcfl-asym"),
@@ -66,7 +61,7 @@ def furthest(federation_run, parameters, build, places):
 
 @pytest.mark.parametrize(
     "name",
-    [*NAMES, *(pytest.param(n, marks=moves_them) for n in ("ifca-con-para", "wecfl-con-cks"))],
+    [*NAMES, "ifca-con-para", "wecfl-con-cks"],
 )
 def test_frozen_weights_stay_while_biases_train(clients, mlp, federation, parameters, name):
     build = network(weights)

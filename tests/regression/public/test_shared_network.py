@@ -9,12 +9,6 @@ import pytest
 import torch
 from torch import nn
 
-trains_theirs = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="parameters are written into the very module that build returned",
-)
-
 
 @pytest.fixture
 def pretrained():
@@ -38,7 +32,6 @@ def test_it_gives_the_models_that_copies_give(
     assert torch.equal(*map(parameters, runs))
 
 
-@trains_theirs
 @pytest.mark.parametrize("executor", ["loop", "batched"])
 @pytest.mark.parametrize("name", ["fedavg", "wecfl", "bcfl-g"])
 def test_it_stays_as_it_was(clients, mlp, federation, pretrained, executor, name):
@@ -48,7 +41,6 @@ def test_it_stays_as_it_was(clients, mlp, federation, pretrained, executor, name
     assert torch.equal(flat(pretrained), before)
 
 
-@trains_theirs
 def test_two_runs_of_one_seed_are_equal(clients, mlp, federation, parameters, pretrained):
     def once():
         return parameters(federation(clients(), mlp(lambda: pretrained), "ifca").run(rounds=2))

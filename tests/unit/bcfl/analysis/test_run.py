@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import entropy
 from sklearn.metrics import adjusted_rand_score
 
-from bcfl import Federation, Objective
+from bcfl import ClientData, Federation, Objective
 from bcfl.analysis import metrics
+from bcfl.architecture.layout import Part
 from bcfl.hypotheses import Membership
 from bcfl.methods import build
 from bcfl.policies import FedAvg
@@ -121,3 +123,38 @@ def test_regressions_have_no_class_probabilities(regression):
     run = Federation([data], regression, FedAvg(Objective(local_steps=1, batch_size=4))).run(1)
     with pytest.raises(ValueError, match="predict needs a classifier"):
         run.predict("a", np.ones((1, 3)))
+
+
+@pytest.fixture
+def changing(linear, clients):
+    """Clients with data of two time steps."""
+    return [
+        ClientData(data.client, {**data.views, "train:1": data.views["train"]}) for data in clients
+    ]
+
+
+@pytest.mark.parametrize("name", ["apd", "fedweit"])
+def test_an_earlier_step_is_predicted_with_what_the_client_kept_of_it(linear, changing, name):
+    run = Federation(changing, linear, build(name, objective=Objective(local_steps=3))).run(4)
+    client, inputs = run.clients[0], torch.randn(5, 3)
+    now, then = run.predict(client, inputs), run.predict(client, inputs, step=0)
+    assert not np.allclose(now.mean, then.mean)
+    best = run.hypotheses.best
+    kept = best.carried_models[f"model of {client} at time step 0"]
+    today = best.clusters[best.association.label(client)]
+    mean = kept.mean(run.model).clone()
+    shared = run.model.chosen(Part("shared"))
+    mean[shared] = today.mean(run.model)[shared]
+    network = run.model.network(mean, kept.buffers(run.model))
+    with torch.no_grad():
+        np.testing.assert_allclose(then.mean, network(inputs).softmax(1), atol=1e-6)
+    np.testing.assert_array_equal(run.predict(client, inputs, step=1).mean, now.mean)
+
+
+def test_methods_without_parts_of_time_steps_predict_all_alike(run):
+    client, inputs = run.clients[0], torch.randn(5, 3)
+    np.testing.assert_array_equal(
+        run.predict(client, inputs).mean, run.predict(client, inputs, step=0).mean
+    )
+    with pytest.raises(ValueError, match="step must be at least 0, got -1"):
+        run.predict(client, inputs, step=-1)

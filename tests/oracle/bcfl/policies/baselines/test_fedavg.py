@@ -49,7 +49,7 @@ class Scripted:
 
 def aggregated(trained, fusion="precision_weighted", objective=OBJECTIVE):
     model = linear(2, 1, likelihood="gaussian", bias=False)
-    method = bcfl.Method(policy=FedAvg(objective), aggregation=Aggregation(fusion))
+    method = bcfl.Method(policy=FedAvg(objective), aggregation=Aggregation(fusion=fusion))
     state = initial_state(method, model, sorted(trained), 0, torch.device("cpu"), torch.float64)
     after, _ = server_round(
         method, model, Scripted(trained), state, RoundConfig(seed=0, evaluate=False)
