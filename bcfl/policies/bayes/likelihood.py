@@ -53,7 +53,8 @@ class LikelihoodAssociation:
             not depend on the other members; `joint`: candidates are re-weighted by the joint
             Laplace evidence of each cluster's clients, exact for linear-Gaussian models.
         solver: ranking algorithm: `argmin` (the best alone) and `heap` for free cluster sizes,
-            `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
+            `murty` for any, `hungarian` and `numba` (compiled) for one client per cluster; `auto`
+            chooses.
         score_samples: largest number of samples scored per client; None scores all.
         cluster_size: bounds on the number of clients per cluster.
         prior: prior over associations.
