@@ -3,8 +3,8 @@
 As in Miller, Stone and Cox (1997), a part takes over the dual prices of the part it was split from,
 so that all reduced costs stay non-negative and one shortest path updates them. The second best is a
 least cycle in the reduced costs; the best exchange of two rows bounds it, and only the few edges
-and rows below that bound enter the search. Unused clusters are taken by idle rows, which are never
-split on: their permutations are no different associations.
+and rows below that bound enter the search. Unused clusters are held by one idle row together, so
+that the work grows with clients times clusters, and not with the cube of the clusters.
 
 The best one comes from shortest augmenting paths (Jonker and Volgenant, 1987). `lap` is the faster
 implementation, but takes 1e6 for infinity: path costs beyond that silently give wrong results. It
@@ -21,9 +21,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from assignment.arrays import FloatArray, IntArray, frozen
+from assignment.arrays import BoolArray, FloatArray, IntArray, frozen
 from assignment.costs import InfeasibleError, cost_of, row_gaps
-from assignment.problem import Bounds, Problem
+from assignment.problem import Problem
 from assignment.ranked import Search
 from assignment.ranking.splitting import Second, ascending
 
@@ -42,10 +42,11 @@ class Part:
     """One-to-one associations that keep some rows in place and bar others from some columns.
 
     Attributes:
-        columns: column of every row in the best of them, int64 of shape (n,).
-        row_prices: dual prices in nats, float64 of shape (n,); reduced costs are cost minus both
-            prices, never negative, and zero along `columns`.
-        column_prices: dual prices in nats, float64 of shape (n,).
+        columns: column of every client in the best of them, int64 of shape (clients,).
+        row_prices: dual prices in nats, float64 of shape (clients,), or (clients + 1,) with that of
+            the idle row; reduced costs are cost minus both prices, never negative, and zero along
+            `columns` and where the idle row holds a column.
+        column_prices: dual prices in nats, float64 of shape (columns,).
         fixed: rows that stay in place.
         barred: rows of the forbidden (row, column) pairs.
         barred_from: their columns, in the same order.
@@ -59,21 +60,36 @@ class Part:
     barred_from: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Square:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Table:
     """Data of a search for second-best associations.
 
     Attributes:
-        cost: costs times 2 ** exponent in nats with idle rows appended, float64 of shape (n, n).
+        cost: costs times 2 ** exponent in nats, float64 of shape (clients, columns).
         exponent: see `LARGEST_EXPONENT`.
-        clients: number of rows that stand for clients.
-        best: column of every row in the best association of all, int64 of shape (n,).
+        best: column of every client in the best association of all, int64 of shape (clients,).
+        required: columns that must be filled, bool of shape (columns,).
     """
 
     cost: FloatArray
     exponent: int
-    clients: int
     best: IntArray
+    required: BoolArray
+
+    @property
+    def idle(self) -> bool:
+        """Whether some columns are left empty."""
+        return self.cost.shape[1] > len(self.cost)
+
+    def free(self, columns: IntArray) -> BoolArray:
+        """Columns that no client has, bool of shape (columns,).
+
+        Args:
+            columns: column of every client, int64 of shape (clients,).
+        """
+        unused = np.ones(self.cost.shape[1], dtype=bool)
+        unused[columns] = False
+        return unused
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,64 +116,98 @@ def hungarian_search(problem: Problem) -> Search:
     """
     if not problem.one_to_one:
         raise ValueError("solver hungarian needs one-to-one sizes: at most 1 client per cluster")
-    gaps = with_idle_rows(row_gaps(problem.cost)[1], problem.bounds)
-    columns = one_to_one_columns(gaps)
-    labels = frozen(columns[: problem.clients].copy())
+    gaps, bounds = row_gaps(problem.cost)[1], problem.bounds
+    required = np.zeros(problem.clusters, dtype=bool)
+    if bounds is not None:
+        gaps, required = np.where(bounds.upper == 0, np.inf, gaps), bounds.lower == 1
+    columns = frozen(_best_columns(gaps, required))
     largest = np.frexp(np.max(gaps, where=np.isfinite(gaps), initial=0.0))[1]
     exponent = LARGEST_EXPONENT - int(largest)
-    scaled = np.ldexp(gaps, exponent)
-    find = partial(_second_best, Square(scaled, exponent, problem.clients, columns))
+    table = Table(cost=np.ldexp(gaps, exponent), exponent=exponent, best=columns, required=required)
 
     def best() -> Part:
-        row_prices, column_prices = _dual_prices(scaled, columns)
+        row_prices, column_prices = _dual_prices(table)
         return Part(columns=columns, row_prices=row_prices, column_prices=column_prices)
 
-    steps = ascending(best, find, labels)
-    return Search(labels, cost_of(problem.cost, labels), steps)
+    steps = ascending(best, partial(_second_best, table), columns)
+    return Search(columns, cost_of(problem.cost, columns), steps)
 
 
-def with_idle_rows(gaps: FloatArray, bounds: Bounds | None) -> FloatArray:
-    """Append a row of no cost for every cluster left empty; shape (clusters, clusters).
+def _best_columns(gaps: FloatArray, required: BoolArray) -> IntArray:
+    """Column of every client in the best association, int64 of shape (clients,).
 
     Args:
-        gaps: costs above each row's minimum in nats, shape (clients, clusters).
-        bounds: bounds on cluster sizes, at most one; a cluster that must be filled takes no idle
-            row, one that must be empty takes no client.
+        gaps: costs above each row's minimum in nats, shape (clients, columns).
+        required: columns that must be filled, bool of shape (columns,).
+
+    Raises:
+        InfeasibleError: no one-to-one association is permitted.
     """
     clients, clusters = gaps.shape
-    square = np.zeros((clusters, clusters))
-    square[:clients] = gaps
-    if bounds is not None:
-        square[:clients, bounds.upper == 0] = np.inf
-        square[clients:, bounds.lower == 1] = np.inf
-    return square
+    if not required.any():
+        return one_to_one_columns(gaps)
+    idle = np.where(required, np.inf, np.zeros((clusters - clients, clusters)))
+    return one_to_one_columns(np.concatenate([gaps, idle]))[:clients]
 
 
-def _dual_prices(cost: FloatArray, best: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Row and column prices that prove `best` optimal, by Bellman and Ford's recursion."""
-    matched = cost[np.arange(len(best)), best]
-    extra = cost - matched[:, None]
-    prices = np.zeros(len(best))
-    for _ in range(len(best)):
-        lower = np.minimum(prices, (prices[best][:, None] + extra).min(axis=0))
+def _dual_prices(table: Table) -> tuple[FloatArray, FloatArray]:
+    """Row and column prices that prove the best optimal, by Bellman and Ford's recursion."""
+    matched = table.cost[np.arange(len(table.best)), table.best]
+    unused = table.free(table.best)
+    extra = _exchanges(table, table.cost, table.best)
+    extra[: len(matched)] -= matched[:, None]
+    prices = np.zeros(len(extra))
+    for _ in range(len(extra)):
+        lower = np.minimum(prices, (prices[:, None] + extra).min(axis=0))
         if np.array_equal(lower, prices):
             break
         prices = lower
-    return matched - prices[best], prices
+    column_prices = np.zeros(len(unused))
+    column_prices[table.best] = prices[: len(matched)]
+    if not table.idle:
+        return matched - prices, column_prices
+    column_prices[unused] = prices[-1]
+    return np.append(matched - prices[:-1], -prices[-1]), column_prices
 
 
-def _second_best(square: Square, part: Part) -> Second[Part] | None:
-    cycle = _least_cycle(_exchange_costs(square, part), square.clients)
+def _exchanges(table: Table, costs: FloatArray, columns: IntArray) -> FloatArray:
+    """Cost in nats of row i taking row k's column, at [i, k]; the idle row, if any, is the last.
+
+    Args:
+        table: the problem.
+        costs: costs of clients and columns, shape (clients, columns).
+        columns: column of every client, int64 of shape (clients,).
+    """
+    if not table.idle:
+        return costs[:, columns]
+    clients = len(columns)
+    exchange = np.empty((clients + 1, clients + 1))
+    exchange[:clients, :clients] = costs[:, columns]
+    exchange[:clients, clients] = costs[:, table.free(columns)].min(axis=1)
+    exchange[clients, :clients] = np.where(table.required[columns], np.inf, 0.0)
+    exchange[clients, clients] = np.inf
+    return exchange
+
+
+def _second_best(table: Table, part: Part) -> Second[Part] | None:
+    reduced = _reduced_costs(table, part)
+    clients = len(part.columns)
+    cycle = _least_cycle(_reduced_exchanges(table, part, reduced), clients)
     if cycle is None:
         return None
     columns = part.columns.copy()
-    columns[cycle.rows] = part.columns[[*cycle.rows[1:], cycle.rows[0]]]
-    rows = np.flatnonzero(columns != square.best)
-    excess = square.cost[rows, columns[rows]] - square.cost[rows, square.best[rows]]
+    for row, following in zip(cycle.rows, [*cycle.rows[1:], cycle.rows[0]], strict=True):
+        if following == clients:
+            unused = table.free(part.columns).nonzero()[0]
+            columns[row] = unused[reduced[row, unused].argmin()]
+        elif row < clients:
+            columns[row] = part.columns[following]
+    rows = np.flatnonzero(columns != table.best)
+    excess = table.cost[rows, columns[rows]] - table.cost[rows, table.best[rows]]
     row = cycle.rows[0]
     return Second(
-        columns[: square.clients],
-        float(np.ldexp(excess.sum(), -square.exponent)),
+        columns,
+        float(np.ldexp(excess.sum(), -table.exponent)),
         Part(
             columns=part.columns,
             row_prices=part.row_prices,
@@ -166,15 +216,18 @@ def _second_best(square: Square, part: Part) -> Second[Part] | None:
             barred=part.barred,
             barred_from=part.barred_from,
         ),
-        _leaving(part, cycle, columns),
+        _leaving(table, part, cycle, columns),
     )
 
 
-def _leaving(part: Part, cycle: Cycle, columns: IntArray) -> Part:
+def _leaving(table: Table, part: Part, cycle: Cycle, columns: IntArray) -> Part:
     """The half in which the cycle's first row leaves its column, with prices that fit it."""
     row, saved = cycle.rows[0], cycle.length - cycle.distances
+    clients = len(part.columns)
     column_prices = part.column_prices.copy()
-    column_prices[part.columns] -= saved
+    column_prices[part.columns] -= saved[:clients]
+    if table.idle:
+        column_prices[table.free(part.columns)] -= saved[clients]
     column_prices[part.columns[row]] += saved[row]
     return Part(
         columns=columns,
@@ -186,12 +239,19 @@ def _leaving(part: Part, cycle: Cycle, columns: IntArray) -> Part:
     )
 
 
-def _exchange_costs(square: Square, part: Part) -> FloatArray:
-    """Reduced cost in nats of row i taking row k's column, at [i, k]; shape (n, n)."""
-    reduced = square.cost - part.row_prices[:, None]
+def _reduced_costs(table: Table, part: Part) -> FloatArray:
+    """Cost minus both prices in nats, +inf where barred, shape (clients, columns)."""
+    reduced = table.cost - part.row_prices[: len(part.columns), None]
     reduced -= part.column_prices
     reduced[list(part.barred), list(part.barred_from)] = np.inf
-    exchange = reduced[:, part.columns]
+    return reduced
+
+
+def _reduced_exchanges(table: Table, part: Part, reduced: FloatArray) -> FloatArray:
+    """Reduced cost in nats of row i taking row k's column, at [i, k]; see `_exchanges`."""
+    exchange = _exchanges(table, reduced, part.columns)
+    if table.idle:
+        exchange[-1, :-1] -= part.row_prices[-1] + part.column_prices[part.columns]
     fixed = list(part.fixed)
     exchange[fixed] = np.inf
     exchange[:, fixed] = np.inf
@@ -235,15 +295,17 @@ def one_to_one_columns(cost: FloatArray) -> IntArray:
     """Column of every row in the least-cost one-to-one association.
 
     Args:
-        cost: costs in nats, shape (n, n); +inf forbids a pair.
+        cost: costs in nats, shape (rows, columns) with no more rows than columns; +inf forbids a
+            pair.
 
     Returns:
-        A permutation, int64 of shape (n,).
+        Different columns, int64 of shape (rows,).
 
     Raises:
         InfeasibleError: the forbidden pairs leave no one-to-one association.
     """
-    if len(cost) < SMALLEST_FOR_LAP or np.isposinf(cost).any():
+    rows, columns = cost.shape
+    if rows < SMALLEST_FOR_LAP or rows != columns or np.isposinf(cost).any():
         return _scipy_columns(cost)
     return lap_columns(cost)
 

@@ -23,6 +23,7 @@ from bcfl.methods.bayesian import (
     bcfl_exact,
     bcfl_forget,
     bcfl_g,
+    bcfl_histories,
     bcfl_mh,
 )
 from bcfl.methods.choices import Move
@@ -72,6 +73,7 @@ __all__ = [
     "bcfl_exact",
     "bcfl_forget",
     "bcfl_g",
+    "bcfl_histories",
     "bcfl_mh",
     "bcfl_mht",
     "bcfl_race",

@@ -55,8 +55,8 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
     of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
     clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
-    5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, see
-    `experiments.scores.costs`.
+    5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, and traffic is
+    in MB of the first, the mean and the largest round, see `experiments.scores.costs`.
 
     Args:
         rounds: at least one round.
@@ -72,6 +72,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
         "seconds": sum(row["seconds"]["total"] for row in rounds),
         **summed,
         **costs.over_rounds(rounds),
+        **costs.traffic(rounds),
     }
 
 

@@ -158,7 +158,7 @@ def require_separate_samples(module: nn.Module, inputs: Tensor) -> None:
     if len(some) < 2:
         return
     with torch.no_grad():
-        alone = torch.cat([module(own_copy(row)) for row in some.split(1)])
+        alone = torch.cat([module(own_copy(row)) for row in torch.split(some, 1)])
     with torch.enable_grad():
         watched = own_copy(some).requires_grad_(some.is_floating_point())
         outputs = module(own_copy(watched))
@@ -224,7 +224,7 @@ def _compare(outputs: Tensor, calls: Sequence[Call], layers: Mapping[nn.Module, 
     ]
     edges = [call.edge for call in reached.values() if call.edge is not None]
     gradients = torch.autograd.grad(
-        outputs, [*edges, *(p for *_, p in wanted)], column, allow_unused=True
+        outputs, [*edges, *(get_gradient_edge(p) for *_, p in wanted)], column, allow_unused=True
     )
     at_output = dict(zip(reached, gradients, strict=False))
     for (layer, index, _), gradient in zip(wanted, gradients[len(edges) :], strict=True):
