@@ -7,6 +7,7 @@ test check that they agree.
 from typing import Literal
 
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
+Evidence = Literal["separable", "joint", "monte_carlo", "importance"]
 Fusion = Literal["precision_weighted", "exact", "literal", "normalised"]
 Layers = Literal["all", "classifier", "body"]
 LocalPosterior = Literal[

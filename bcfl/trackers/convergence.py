@@ -45,8 +45,8 @@ def convergence_of(
     """
     masses = _masses(updates, candidate)
     distances, squared_means, ratios, lengths, bounds = 0.0, 0.0, [0.0], [0.0], [np.inf]
-    for column in np.flatnonzero(masses.sum(axis=0)):
-        rows = np.flatnonzero(masses[:, column])
+    for column in np.flatnonzero(masses.sum(axis=0)).tolist():
+        rows = np.flatnonzero(masses[:, column]).tolist()
         centre = clusters[column].mean(model)
         moves = [updates[row].reply.mean - updates[row].start.mean(model) for row in rows]
         mean = _weighted(moves, masses[rows, column])

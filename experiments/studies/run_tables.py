@@ -21,7 +21,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from experiments.config.scenario import load
+from experiments.config.scenario import Scenario, load
 from experiments.launch import resume, start
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import Plan, read_plan
@@ -68,15 +68,15 @@ class Sizes:
         return cls(tuple(given.methods.split(",")), seeds, given.rounds, given.out)
 
 
-def finished(name: str, sizes: Sizes, screen: Console) -> RunFolder:
+def finished(name: str | Scenario, sizes: Sizes, screen: Console) -> RunFolder:
     """Run a scenario, resume it, or read it if it is finished.
 
     Args:
-        name: name or file of the scenario.
+        name: the scenario, its name or its file.
         sizes: size of the study; an existing run keeps its own.
         screen: console of the progress bars.
     """
-    chosen = load(name)
+    chosen = name if isinstance(name, Scenario) else load(name)
     folder = sizes.out / chosen.name
     started = RunFiles(folder).run.is_file()
     if started:

@@ -159,6 +159,20 @@ def test_many_hypotheses_keep_the_heaviest_over_all_parents(parents, linear, con
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("min_weight", [0.0, 0.1, 0.2, 0.9])
+def test_improbable_hypotheses_are_pruned_before_they_are_trained(
+    parents, linear, context, min_weight
+):
+    """Probabilities among those that are kept; the heaviest is never pruned."""
+    tracker = MultiHypothesis(4, min_weight=min_weight)
+    _, (after, info) = step(tracker, parents, linear, context, "accumulate")
+    log_weights = np.array([w for w, _, _ in wanted("accumulate")[:4]])
+    weights = np.exp(log_weights - np.logaddexp.reduce(log_weights))
+    left = weights[weights >= min(min_weight, weights[0])]
+    assert after.weights == pytest.approx(left / left.sum())
+    assert info.num_candidates == len(left) == {0.0: 4, 0.1: 3, 0.2: 2, 0.9: 1}[min_weight]
+
+
 def test_hypotheses_that_agree_share_their_models(parents, linear, context):
     """Both parents have the same clusters, so equal contributors give one object."""
     _, (after, _) = step(MultiHypothesis(4), parents, linear, context)
