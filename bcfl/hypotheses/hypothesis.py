@@ -39,6 +39,8 @@ class Hypothesis:
         carried_models: models that a policy carries from round to round, by name.
         cavities: models of clusters without one of their contributors each, for policies that score
             clients by them; others leave it empty.
+        scored_by_cavities: whether the policy scores the next round by the cavities; otherwise they
+            are there for the round's recorded belief alone, and dropped after it.
         belief: (clients, clusters) probability of each client's cluster given the hypothesis, where
             evidence for it exists that is out of sample; None where only the association is known
             by which clients train. A client never seen has a zero row.
@@ -54,6 +56,7 @@ class Hypothesis:
     shares: tuple[float, ...] = ()
     carried_models: Mapping[str, Posterior] = field(default_factory=dict)
     cavities: Cavities = field(default_factory=dict)
+    scored_by_cavities: bool = False
     belief: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:

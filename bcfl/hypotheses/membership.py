@@ -31,11 +31,29 @@ class Membership:
 
     @classmethod
     def of_client(cls, hypotheses: HypothesisSet, client: str) -> Membership:
-        """Membership of a client of the federation: hypothesis weight times serving probability.
+        """Posterior membership of a client of the federation: hypothesis weight times belief.
 
         Args:
             hypotheses: hypotheses with their weights.
-            client: name of the client.
+            client: name of the client; one never seen is in all clusters alike.
+        """
+        row = hypotheses.best.association.position[client]
+        pairs = zip(hypotheses.weights, hypotheses, strict=True)
+        return cls(
+            hypotheses,
+            tuple(
+                weight * (h.membership[row] if h.membership[row].any() else h.served_by(client))
+                for weight, h in pairs
+            ),
+        )
+
+    @classmethod
+    def by_association(cls, hypotheses: HypothesisSet, client: str) -> Membership:
+        """Membership of a client by which it trains: hypothesis weight times serving probability.
+
+        Args:
+            hypotheses: hypotheses with their weights.
+            client: name of the client; one never seen is in all clusters alike.
         """
         pairs = zip(hypotheses.weights, hypotheses, strict=True)
         return cls(hypotheses, tuple(weight * h.served_by(client) for weight, h in pairs))

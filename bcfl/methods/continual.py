@@ -47,7 +47,8 @@ def fedsoft(
             smoothing=smoothing,
             every=every,
             drawn=drawn,
-        )
+        ),
+        belief_temperature=None,
     )
 
 

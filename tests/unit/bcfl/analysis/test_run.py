@@ -9,9 +9,9 @@ from sklearn.metrics import adjusted_rand_score
 from bcfl import ClientData, Federation, Objective
 from bcfl.analysis import metrics
 from bcfl.architecture.layout import Part
+from bcfl.hypotheses import Membership
 from bcfl.methods import build
 from bcfl.policies import FedAvg
-from bcfl.rounds.evaluation import served_mixture
 
 
 def test_every_object_says_what_it_is_in_one_line(run, linear, clients):
@@ -72,7 +72,8 @@ def test_nothing_is_known_of_a_client_never_seen(linear, clients):
     unseen = run.association_probabilities().sum(axis=1) == 0
     assert unseen.sum() == 3
     assert run.association_entropy()[unseen].tolist() == pytest.approx([np.log(2)] * 3)
-    assert run.association_entropy()[~unseen].tolist() == [0.0]
+    (seen,) = run.association_probabilities()[~unseen]
+    assert run.association_entropy()[~unseen].tolist() == pytest.approx([entropy(seen)])
 
 
 def test_a_prediction_splits_its_entropy(run):
@@ -87,10 +88,10 @@ def test_a_prediction_splits_its_entropy(run):
     assert prediction.association_uncertainty.max() > 0
 
 
-def test_a_prediction_is_that_of_the_served_mixture(run, linear):
+def test_a_prediction_is_that_of_the_believed_mixture(run, linear):
     x = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
     wanted = np.zeros((7, 2))
-    for posterior, weight in served_mixture(run.hypotheses, "c1").items():
+    for posterior, weight in Membership.of_client(run.hypotheses, "c1").mixture.items():
         mean = posterior.mean(linear).double().numpy()
         logits = x @ mean[:6].reshape(2, 3).T + mean[6:]
         odds = np.exp(logits - logits.max(1, keepdims=True))
