@@ -169,6 +169,13 @@ def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
     Raises:
         NoRunError: the file is not GraphML.
     """
+    try:
+        return _client_graph(path, clients)
+    except (ElementTree.ParseError, KeyError, ValueError) as error:
+        raise NoRunError(f"{str(path)!r} is not a GraphML file of clients: {error}") from error
+
+
+def _client_graph(path: Path, clients: int | None) -> ClientGraph:
     groups: dict[str, int | None] = {}
     clusters: dict[str, int] = {}
     edges: dict[tuple[str, str], float] = {}
@@ -207,27 +214,38 @@ def read_lineage(path: Path) -> HypothesisLineage:
         return HypothesisLineage.of(graph.to_directed())
 
 
+def read_graph(path: Path, kind: str) -> nx.Graph[str]:
+    """Read a graph of a run.
+
+    Args:
+        path: GraphML file.
+        kind: of the graph, for the message.
+
+    Raises:
+        NoRunError: the file isn't GraphML.
+    """
+    with _graph_of(path, kind) as graph:
+        return graph
+
+
 @contextmanager
 def _graph_of(path: Path, kind: str) -> Iterator[nx.Graph[str]]:
     import networkx as nx
 
     try:
         yield nx.read_graphml(path)
-    except (ElementTree.ParseError, KeyError, ValueError, nx.NetworkXException) as error:
+    except Exception as error:  # damaged files raise errors of a dozen kinds
         raise NoRunError(f"{str(path)!r} is not a GraphML file of {kind}: {error}") from error
 
 
 def _graphml(path: Path) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]:
     names: dict[str, str] = {}
-    try:
-        for _, element in ElementTree.iterparse(path):
-            if element.tag == f"{GRAPHML}key":
-                names[element.attrib["id"]] = element.attrib["attr.name"]
-            elif element.tag in (f"{GRAPHML}node", f"{GRAPHML}edge"):
-                yield element, {names[d.attrib["key"]]: d.text or "" for d in element}
-                element.clear()
-    except (ElementTree.ParseError, KeyError) as error:
-        raise NoRunError(f"{str(path)!r} is not a GraphML file of clients: {error}") from error
+    for _, element in ElementTree.iterparse(path):
+        if element.tag == f"{GRAPHML}key":
+            names[element.attrib["id"]] = element.attrib["attr.name"]
+        elif element.tag in (f"{GRAPHML}node", f"{GRAPHML}edge"):
+            yield element, {names[d.attrib["key"]]: d.text or "" for d in element}
+            element.clear()
 
 
 def _json_object(path: Path) -> dict[str, Any]:
