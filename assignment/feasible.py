@@ -7,7 +7,10 @@ section 9.7).
 
 The prices come from the dual problem, which charges every member of cluster i a price p_i and lets
 each client choose alone. One price at a time is set to its best value (coordinate ascent), at the
-cost of one pass over all clients however many of them have to move.
+cost of one pass over all clients however many of them have to move. Where that leaves many to move,
+since rows are nearly alike, all prices are set at once: softened choices are balanced by scaling
+(Sinkhorn, 1967) while they are hardened (Kosowsky and Yuille, 1994). Clients that tie move along
+one path together.
 """
 
 from itertools import pairwise
@@ -18,11 +21,11 @@ from assignment.arrays import FloatArray, IntArray
 from assignment.costs import InfeasibleError
 from assignment.problem import Bounds
 from assignment.residual import (
-    client_moves,
+    SLACK,
+    Moves,
+    compact_graph,
     moves_between_clusters,
     path_levels,
-    residual_graph,
-    shortest_path,
     slack_moves,
 )
 
@@ -38,28 +41,57 @@ def best_labels(gaps: FloatArray, bounds: Bounds) -> IntArray:
         InfeasibleError: forbidden pairs leave no association within the bounds.
     """
     prices = balancing_prices(gaps, bounds)
-    labels: IntArray = np.argmin(gaps + prices, axis=1).astype(np.int64)
-    sizes = np.bincount(labels, minlength=len(prices))
-    wanted = sizes_within_bounds(sizes, prices, bounds)
-    while (sizes != wanted).any():
+    labels, wanted = _choices(gaps, prices, bounds)
+    if _misplaced(labels, wanted) > 2 * len(prices):
+        annealed = balancing_prices(gaps, bounds, annealed_prices(gaps, bounds))
+        others = _choices(gaps, annealed, bounds)
+        if _misplaced(*others) < _misplaced(labels, wanted):
+            labels, wanted = others
+    while _misplaced(labels, wanted):
         moves = moves_between_clusters(gaps - gaps[np.arange(len(gaps)), labels][:, None], labels)
-        levels = path_levels(residual_graph(moves.least, *slack_moves(wanted, bounds)))
-        path = shortest_path(levels, *_ends(levels[-1], sizes - wanted))
-        for client, cluster in client_moves(moves, path):
-            labels[client] = cluster
-        _use_slack(wanted, path)
-        sizes = np.bincount(labels, minlength=len(prices))
+        surplus = moves.sizes - wanted
+        kept = (moves.sizes > 0) | (surplus != 0)
+        graph = compact_graph(moves, kept, *slack_moves(wanted, bounds))
+        levels = path_levels(graph.costs)
+        path = graph.path(levels, *_ends(levels[-1], surplus[graph.nodes]))
+        count = _units(moves, path, surplus, wanted, bounds)
+        for source, target in pairwise(path):
+            if target == SLACK:
+                wanted[source] += count
+            elif source == SLACK:
+                wanted[target] -= count
+            else:
+                labels[moves.cheapest_clients(source, target)[:count]] = target
     return labels
 
 
-def _use_slack(wanted: IntArray, path: list[int]) -> None:
-    """Change the target size of a cluster by one where a path passes through the slack."""
-    slack = len(wanted)
+def _choices(gaps: FloatArray, prices: FloatArray, bounds: Bounds) -> tuple[IntArray, IntArray]:
+    """Every client's cheapest cluster at the prices, and sizes that these prices allow."""
+    labels: IntArray = np.argmin(gaps + prices, axis=1).astype(np.int64)
+    sizes = np.bincount(labels, minlength=len(prices))
+    return labels, sizes_within_bounds(sizes, prices, bounds)
+
+
+def _misplaced(labels: IntArray, wanted: IntArray) -> int:
+    """Number of clients that clusters have too many or too few."""
+    return int(np.abs(np.bincount(labels, minlength=len(wanted)) - wanted).sum())
+
+
+def _units(
+    moves: Moves, path: list[int], surplus: IntArray, wanted: IntArray, bounds: Bounds
+) -> int:
+    """How many clients can move along a path at its cost: those that tie on each of its edges."""
+    needed = np.append(surplus, -surplus.sum())
+    count = min(needed[path[0]], -needed[path[-1]])
     for source, target in pairwise(path):
-        if target == slack:
-            wanted[source] += 1
-        elif source == slack:
-            wanted[target] -= 1
+        if target == SLACK:
+            room = bounds.upper[source] - wanted[source]
+        elif source == SLACK:
+            room = wanted[target] - bounds.lower[target]
+        else:
+            room = len(moves.cheapest_clients(source, target)) if count > 1 else 1
+        count = min(count, room)
+    return int(count)
 
 
 def _ends(distance: FloatArray, surplus: IntArray) -> tuple[int, int]:
@@ -78,18 +110,21 @@ ROUNDS = 6
 """Prices are set at most this many times per cluster."""
 
 
-def balancing_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
-    """Prices under which independent choices nearly satisfy the bounds.
+def balancing_prices(
+    gaps: FloatArray, bounds: Bounds, start: FloatArray | None = None
+) -> FloatArray:
+    """Prices under which independent choices nearly satisfy the bounds, by coordinate ascent.
 
     Args:
         gaps: costs above each row's minimum in nats, shape (clients, clusters).
         bounds: bounds on cluster sizes.
+        start: prices to start from in nats, shape (clusters,); None is 0.
 
     Returns:
         Prices in nats, float64 of shape (clusters,): positive only where a cluster is full,
         negative only where it has no more clients than its lower bound.
     """
-    prices = np.zeros(gaps.shape[1])
+    prices = np.zeros(gaps.shape[1]) if start is None else start.copy()
     for _ in range(ROUNDS * len(prices)):
         chosen = np.argmin(gaps + prices, axis=1)
         sizes = np.bincount(chosen, minlength=len(prices))
@@ -102,6 +137,51 @@ def balancing_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
             break
         prices[cluster] = price
     return prices
+
+
+COOLING = 4.0
+"""Factor by which the temperature of softened choices falls."""
+
+SCALINGS = 4
+"""Times that prices are adapted at each temperature."""
+
+FROZEN = 1e-4
+"""Last temperature, as a share of the median gap."""
+
+
+def annealed_prices(gaps: FloatArray, bounds: Bounds) -> FloatArray:
+    """Prices under which softened choices satisfy the bounds, while they are hardened.
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (clients, clusters).
+        bounds: bounds on cluster sizes.
+
+    Returns:
+        Prices in nats, float64 of shape (clusters,), with signs as of `balancing_prices`.
+    """
+    finite = gaps[np.isfinite(gaps)]
+    spread = float(finite.max())
+    prices = np.zeros(gaps.shape[1])
+    if spread == 0.0:
+        return prices
+    costs = gaps / spread
+    with np.errstate(divide="ignore"):
+        least, most = np.log(bounds.lower), np.log(bounds.upper)
+    last = FROZEN * float(np.median(finite[finite > 0])) / spread
+    temperature = 1.0
+    while temperature > last:
+        for _ in range(SCALINGS):
+            scores = (costs + prices) * (-1.0 / temperature)
+            scores -= scores.max(axis=1, keepdims=True)
+            shares = np.exp(scores, out=scores)
+            shares /= shares.sum(axis=1, keepdims=True)
+            with np.errstate(divide="ignore"):
+                sizes = np.log(np.maximum(shares.sum(axis=0), np.finfo(float).tiny))
+            dearer = np.maximum(0.0, prices + temperature * (sizes - most))
+            cheaper = np.minimum(0.0, prices + temperature * (sizes - least))
+            prices = np.clip(np.where(dearer > 0, dearer, cheaper), -2.0, 2.0)
+        temperature /= COOLING
+    return prices * spread
 
 
 def sizes_within_bounds(sizes: IntArray, prices: FloatArray, bounds: Bounds) -> IntArray:

@@ -43,9 +43,23 @@ class Moves:
             source: index of the present cluster.
             target: index of the new cluster.
         """
-        start = self.starts[source]
-        members = self.members[start : start + self.sizes[source]]
+        members = self._members(source)
         return int(members[np.argmin(self.extra[members, target])])
+
+    def cheapest_clients(self, source: int, target: int) -> IntArray:
+        """All members of one cluster that move to another at least cost, int64, ascending.
+
+        Args:
+            source: index of the present cluster.
+            target: index of the new cluster.
+        """
+        members = self._members(source)
+        tied: IntArray = members[self.extra[members, target] == self.least[source, target]]
+        return tied
+
+    def _members(self, cluster: int) -> IntArray:
+        start = self.starts[cluster]
+        return self.members[start : start + self.sizes[cluster]]
 
 
 def moves_between_clusters(extra: FloatArray, labels: IntArray) -> Moves:
@@ -74,16 +88,15 @@ def client_moves(moves: Moves, path: list[int]) -> list[tuple[int, int]]:
 
     Args:
         moves: cheapest moves between clusters.
-        path: nodes of the residual graph.
+        path: clusters, and `SLACK`.
 
     Returns:
         Pairs (client, new cluster).
     """
-    slack = len(moves.least)
     return [
         (moves.cheapest_client(source, target), target)
         for source, target in pairwise(path)
-        if slack not in (source, target)
+        if SLACK not in (source, target)
     ]
 
 
@@ -102,6 +115,77 @@ def residual_graph(least: FloatArray, grows: BoolArray, shrinks: BoolArray) -> F
     graph[slack, :slack] = np.where(shrinks, 0.0, np.inf)
     graph.flat[:: slack + 2] = 0.0
     return graph
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResidualGraph:
+    """The residual graph without empty clusters, from which no client can move on.
+
+    A path enters an empty cluster only to go on to the slack, so that the cheapest one stands for
+    all as part of the edge to the slack.
+
+    Attributes:
+        nodes: clusters that are nodes, int64 of shape (nodes,); the slack is the last node.
+        costs: edge costs in nats, float64 of shape (nodes + 1, nodes + 1).
+        outlets: cheapest empty cluster of each node, int64 of shape (nodes,).
+        outlet_costs: cost in nats of moving there, +inf where none may grow, float64 (nodes,).
+        by_outlet: nodes whose edge to the slack goes there, bool of shape (nodes,).
+    """
+
+    nodes: IntArray
+    costs: FloatArray
+    outlets: IntArray
+    outlet_costs: FloatArray
+    by_outlet: BoolArray
+
+    def path(self, levels: list[FloatArray], source: int, target: int) -> list[int]:
+        """Clusters along a least path, the slack being the number of clusters of the problem.
+
+        Args:
+            levels: least path costs of `path_levels`.
+            source: first node of this graph.
+            target: last node of this graph.
+        """
+        slack = len(self.nodes)
+        path: list[int] = []
+        for before, node in pairwise([-1, *shortest_path(levels, source, target)]):
+            if node == slack and before >= 0 and self.by_outlet[before]:
+                path.append(int(self.outlets[before]))
+            path.append(SLACK if node == slack else int(self.nodes[node]))
+        return path
+
+
+SLACK = -1
+"""The slack on a path of clusters."""
+
+
+def compact_graph(
+    moves: Moves, kept: BoolArray, grows: BoolArray, shrinks: BoolArray
+) -> ResidualGraph:
+    """The residual graph over some of the clusters.
+
+    Args:
+        moves: cheapest moves between clusters.
+        kept: clusters that are nodes, bool of shape (clusters,); all others are empty.
+        grows: clusters that may take one more client, shape (clusters,).
+        shrinks: clusters that may lose one client, shape (clusters,).
+    """
+    nodes, empty = kept.nonzero()[0], (~kept & grows).nonzero()[0]
+    least = moves.least if len(nodes) == len(kept) else moves.least[np.ix_(nodes, nodes)]
+    costs = residual_graph(least, grows[nodes], shrinks[nodes])
+    outlet_costs, outlets = np.full(len(nodes), np.inf), nodes
+    if len(empty):
+        leaving = moves.least[np.ix_(nodes, empty)]
+        outlets, outlet_costs = empty[leaving.argmin(axis=1)], leaving.min(axis=1)
+    by_outlet = outlet_costs < costs[:-1, -1]
+    costs[:-1, -1] = np.minimum(costs[:-1, -1], outlet_costs)
+    return ResidualGraph(
+        nodes=nodes,
+        costs=costs,
+        outlets=outlets,
+        outlet_costs=outlet_costs,
+        by_outlet=by_outlet,
+    )
 
 
 def slack_moves(sizes: IntArray, bounds: Bounds) -> tuple[BoolArray, BoolArray]:

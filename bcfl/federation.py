@@ -29,18 +29,22 @@ from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.networks.functional import own_copy
 from posteriors.torch_state import standard_switches
+
+CHECKED = 3
+"""Samples on which a model is checked."""
 
 
 def check_model(
-    model: Model, objective: Objective, shape: tuple[int, ...], memory: Memory = "replace"
+    model: Model, objective: Objective, samples: torch.Tensor, memory: Memory = "replace"
 ) -> None:
-    """Run a model on one sample of zeros, and its curvature where the objective asks for it.
+    """Run a model on a sample, and check its curvature where the objective asks for it.
 
     Args:
         model: the architecture.
         objective: of local training.
-        shape: of one sample.
+        samples: inputs of a client, (samples, *shape), at least one.
         memory: whether the prior that clients are sent has one precision (`replace`), or the
             precisions of earlier rounds.
 
@@ -48,10 +52,11 @@ def check_model(
         ValueError: the model does not take such samples, gives another number of outputs, or has a
             layer without a curvature rule; or the local posterior does not support it or the prior.
     """
-    module, sample = model.module().eval(), torch.zeros(1, *shape)
+    module, shape = model.module().eval(), tuple(samples.shape[1:])
+    inputs = own_copy(samples, next(module.parameters(), None))
     try:
         with torch.no_grad():
-            outputs = module(sample)
+            outputs = module(own_copy(inputs[:1]))
     except RuntimeError as error:
         raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
     if tuple(outputs.shape) != (1, model.num_outputs):
@@ -64,7 +69,7 @@ def check_model(
         if memory != "replace":
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
-        local_posterior_fit(objective.posterior, model.likelihood).check(module, sample, prior)
+        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
 
 
 def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
@@ -87,6 +92,13 @@ def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, flo
     if not 0 <= drop_out <= 1:
         raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
     return client_fraction, drop_out
+
+
+def _check_answered(records: Sequence[RoundRecord]) -> None:
+    """Check that clients answered something, if their work crashed."""
+    crashes = [text for r in records for text in r.ledger.failures if text.endswith("(crashed)")]
+    if crashes and not any(r.evaluations or r.ledger.bytes_up for r in records):
+        raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
 
 
 def _as_method(method: Method | Policy) -> Method:
@@ -116,6 +128,7 @@ class Federation:
         device: where the work is done.
         dtype: floating-point type of the parameters.
         evaluate: whether clients test their models after each round.
+        objectives: whether the objectives of clustering and learning are measured in each round.
         threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
     """
@@ -133,6 +146,7 @@ class Federation:
         device: str = "auto",
         dtype: torch.dtype = torch.float32,
         evaluate: bool = True,
+        objectives: bool = False,
         threads: int | None = 1,
         executor: ExecutorName | ExecutorConfig = "auto",
         memory: int | None = None,
@@ -149,6 +163,8 @@ class Federation:
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             dtype: `torch.float32` or `torch.float64`.
             evaluate: whether clients test their models after each round.
+            objectives: whether the objectives of clustering and learning are measured in each
+                round, among the facts of its record; the clients score their training samples.
             threads: at least 1, or None. Small networks lose more to waking threads than they gain.
             executor: a name, or a `bcfl.executors.ExecutorConfig` with further options.
             memory: bytes that the executor may take for its work; None takes what suits the device,
@@ -170,7 +186,7 @@ class Federation:
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
-        self.dtype, self.evaluate = dtype, evaluate
+        self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
         self.device = device_named(device)
         names = [data.client for data in self.clients]
         present = participants(names, self.client_fraction, self.seed, 0)
@@ -181,9 +197,9 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
-        shape = tuple(self.clients[0].views[TRAIN].inputs.shape[1:])
+        most = max((data.views[TRAIN] for data in self.clients), key=len)
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, shape, memory)
+        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED], memory)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
@@ -237,6 +253,7 @@ class Federation:
         planned_rounds: int | None = None,
         state: FederationState | None = None,
         on_round: OnRound | None = None,
+        belief_every: int | None = None,
     ) -> Run:
         """Run until `rounds` rounds are done in all.
 
@@ -251,13 +268,18 @@ class Federation:
                 state was planned for, or else `rounds`.
             state: state to resume from; by default the initial one.
             on_round: called after each round, for progress, logs and checkpoints.
+            belief_every: rounds between those after which clients score all clusters once more, so
+                that beliefs are recorded; by default after the last round alone.
 
         Raises:
-            ValueError: `rounds` is below 1, `planned_rounds` below `rounds` or another number than
-                the state was planned for, or `state` is of other clients.
+            ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
+                another number than the state was planned for, or `state` is of other clients; or no
+                client could answer anything, in any round.
         """
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
+        if belief_every is not None and belief_every < 1:
+            raise ValueError(f"belief_every must be at least 1 or None, got {belief_every}")
         state = self.initial_state() if state is None else state
         theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.clients]
         if list(theirs) != ours:
@@ -267,7 +289,15 @@ class Federation:
         planned = state.planned_rounds or rounds
         schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
         executor = self._dropping_out(reliable)
-        config = RoundConfig(self.seed, self.client_fraction, self.evaluate, schedule)
+        config = RoundConfig(
+            seed=self.seed,
+            client_fraction=self.client_fraction,
+            evaluate=self.evaluate,
+            schedule=schedule,
+            last_round=rounds - 1,
+            belief_every=belief_every,
+            objectives=self.objectives,
+        )
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
@@ -275,6 +305,7 @@ class Federation:
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)
+        _check_answered(records)
         groups = {data.client: data.group for data in self.clients}
         return Run(
             model=self.model, state=state, records=tuple(records), groups=groups, executor=reliable

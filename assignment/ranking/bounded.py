@@ -19,10 +19,9 @@ from assignment.ranked import Search
 from assignment.ranking.splitting import Second, ascending
 from assignment.residual import (
     client_moves,
+    compact_graph,
     moves_between_clusters,
     path_levels,
-    residual_graph,
-    shortest_path,
     slack_moves,
 )
 
@@ -103,10 +102,16 @@ def _least_cycle(sizes: Sizes, part: Part) -> list[tuple[int, int]]:
     extra[list(part.barred), list(part.barred_from)] = np.inf
     extra[list(part.fixed)] = np.inf
     moves = moves_between_clusters(extra, labels)
-    levels = path_levels(residual_graph(moves.least, *slack_moves(moves.sizes, sizes.bounds)))
-    clusters = len(moves.least)
-    cycles = moves.least + levels[-1][:clusters, :clusters].T
-    source, target = divmod(int(np.argmin(cycles)), clusters)
+    graph = compact_graph(moves, moves.sizes > 0, *slack_moves(moves.sizes, sizes.bounds))
+    levels, nodes = path_levels(graph.costs), graph.nodes
+    back = levels[-1].T[:-1]
+    cycles = moves.least[np.ix_(nodes, nodes)] + back[:, :-1]
+    if len(nodes) < len(moves.least):
+        cycles = np.column_stack([cycles, graph.outlet_costs + back[:, -1]])
+    source, target = divmod(int(np.argmin(cycles)), cycles.shape[1])
     if cycles[source, target] == np.inf:
         return []
-    return client_moves(moves, [source, *shortest_path(levels, target, source)])
+    first = [int(nodes[source])]
+    if target == len(nodes):
+        first.append(int(graph.outlets[source]))
+    return client_moves(moves, [*first, *graph.path(levels, target, source)])

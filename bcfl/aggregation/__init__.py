@@ -3,7 +3,8 @@
 Fusion rules are in `posteriors`; which client contributes to which cluster is up to policies.
 """
 
-from bcfl.aggregation.aggregation import Aggregation, Contribution, FusionReport
+from bcfl.aggregation.aggregation import Aggregation, FusionReport
+from bcfl.aggregation.contributions import Contribution
 from bcfl.aggregation.merging import merge_hypotheses
 
 __all__ = [

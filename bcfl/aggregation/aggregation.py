@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 from bcfl.aggregation.buffers import pool_buffers
+from bcfl.aggregation.contributions import Contribution, contributions_of, share_of
 from bcfl.aggregation.partial_upload import imputed_means
 from bcfl.aggregation.server_optimizer import TAKE_MEAN, ServerOptimizer
-from bcfl.architecture.model import BlockSpec, Model
+from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
-from bcfl.protocol.requests import TRAINING, Train
+from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import lineage_key
 from posteriors import (
     DiagonalGaussian,
@@ -57,64 +59,53 @@ class FusionReport:
         )
 
 
-@dataclass(frozen=True)
-class Contribution:
-    """One local model that contributes to a block.
-
-    Attributes:
-        training: the training request.
-        reply: the local model.
-        weight: its weight in the block.
-        sent: the model that it was trained from; None if unknown.
-    """
-
-    training: Train
-    reply: Trained
-    weight: float
-    sent: Posterior | None
-
-    @property
-    def lineage(self) -> tuple[object, ...]:
-        """What identifies it in the key of a block."""
-        training = self.training
-        views = () if training.views == TRAINING else (training.views,)
-        return (training.client, training.start, repr(training.objective), self.weight, *views)
-
-    def used(self, origin: Block) -> DiagonalGaussian:
-        """The prior of a block that the client was sent; the origin's if unknown."""
-        blocks = () if self.sent is None else self.sent.blocks
-        return next((b.prior for b in blocks if b.name == origin.name), origin.prior)
+MODEL_FIELDS = ("fusion", "memory", "decay", "server")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Aggregation:
     """How the server combines local models.
 
     Attributes:
         fusion: `precision_weighted`, `exact` or `literal` (see `posteriors.fuse`).
         memory: prior of the next round: `replace`, `forget` or `accumulate` (see
-            `posteriors.carry`); hypothesis weights follow the same memory.
+            `posteriors.carry`).
         decay: share of the precision, and of the log weights, that `forget` retains per round.
         server: how a cluster moves to the mean of its clients' models.
+        history_weights: the same of the log weights of hypotheses; None is as `memory`. Models do
+            not depend on it, nor do their keys.
     """
 
     fusion: FusionRule = "precision_weighted"
     memory: Memory = "replace"
     decay: float = 0.9
     server: ServerOptimizer = TAKE_MEAN
+    history_weights: Memory | None = None
 
     @standard_switches()
     def __post_init__(self) -> None:
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
         fuse(self.fusion, unit, [])
         carry(self.memory, unit, unit, self.decay)
+        if self.history_weights not in (None, *get_args(Memory)):
+            raise ValueError(
+                f"history_weights must be None or one of {', '.join(get_args(Memory))}, got "
+                f"{self.history_weights!r}"
+            )
+
+    @property
+    def _fusion(self) -> str:
+        """What models depend on, as part of their keys."""
+        parts = (f"{name}={getattr(self, name)!r}" for name in MODEL_FIELDS)
+        return f"Aggregation({', '.join(parts)})"
 
     def carried_log_weight(self, log_weight: float) -> float:
         """The log weight with which a hypothesis enters the next round, nats.
 
-        `replace` carries no weight, since the next round has the same data again.
+        `replace` carries no weight, since the next round has the same data again; `accumulate`
+        ranks whole histories (BCFL, equations 10 and 11).
         """
-        match self.memory:
+        match self.history_weights or self.memory:
             case "accumulate":
                 return log_weight
             case "forget":
@@ -177,7 +168,7 @@ class Aggregation:
         if not inputs:
             return self._emptied(origin, round), FusionReport()
         contributors = (c.lineage for c in inputs)
-        rule = (self, round) if share == 1 else (self, round, share)
+        rule = (self._fusion, round) if share == 1 else (self._fusion, round, share)
         key = lineage_key(origin.key, *rule, *contributors)
         if key not in cache:
             fused, report = self._fuse(model, origin, inputs, key)
@@ -271,48 +262,3 @@ class Aggregation:
         key = lineage_key(origin.key, "emptied", round)
         emptied = self.updated(key, origin, origin.prior, origin.buffers)
         return replace(emptied, moments=origin.moments)
-
-
-def share_of(
-    inputs: Sequence[Contribution], candidate: Candidate, replies: Mapping[Train, Trained]
-) -> float:
-    """Share of all answered samples that contributes to a block; 1 unless partial.
-
-    Args:
-        inputs: contributions to the block.
-        candidate: association with its trainings.
-        replies: local models by answered training.
-    """
-    if not candidate.partial:
-        return 1.0
-    total = sum(replies[t].num_samples for t in candidate.trainings if t in replies)
-    return sum(c.reply.num_samples for c in inputs) / max(total, 1)
-
-
-def contributions_of(
-    spec: BlockSpec,
-    candidate: Candidate,
-    replies: Mapping[Train, Trained],
-    index: int,
-    sent: Mapping[str, Posterior],
-) -> list[Contribution]:
-    """Contributions to a block, in the order of the clients' names.
-
-    Args:
-        spec: the block.
-        candidate: association with its trainings.
-        replies: local models by answered training.
-        index: index of the cluster.
-        sent: models that clients were sent, by key.
-    """
-    contribution_weights = (
-        candidate.contribution_weights.sum(axis=1)
-        if spec.scope == "global"
-        else candidate.contribution_weights[:, index]
-    )
-    inputs = [
-        Contribution(training, replies[training], float(weight), sent.get(training.start))
-        for training, weight in zip(candidate.trainings, contribution_weights, strict=True)
-        if weight > 0 and training in replies and training.objective.trains(spec.name)
-    ]
-    return sorted(inputs, key=lambda c: (c.training.client, c.training.start, c.training.views))

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bcfl.aggregation.aggregation import Aggregation, Contribution, contributions_of, share_of
+from bcfl.aggregation.aggregation import Aggregation
 from bcfl.aggregation.buffers import pool_buffers
+from bcfl.aggregation.contributions import Contribution, contributions_of, share_of
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
@@ -45,11 +46,9 @@ def cavities_of(
         replies: local models by answered training.
 
     Returns:
-        By client and index of the cluster; empty unless the candidate needs them. The cavity of a
-        single contributor is the model that the cluster continues from.
+        By client and index of the cluster. The cavity of a single contributor is the model that the
+        cluster continues from.
     """
-    if not candidate.needs_cavities:
-        return {}
     sent = {posterior.key: posterior for posterior in parent.clusters}
     cavities: dict[tuple[str, int], Posterior] = {}
     for index, origin in enumerate(candidate.origins):

@@ -25,13 +25,23 @@ def micro_accuracy(per_client: PerClient) -> float:
     return nan if total is None else float(np.trace(total.confusion) / total.num_samples)
 
 
-def macro_f1_per_client(per_client: PerClient) -> float:
+def macro_f1_per_client(per_client: PerClient, weights: Mapping[str, float] | None = None) -> float:
     """Mean over clients of each client's macro-averaged F1.
 
     A client's F1 is averaged over the classes that occur among its true or its predicted labels.
+
+    Args:
+        per_client: predictions of each client.
+        weights: weight of each client, such as its number of training samples, by which published
+            scores of WeCFL, CAM and BCFL are weighted; equal by default.
     """
-    scores = [_macro_f1(sums.confusion) for sums in _tested(per_client)]
-    return float(np.mean(scores)) if scores else nan
+    tested = [client for client in sorted(per_client) if per_client[client].num_samples]
+    if not tested:
+        return nan
+    scores = [_macro_f1(per_client[client].confusion) for client in tested]
+    if weights is None:
+        return float(np.mean(scores))
+    return float(np.average(scores, weights=[weights[client] for client in tested]))
 
 
 def nll(per_client: PerClient) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from posteriors.networks.functional import own_copy
+
 CHUNK = 2048
 CACHED = 2**17
 """How many numbers of inputs a CPU takes at a time, so that activations stay in its cache."""
@@ -22,7 +24,8 @@ def network_outputs(network: nn.Module, inputs: Tensor) -> Tensor:
 
     Args:
         network: network, in the mode that it is to be evaluated in.
-        inputs: (samples, *input shape).
+        inputs: (samples, *input shape), left as they are.
     """
     with torch.no_grad():
-        return torch.cat([network(part) for part in torch.split(inputs, rows_at_once(inputs))])
+        parts = torch.split(inputs, rows_at_once(inputs))
+        return torch.cat([network(own_copy(part)) for part in parts])

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
 from posteriors.curvature.likelihood import Likelihood
+from posteriors.networks.alterations import is_altered
 from posteriors.torch_state import seeded, standard_switches
 
 Scope = Literal["cluster", "global", "client"]
@@ -123,10 +124,30 @@ class Model:
             )
         return self._chosen[part]
 
+    @cached_property
+    def trained(self) -> Tensor:
+        """(parameters,) bool mask of the parameters that local training may change.
+
+        Those that need no gradient, and those of frozen blocks, stay as they are.
+        """
+        needed = [torch.full((p.numel(),), p.requires_grad) for p in self.module().parameters()]
+        mask = torch.cat(needed) if needed else torch.zeros(0, dtype=torch.bool)
+        for block in self.blocks:
+            if block.frozen:
+                mask &= ~self.chosen(Part(block.name))
+        return mask
+
+    @cached_property
+    def trains_all(self) -> bool:
+        """Whether local training may change all parameters."""
+        return bool(self.trained.all())
+
     def outside(self, blocks: Sequence[str]) -> Tensor:
         """(parameters,) bool mask of the parameters outside the named blocks."""
-        inside = [self.chosen(Part(block)) for block in blocks]
-        return ~torch.stack(inside).any(dim=0)
+        mask = torch.ones(self.layout.num_parameters, dtype=torch.bool)
+        for block in blocks:
+            mask &= ~self.chosen(Part(block))
+        return mask
 
     @cached_property
     def _chosen(self) -> Mapping[Part, Tensor]:
@@ -164,9 +185,18 @@ class Model:
             return self.fresh()
 
     def fresh(self) -> nn.Module:
-        """A module that nothing else holds: what `build` returns, or a copy if that is shared."""
+        """A module that nothing else holds: what `build` returns, or a copy if that is shared.
+
+        Raises:
+            ValueError: it is shared, and cannot be copied.
+        """
         copied = self._is_shared
         module = self.build()
+        if copied and any(map(is_altered, module.modules())):
+            raise ValueError(
+                "build must return a new module in each call where layers have hooks or a forward "
+                f"of their own, but that of {self.name!r} returns one again"
+            )
         return copy.deepcopy(module) if copied else module
 
     @cached_property

@@ -23,6 +23,7 @@ from bcfl.methods.bayesian import (
     bcfl_exact,
     bcfl_forget,
     bcfl_g,
+    bcfl_histories,
     bcfl_mh,
 )
 from bcfl.methods.choices import Move
@@ -36,7 +37,15 @@ from bcfl.methods.combinators import (
     with_warm_up,
 )
 from bcfl.methods.continual import apd, ewc, feddrift, fedsoft, fedweit, ssgd
-from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, build, named
+from bcfl.methods.ensembles import ensemble
+from bcfl.methods.names import (
+    NamedEnsemble,
+    NamedMethod,
+    UnknownMethodError,
+    applicable,
+    build,
+    named,
+)
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
 from bcfl.methods.racing import bcfl_race
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
@@ -60,6 +69,7 @@ __all__ = [
     "RECIPES",
     "Combinator",
     "Move",
+    "NamedEnsemble",
     "NamedMethod",
     "Option",
     "Recipe",
@@ -72,6 +82,7 @@ __all__ = [
     "bcfl_exact",
     "bcfl_forget",
     "bcfl_g",
+    "bcfl_histories",
     "bcfl_mh",
     "bcfl_mht",
     "bcfl_race",
@@ -80,6 +91,7 @@ __all__ = [
     "centralised",
     "centralised_groups",
     "continual_faacl",
+    "ensemble",
     "ewc",
     "faacl",
     "faacl_hierarchical",

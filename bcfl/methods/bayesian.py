@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from bcfl.methods.choices import (
     Curvature,
+    Evidence,
     Fusion,
     LocalPosterior,
     Memory,
@@ -31,7 +32,9 @@ class PosteriorOptions(Common, total=False):
     prior_precision: float
     fusion: Fusion
     decay: float
-    evidence: Literal["separable", "joint"]
+    history_weights: Memory | None
+    evidence: Evidence
+    evidence_draws: int
     reweighed: int
     judge: Literal["training", "held_out"]
     belief_temperature: float
@@ -57,7 +60,8 @@ def bcfl(
     *,
     num_clusters: int = 4,
     temperature: Temperature = "mean",
-    evidence: Literal["separable", "joint"] = "separable",
+    evidence: Evidence = "separable",
+    evidence_draws: int = 16,
     reweighed: int = 64,
     judge: Literal["training", "held_out"] = "training",
     scored_by: ScoredBy = "cluster",
@@ -73,6 +77,7 @@ def bcfl(
     prior_precision: float = 1.0,
     fusion: Fusion = "precision_weighted",
     memory: Memory = "replace",
+    history_weights: Memory | None = None,
     decay: float = 0.9,
     **common: Unpack[Common],
 ) -> "Method":
@@ -84,9 +89,12 @@ def bcfl(
         temperature: of the association weights: mean weighs by the loss per sample, a number
             divides the summed loss (1 is Bayes), auto fits it on validation samples. Default: the
             paper, section 5.
-        evidence: whether clients weigh clusters one by one, or all clients of a cluster together,
-            which needs a number as temperature. Default: the paper, equation 9.
-        reweighed: how many of the best associations are weighed again with joint evidence.
+        evidence: whether clients weigh clusters one by one at their means (separable), or all
+            clients of a cluster together: by Laplace's approximation (joint, which needs a number
+            as temperature), by models drawn from the prior that clients are sent (monte_carlo) or
+            from the cluster's posterior (importance). Default: the paper, equation 9 with N = 1.
+        evidence_draws: number N of models that the last two draw for each cluster.
+        reweighed: how many of the best associations are weighed again unless they are separable.
         judge: whether hypotheses compete by training samples or by validation samples.
         scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
             leaves out what the client contributed to it. Default: the paper, equation 15.
@@ -107,6 +115,7 @@ def bcfl(
         prior_precision: of the prior around the initial network, per parameter.
         fusion: how local posteriors are fused. Default: measured.
         memory: what the next round's prior remembers. Default: measured.
+        history_weights: what the next round's weights of hypotheses remember; none is as memory.
         decay: share that the memory forget keeps per round.
     """
     from bcfl.aggregation.aggregation import Aggregation
@@ -121,6 +130,7 @@ def bcfl(
         ),
         temperature=temperature,
         evidence=evidence,
+        evidence_draws=evidence_draws,
         solver=solver,
         score_samples=score_samples,
         cluster_size=ClusterSize(*cluster_size),
@@ -133,7 +143,9 @@ def bcfl(
     return Method(
         policy=policy,
         tracker=tracker,
-        aggregation=Aggregation(fusion, memory, decay),
+        aggregation=Aggregation(
+            fusion=fusion, memory=memory, decay=decay, history_weights=history_weights
+        ),
         prior_precision=prior_precision,
         validation=_set_aside(policy, validation),
     )
@@ -177,17 +189,60 @@ def bcfl_mh(
     *,
     max_hypotheses: int = 6,
     max_per_parent: int | None = None,
+    min_weight: float = 0.0,
     **options: Unpack[BayesianOptions],
 ) -> "Method":
-    """The M most probable histories of associations.
+    """The M most probable associations over all hypotheses.
 
     Args:
         max_hypotheses: number M of hypotheses that are kept.
         max_per_parent: associations that are ranked per hypothesis; none is M.
+        min_weight: hypotheses of lower probability are pruned, see section 4.4 of the paper.
     """
     from bcfl.trackers import MultiHypothesis
 
-    return bcfl(MultiHypothesis(max_hypotheses, max_per_parent), **options)
+    return bcfl(MultiHypothesis(max_hypotheses, max_per_parent, min_weight), **options)
+
+
+@recipe(
+    "bcfl-histories",
+    f"{PAPER}, equations 10, 11 and 18",
+    number="max_hypotheses",
+    group=bcfl,
+)
+def bcfl_histories(
+    *,
+    num_clusters: int = 4,
+    max_hypotheses: int = 6,
+    max_per_parent: int | None = None,
+    min_weight: float = 0.001,
+    temperature: Temperature = "mean",
+    scored_by: ScoredBy = "cluster",
+    **options: Unpack[PosteriorOptions],
+) -> "Method":
+    """The M most probable histories: weights and precision accumulate over all rounds.
+
+    The recursion as the paper has it. Where rounds revisit the same data, these are counted in
+    every round, so that weights become sure of one history.
+
+    Args:
+        num_clusters: number K of clusters.
+        max_hypotheses: number M of hypotheses that are kept.
+        max_per_parent: associations that are ranked per hypothesis; none is M.
+        min_weight: hypotheses of lower probability are pruned, see section 4.4 of the paper.
+        temperature: as in the other methods. Default: the paper, section 5.
+        scored_by: model that scores a client in a cluster, see bcfl-g.
+    """
+    from bcfl.trackers import MultiHypothesis
+
+    return bcfl(
+        MultiHypothesis(max_hypotheses, max_per_parent, min_weight),
+        num_clusters=num_clusters,
+        temperature=temperature,
+        scored_by=scored_by,
+        memory="accumulate",
+        **options,
+    )
 
 
 @recipe("bcfl-forget", f"{PAPER}, with a memory that fades", group=bcfl)

@@ -7,6 +7,7 @@ test check that they agree.
 from typing import Literal
 
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
+Evidence = Literal["separable", "joint", "monte_carlo", "importance"]
 Fusion = Literal["precision_weighted", "exact", "literal", "normalised"]
 Layers = Literal["all", "classifier", "body"]
 LocalPosterior = Literal[
@@ -21,6 +22,6 @@ LocalPosterior = Literal[
 Memory = Literal["replace", "forget", "accumulate"]
 Move = Literal["split", "birth", "death", "merge"]
 ScoredBy = Literal["cluster", "cavity"]
-Solver = Literal["auto", "argmin", "heap", "murty", "hungarian"]
+Solver = Literal["auto", "argmin", "heap", "murty", "hungarian", "numba"]
 Temperature = float | Literal["mean", "auto"]
 NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")

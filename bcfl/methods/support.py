@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bcfl.policies.faacl.faacl import FAACL
     from bcfl.rounds.method import Method
 
+Pairing = Literal["fixed", "random"]
 AfterMerge = Literal["intersection", "empty"]
 TestedLoss = Literal["raw", "capped"]
 THESIS = "Asymmetric clustering in federated continual learning"
@@ -26,6 +27,7 @@ class SupportOptions(Common, total=False):
     clustering: float
     repeats: int
     supporters_after_merge: AfterMerge
+    pairing: Pairing
 
 
 def clusters(
@@ -39,6 +41,7 @@ def clusters(
     clustering: float = 0.5,
     repeats: int = 3,
     supporters_after_merge: AfterMerge = "intersection",
+    pairing: Pairing = "fixed",
     **common: Unpack[Common],
 ) -> "FAACL":
     """Clusters with directed support.
@@ -56,6 +59,8 @@ def clusters(
         clustering: most rounds with tests, or their share of the run.
         repeats: most passes for each level of the hierarchy, and rounds of tests after a newcomer.
         supporters_after_merge: supporters of a merged cluster.
+        pairing: whether the hierarchy joins partitions of devices at random, as in algorithm 6, or
+            the first with the last. Default: the author's program.
     """
     from bcfl.policies.faacl.faacl import FAACL
     from bcfl.policies.faacl.support import SupportTesting
@@ -68,6 +73,7 @@ def clusters(
         clustering=clustering,
         repeats=repeats,
         supporters_after_merge=supporters_after_merge,
+        pairing=pairing,
     )
 
 

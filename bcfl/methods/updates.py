@@ -26,6 +26,7 @@ class OneShotOptions(Common, total=False):
     norm: float
     rule: Rule
     shots: int
+    shot_round: float | None
 
 
 def one_shot(
@@ -34,6 +35,7 @@ def one_shot(
     norm: float = 2.0,
     rule: Rule = "rise",
     shots: int = 1,
+    shot_round: float | None = None,
     **common: Unpack[Common],
 ) -> "Method":
     """Cluster updates once, in the first round whose clustering temperature rises.
@@ -45,12 +47,16 @@ def one_shot(
             tables, or as algorithm 1 is printed, which triggers in the first round.
         shots: most rounds in which clients are clustered; more than one is few-shot clustering.
             Default: Zuziak et al. 2024, section 4.
+        shot_round: the round of the clustering, or its share of the run below 1, in place of the
+            rise of the temperature; none waits for the rise.
     """
-    from bcfl.policies.updates.clustering_temperature import TemperatureRise
+    from bcfl.policies.updates.clustering_temperature import AtRound, TemperatureRise, Trigger
     from bcfl.policies.updates.one_shot import OneShotClustering
     from bcfl.rounds.method import Method
 
-    trigger = TemperatureRise(norm, rule)
+    trigger: Trigger = TemperatureRise(norm, rule)
+    if shot_round is not None:
+        trigger = AtRound(shot_round, norm)
     policy = OneShotClustering(_unweighted(**common), clustering, trigger, shots)
     return Method(policy=policy, common_start=True)
 

@@ -76,6 +76,8 @@ class Score:
         statistic: what to report of them.
         view: which of the client's samples.
         samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
+        held: keys of those models that the client has itself; they need not be sent.
+        reported: whether the answer is sent to the server; a client keeps what it alone needs.
     """
 
     client: str
@@ -83,6 +85,8 @@ class Score:
     statistic: Statistic = LOSS
     view: str = "train"
     samples: int | None = None
+    held: tuple[str, ...] = ()
+    reported: bool = True
     phase: ClassVar[str] = "score"
 
     def parts(self) -> tuple[Request, ...]:
@@ -119,6 +123,8 @@ class Score:
             statistic=self.statistic,
             view=self.view,
             samples=self.samples,
+            held=self.held,
+            reported=self.reported,
         )
 
     def holds_for(self, keys: Collection[str]) -> bool:

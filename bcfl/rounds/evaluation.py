@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TEST
-from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.data.clients import TEST, TRAIN
+from bcfl.hypotheses.association import UNSEEN
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.membership import Membership
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
@@ -20,13 +21,14 @@ def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, fl
     """The models that serve a client and their probabilities, over all hypotheses.
 
     p(model) = sum over hypotheses of the hypothesis' weight times the client's serving probability
-    (BCFL, equation 10 seen from one client). Probabilities up to 1e-9 are left out.
+    (BCFL, equation 10 seen from one client), in the association by which clients train, not what is
+    believed of it. Probabilities up to 1e-9 are left out.
 
     Args:
         hypotheses: weighted hypotheses of one round.
         client: name of the client.
     """
-    return Membership.of_client(hypotheses, client).mixture
+    return Membership.by_association(hypotheses, client).mixture
 
 
 def evaluate(
@@ -116,3 +118,29 @@ def evaluate_finetuned(
     }
     answers = yield Exchange.of(tests.values(), (m for models in own.values() for m in models))
     return {client: answers[score] for client, score in tests.items() if score in answers}
+
+
+def learning_objective(
+    hypothesis: Hypothesis, clients: Sequence[str]
+) -> Steps[Mapping[str, float]]:
+    """The mean loss of the clients' training samples under the model of their cluster.
+
+    It is 𝓕 of Ma, "Clustered Federated Learning" (2024), equation 3.4, in nats per sample.
+
+    Args:
+        hypothesis: clusters and associations.
+        clients: names of the clients that are asked.
+
+    Returns:
+        The value as `objective_f`; empty where no client answers.
+    """
+    labels = {client: hypothesis.association.label(client) for client in clients}
+    requests = [
+        Score(client=client, models=(hypothesis.clusters[label].key,), view=TRAIN)
+        for client, label in labels.items()
+        if label != UNSEEN
+    ]
+    replies = yield Exchange.of(requests, hypothesis.clusters)
+    sums = [next(iter(replies[score].values())) for score in requests if score in replies]
+    samples = sum(one.num_samples for one in sums)
+    return {"objective_f": sum(one.total for one in sums) / samples} if samples else {}

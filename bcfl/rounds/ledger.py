@@ -27,13 +27,14 @@ class Ledger:
         scores_run: scores run after deduplication.
         trainings_requested: local trainings requested over all hypotheses.
         trainings_run: local trainings run after deduplication.
-        bytes_down: payload sent to clients: each distinct block once per client and round. Clients
-            keep the references of a training that they did, such as an anchor of an earlier time
-            step, and its frozen blocks, until they do trainings without them: these are not sent
-            again. Buffers of which more than half are zeros travel with their places instead.
+        bytes_down: payload sent to clients: each distinct block once per client and round. What a
+            client has itself (`Train.held`, `Score.held`) is not sent. Clients keep the references
+            of a training that they did, and its frozen blocks, until they do trainings without
+            them: these are not sent again. Buffers of which more than half are zeros travel with
+            their places instead.
         parameters_run: parameters of the networks that clients evaluated or trained, each distinct
             block once per client and round.
-        bytes_up: payload of the clients' answers.
+        bytes_up: payload of the clients' answers, except those that they keep.
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
         private: names of blocks that stay with their clients, and are not sent.
@@ -89,13 +90,13 @@ class Ledger:
         match request:
             case Train():
                 self.trainings_run += 1
-                self._download(request.client, request.models, models)
+                self._download(request, models)
                 self._named[request] = self._to_keep(request, models)
                 if request.objective.prior_weight > 0:
                     self._send_precision(request.client, request.start, models)
             case Score():
                 self.scores_run += len(request.models)
-                self._download(request.client, request.models, models)
+                self._download(request, models)
                 for key in request.models if request.statistic.reads_precision else ():
                     self._send_precision(request.client, key, models)
 
@@ -111,9 +112,9 @@ class Ledger:
             case Train():
                 self._caching.setdefault(request.client, set()).update(self._named.get(request, ()))
                 self.bytes_up += self._trained(request, model, answer) + NUMBER_BYTES
-            case Score(statistic=statistic, models=keys):
+            case Score(statistic=statistic, models=keys, reported=True):
                 self.bytes_up += statistic.num_bytes(model, len(keys))
-            case Describe():
+            case Score() | Describe():
                 pass
 
     def _trained(self, request: Train, model: Model, answer: object) -> int:
@@ -134,11 +135,12 @@ class Ledger:
         overhead = 0 if upload is None else upload.overhead(model)
         return FLOAT_BYTES * numbers + overhead
 
-    def _download(self, client: str, keys: Sequence[str], models: Mapping[str, Posterior]) -> None:
-        """Send the blocks of some models; a block that the client has already is not sent again."""
-        for key in keys:
+    def _download(self, request: Train | Score, models: Mapping[str, Posterior]) -> None:
+        """Send the blocks of a request's models, unless the client has them already."""
+        client = request.client
+        for key in request.models:
             for block in (block for block in models[key].blocks if not block.is_zero):
-                has = (client, block.key) in self.cached
+                has = key in request.held or (client, block.key) in self.cached
                 if self._send_once(client, block.key, 0 if has else self._numbers(block)):
                     self.parameters_run += block.gaussian.mean.numel()
 

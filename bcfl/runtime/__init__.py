@@ -5,7 +5,7 @@ Independent of clients and models.
 
 from bcfl.runtime.devices import device_named, limited_threads
 from bcfl.runtime.seeds import derive_seed, generator, lineage_key
-from bcfl.runtime.workers import become_worker, died
+from bcfl.runtime.workers import become_worker, died, portable
 
 __all__ = [
     "become_worker",
@@ -15,4 +15,5 @@ __all__ = [
     "generator",
     "limited_threads",
     "lineage_key",
+    "portable",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 SECONDS_BETWEEN_CHECKS = 1.0
 
@@ -34,6 +36,27 @@ def died(worker: str, cause: object, option: str) -> ChildProcessError:
         f"{worker} died; code -9 or SIGKILL often means that memory ran out: try fewer {option} "
         f"({cause})"
     )
+
+
+def portable(error: BaseException, packed: Callable[[object], bytes] = pickle.dumps) -> Exception:
+    """The error where another process can read it, or else one with its type and words.
+
+    Exceptions whose constructor takes several arguments often cannot be unpickled; one that ends
+    a process is no error elsewhere.
+
+    Args:
+        error: what was raised here.
+        packed: how it will be sent.
+    """
+    try:
+        if isinstance(error, Exception) and str(pickle.loads(packed(error))) == str(error):
+            return error
+    except Exception:
+        pass
+    told = RuntimeError(f"{type(error).__name__}: {error}")
+    for note in getattr(error, "__notes__", ()):
+        told.add_note(note)
+    return told
 
 
 def _end_with(parent: int) -> None:

@@ -20,16 +20,20 @@ class MultiHypothesis:
         max_hypotheses: how many hypotheses are kept after a round.
         max_per_parent: associations enumerated for each hypothesis; by default as many as
             are kept.
+        min_weight: hypotheses of lower probability are pruned before they are trained.
     """
 
     max_hypotheses: int
     max_per_parent: int | None = None
+    min_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if self.max_hypotheses < 1:
             raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
         if self.max_per_parent is not None and self.max_per_parent < 1:
             raise ValueError(f"max_per_parent must be at least 1, got {self.max_per_parent}")
+        if not 0 <= self.min_weight < 1:
+            raise ValueError(f"min_weight must lie in [0, 1), got {self.min_weight}")
 
     @property
     def candidates_per_parent(self) -> int:
@@ -43,9 +47,9 @@ class MultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank over all hypotheses, cap, and train the survivors. See `Tracker.step`."""
+        """Rank over all hypotheses, cap, prune, and train the survivors. See `Tracker.step`."""
         after, info, _ = yield from follow(
-            hypotheses, policy, aggregation, context, self.max_hypotheses
+            hypotheses, policy, aggregation, context, self.max_hypotheses, self.min_weight
         )
         return after, info
 

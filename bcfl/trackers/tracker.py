@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from math import inf
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.aggregation.cavities import cavities_of
-from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.hypothesis import Cavities, Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, answered
+from bcfl.policies.ranking import membership_probabilities
 from bcfl.protocol.answers import Trained as LocalModel
 from bcfl.protocol.requests import Exchange, Steps, Train, together
-from bcfl.trackers.update_measures import measured
+from bcfl.trackers.convergence import convergence_of
+from bcfl.trackers.update_measures import local_updates_of, temperature_of
 
 
 @dataclass(frozen=True)
@@ -189,8 +191,11 @@ def train(
         report += fusion
     facts: dict[str, float] = {}
     for best in successors[:1]:
-        measures = measured(parents[best.parent], best.candidate, answers, context)
-        facts = {**measures, **best.facts}
+        updates = local_updates_of(parents[best.parent], best.candidate, answers)
+        facts = {**temperature_of(updates, context), **best.facts}
+        if context.objectives:
+            clusters = children[0].clusters
+            facts |= convergence_of(updates, best.candidate, clusters, context.model)
     return Trained(
         children=children,
         answers=answers,
@@ -221,6 +226,9 @@ def child_of(
     clusters, report = aggregation.combine(
         context.model, parent, chosen, answers, blocks, context.round
     )
+    cavities: Cavities = {}
+    if chosen.needs_cavities or context.records_belief:
+        cavities = cavities_of(aggregation, context.model, parent, chosen, clusters, answers)
     child = Hypothesis(
         clusters=clusters,
         association=chosen.association,
@@ -230,7 +238,8 @@ def child_of(
         lineage=(*parent.lineage, successor.parent),
         state=chosen.state,
         carried_models=chosen.carried_models,
-        cavities=cavities_of(aggregation, context.model, parent, chosen, clusters, answers),
+        cavities=cavities,
+        scored_by_cavities=chosen.needs_cavities,
         belief=belief_of(chosen, parent),
     )
     return child, report
@@ -255,16 +264,12 @@ def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] |
     belief = association.serving.copy()
     if costs.values.shape[1] != belief.shape[1]:
         return None
-    if parent.belief is not None and parent.belief.shape == belief.shape:
-        belief = parent.belief.copy()
-    lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
+    known = parent.belief if parent.scored_by_cavities else None
+    if known is not None and known.shape == belief.shape:
+        belief = known.copy()
     rows = [association.position[client] for client in costs.clients]
-    tempered = costs.values / costs.belief_temperature
-    try:
-        marginals = assignment.association_marginals(tempered, lower, upper)
-    except assignment.StateBudgetError:
-        marginals = assignment.association_marginals(tempered, lower, upper, method="bp")
-    belief[rows] = marginals.probabilities
+    tempered = replace(costs, values=costs.values / costs.belief_temperature)
+    belief[rows] = membership_probabilities(tempered, parent.association)
     return belief
 
 
@@ -274,6 +279,7 @@ def follow(
     aggregation: Aggregation,
     context: RoundContext,
     keep: int | None,
+    min_weight: float = 0.0,
 ) -> Steps[tuple[HypothesisSet, TrackerInfo, Sequence[Successor]]]:
     """Expand, train the most probable successors, and normalise their weights.
 
@@ -283,12 +289,16 @@ def follow(
         aggregation: how local models become cluster models.
         context: read-only context of the round.
         keep: number of successors over all parents; None keeps all.
+        min_weight: probability, among those, below which a successor is dropped.
 
     Returns:
         The hypotheses after the round, diagnostics, and the successors that were trained.
     """
     parents = hypotheses.hypotheses
     successors, log_total = yield from expand(parents, policy, aggregation, context, keep)
+    if min_weight > 0:
+        kept, _ = assignment.prune([s.log_weight for s in successors], min_weight)
+        successors = [successors[index] for index in kept]
     trained = yield from train(parents, successors, aggregation, context)
     captured = log_captured_mass(successors, log_total)
     after = HypothesisSet.weighted(trained.children, context.round + 1, captured)

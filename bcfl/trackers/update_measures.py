@@ -42,23 +42,6 @@ class LocalUpdate:
     start: Posterior
 
 
-def measured(
-    parent: Hypothesis,
-    candidate: Candidate,
-    answers: Mapping[Train, Trained],
-    context: RoundContext,
-) -> dict[str, float]:
-    """Measures of the local updates that a candidate requires, by name.
-
-    Args:
-        parent: hypothesis that the candidate follows.
-        candidate: association with its trainings.
-        answers: local models by answered training.
-        context: read-only context of the round.
-    """
-    return temperature_of(local_updates_of(parent, candidate, answers), context)
-
-
 def local_updates_of(
     parent: Hypothesis, candidate: Candidate, answers: Mapping[Train, Trained]
 ) -> list[LocalUpdate]:

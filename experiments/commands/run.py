@@ -173,6 +173,20 @@ def resume(
     _show_results(screen, plan, folder)
 
 
+def _failures(folder: Path) -> list[str]:
+    """A line about requests without a usable answer, if there are any."""
+    from experiments.reports.report import failures
+    from experiments.runs.run_folder import RunFolder
+
+    counted = failures(RunFolder.read(folder))
+    if not counted:
+        return []
+    method, text, _ = counted[0]
+    total = sum(times for *_, times in counted)
+    where = "all are in the report" if len(counted) > 1 else method
+    return [f"failed   {_counted(total, 'request')} of clients; most often {text} ({where})"]
+
+
 def _command(scenario: str, given: dict[str, Any]) -> str:
     options = [
         word
@@ -270,6 +284,8 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
         )
         summary = " · ".join([*agreement, "▲ best in column"])
         screen.print(summary, soft_wrap=True)
+    for line in _failures(folder):
+        screen.print(line, soft_wrap=True)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
         "report": str(RunFiles(folder).report),

@@ -32,7 +32,7 @@ def console() -> Console:
 
 
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Report user errors as one sentence on standard error, with exit code 2.
+    """Report user errors, and libraries that end the process, as one sentence, with exit code 2.
 
     Raises:
         typer.Exit: of the wrapped command, with the exit code.
@@ -51,6 +51,11 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             if options.get("debug"):
                 traceback.print_exc()
             typer.echo(f"bcfl: {_sentence(error)}", err=True)
+            raise typer.Exit(MISTAKE) from None
+        except SystemExit as error:
+            if options.get("debug"):
+                traceback.print_exc()
+            typer.echo(f"bcfl: ended by exit({error.code!r}) in a library", err=True)
             raise typer.Exit(MISTAKE) from None
 
     return run

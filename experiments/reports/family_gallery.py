@@ -19,7 +19,49 @@ def family_pictures(run: RunFolder) -> dict[str, Picture | None]:
         "temperature": _temperature(run),
         "segments": _segments(run),
         "support": _support(run),
+        "objectives": _objectives(run),
+        "bounds": _bounds(run),
     }
+
+
+def _panel(run: RunFolder, fact: str, title: str) -> curves.Panel:
+    facts = {m: run.facts(m, fact) for m in run.methods}
+    series = {method: values for method, values in facts.items() if np.isfinite(values).any()}
+    return curves.Panel(name=fact, title=title, series=series, format="{:.3g}", zoom=True)
+
+
+def _objectives(run: RunFolder) -> Picture | None:
+    panels = [
+        _panel(run, "objective_c", "clustering objective C"),
+        _panel(run, "objective_f", "learning objective F, nats"),
+    ]
+    if not any(panel.series for panel in panels):
+        return None
+    return Picture.of(
+        lambda: curves.draw_curves(panels, run.methods),
+        "objectives",
+        "Objectives of clustering and of learning over rounds, by method",
+        "Look for whether both fall in every round, which the convergence analysis of WeCFL "
+        "promises for small learning rates. C: mean squared distance of local models from the "
+        "model of their cluster; F: mean training loss of the clusters' models.",
+    )
+
+
+def _bounds(run: RunFolder) -> Picture | None:
+    panels = [
+        _panel(run, "clusterability", "clusterability B"),
+        _panel(run, "step_size_bound", "largest learning rate for C to fall"),
+    ]
+    if not any(panel.series for panel in panels):
+        return None
+    return Picture.of(
+        lambda: curves.draw_curves(panels, run.methods),
+        "bounds",
+        "Conditions of convergence over rounds, by method",
+        "Look for whether the learning rate lies below its bound. B: largest distance of a "
+        "client's update from the mean of its cluster, in units of that mean (0: all alike); "
+        "bound: Ma (2024), equation 3.16, with gradients estimated by the updates.",
+    )
 
 
 def _temperature(run: RunFolder) -> Picture | None:

@@ -40,6 +40,7 @@ def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
     ancestries = with_alternatives(run.lineages())
     return {
         "curves": _curves(run),
+        "scores": _scores(run),
         "graph": _client_graph(run),
         "sizes": _cluster_sizes(run),
         "ribbons": _ribbons(ancestries),
@@ -89,6 +90,31 @@ def _curves(run: RunFolder) -> Picture | None:
         "curves",
         "Accuracy and adjusted Rand index over rounds, one line per method",
         f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
+    )
+
+
+def _scores(run: RunFolder) -> Picture | None:
+    panels = [
+        curves.Panel(
+            name="macro-f1",
+            title="macro-F1, %, mean over clients",
+            series=_known(run, "macro_f1", 100.0),
+            format="{:.1f}",
+            zoom=True,
+        ),
+        curves.Panel(
+            name="nll", title="negative log-likelihood, nats", series=_known(run, "nll"), zoom=True
+        ),
+    ]
+    shown = [panel for panel in panels if panel.series]
+    if not shown:
+        return None
+    return Picture.of(
+        lambda: curves.draw_curves(shown, run.methods),
+        "scores",
+        "Macro-F1 and negative log-likelihood over rounds, one line per method",
+        "Look for a likelihood that gets worse while F1 still rises: predictions become "
+        "overconfident. The first rounds may lie outside the axis.",
     )
 
 

@@ -79,6 +79,9 @@ COLUMNS = (
     Column(title="sent", unit="× FedAvg", metric="communication", better=0, format=".1f"),
     Column(title="stored", unit="× FedAvg", metric="storage", better=0, format=".1f"),
     Column(title="computed", unit="× FedAvg", metric="computation", better=0, format=".1f"),
+    Column(
+        title="F1 by samples", unit="%", metric="weighted_f1", better=1, format=".1f", factor=100.0
+    ),
 )
 
 AGREEMENT_COLUMNS = (

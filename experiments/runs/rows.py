@@ -28,6 +28,7 @@ COUNTS = (
     "bytes_down",
     "bytes_up",
 )
+BELIEF_COSTS = ("exchanges", "scores_run", "bytes_down", "bytes_up")
 
 
 class MetricsError(ValueError):
@@ -40,6 +41,7 @@ def round_row(
     seconds: float,
     held_out: Mapping[str, PredictionSums] | None = None,
     unit: Model | None = None,
+    num_training: Mapping[str, int] | None = None,
 ) -> Row:
     """The row of a round.
 
@@ -49,6 +51,7 @@ def round_row(
         seconds: wall-clock time of the whole round, its share of logging included.
         held_out: predictions of each client's model on samples that no client holds.
         unit: the network that FedAvg would use, in which costs are counted.
+        num_training: training samples of each client, by which `weighted_f1` weighs them.
     """
     from bcfl.analysis import metrics
     from experiments.scores.costs import models_used
@@ -59,6 +62,7 @@ def round_row(
     row = {
         "round": record.round,
         **metrics.summarise(record.evaluations),
+        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, num_training),
         "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
         **metrics.agreement(leading, groups),
         "cluster_sizes": leading.sizes.tolist(),
@@ -76,10 +80,17 @@ def round_row(
         "num_candidates": record.info.num_candidates,
         "facts": dict(record.info.facts),
         "failures": list(ledger.failures),
+        "belief": _belief_costs(record),
         "seconds": {**phases, "total": seconds},
     }
     finite: Row = _finite(row)
     return finite
+
+
+def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
+    """What recording beliefs after a round cost, apart from it; None where none were recorded."""
+    ledger = record.belief_ledger
+    return None if ledger is None else {name: getattr(ledger, name) for name in BELIEF_COSTS}
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
-from bcfl.data import Schedule
+from bcfl.data import TRAIN, Schedule, at_step
 from bcfl.executors import ExecutorConfig, select_executor
 from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from experiments.config.scenario import Scenario
     from experiments.datasets import Dataset
     from experiments.partitions import Partition
+
+LEAST_PROBABILITY = 1e-3
+"""Of an edge between two clients in the graphs of a run."""
 
 
 class Interrupted(Exception):
@@ -110,6 +113,7 @@ class Experiment:
             drop_out=rules.drop_out,
             device=self.device,
             evaluate=evaluate,
+            objectives=rules.objectives,
             executor=self.executor,
             threads=self.threads,
         )
@@ -174,10 +178,12 @@ class Log:
         """
         clients = self.setup.partition(self.pair.seed)
         planned = state.planned_rounds or self.setup.scenario.federation.rounds
-        groups = clients.groups_at(Schedule.of(clients, planned).step(record.round - 1))
+        step = Schedule.of(clients, planned).step(record.round - 1)
+        groups = clients.groups_at(step)
+        training = {data.client: len(at_step(data, step).views[TRAIN]) for data in clients}
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
-        row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model)
+        row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model, training)
         self.since = now
         rows.append(self.files.metrics, row)
         self.callbacks.on_round(self.pair, row)
@@ -216,7 +222,10 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
             callbacks=callbacks,
             hold_out=setup.hold_out(federation, pair.seed),
         )
-        run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
+        rules = setup.scenario.federation
+        run = federation.run(
+            rules.rounds, state=state, on_round=log, belief_every=rules.checkpoint_every
+        )
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)
         write_graphs(run, files)
@@ -244,7 +253,7 @@ def write_graphs(run: Run, files: PairFiles) -> None:
     supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
     graphs: Mapping[str, nx.Graph[str]] = {
         **supports,
-        "clients": run.association_graph(),
+        "clients": run.association_graph(LEAST_PROBABILITY),
         "clusters": run.client_cluster_graph(),
         "hypotheses": run.hypothesis_tree(),
     }

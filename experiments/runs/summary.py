@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from experiments.runs.plan import Plan
 
 LAST_ROUNDS = 3
-AVERAGED = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
+AVERAGED = ("accuracy", "macro_f1", "weighted_f1", "ari", "ami", "nll", "ece")
 OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness", "macro_f1", "hold_out_f1")
 SUMMED = ("trainings_requested", "trainings_run")
 SCALARS = (
     "accuracy",
     "macro_f1",
+    "weighted_f1",
     "nll",
     "ece",
     "brier",
@@ -54,14 +55,14 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
     of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
     clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
-    5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, see
-    `experiments.scores.costs`.
+    5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, and traffic is
+    in MB of the first, the mean and the largest round, see `experiments.scores.costs`.
 
     Args:
         rounds: at least one round.
     """
     last = rounds[-LAST_ROUNDS:]
-    averaged = {name: _mean([row[name] for row in last]) for name in AVERAGED}
+    averaged = {name: _mean([row.get(name) for row in last]) for name in AVERAGED}
     summed = {name: sum(row[name] for row in rounds) for name in SUMMED}
     always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
     return {
@@ -71,6 +72,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
         "seconds": sum(row["seconds"]["total"] for row in rounds),
         **summed,
         **costs.over_rounds(rounds),
+        **costs.traffic(rounds),
     }
 
 

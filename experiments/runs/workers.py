@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 from bcfl.executors import ExecutorConfig
-from bcfl.runtime import become_worker, died, limited_threads
+from bcfl.runtime import become_worker, died, limited_threads, portable
 from experiments.runs.files import Pair, RunFiles
 
 if TYPE_CHECKING:
@@ -154,9 +154,9 @@ def _work(config: WorkerConfig, line: Connection, stop: Any, parent: int) -> Non
                 run_pair(setup, pair, config.files.of(pair), callbacks)
             except Interrupted:
                 pass
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 error.add_note(f"In the process of {pair}:\n{traceback.format_exc()}")
-                line.send(("failed", error))
+                line.send(("failed", portable(error)))
                 return
             line.send(("done", None))
 

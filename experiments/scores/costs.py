@@ -62,6 +62,22 @@ def over_rounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     return dict.fromkeys(names) if cost is None else asdict(cost)
 
 
+def traffic(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Payload of all clients in a round, down and up, MB: of the first, mean and largest.
+
+    The first round of many methods sends all models, and later ones those that have changed.
+
+    Args:
+        rows: of the rounds, at least one.
+    """
+    sent = [(row["bytes_down"] + row["bytes_up"]) / 1e6 for row in rows]
+    return {
+        "traffic_first": sent[0],
+        "traffic_mean": sum(sent) / len(sent),
+        "traffic_peak": max(sent),
+    }
+
+
 def _cost(rows: Sequence[Mapping[str, Any]]) -> RelativeCost | None:
     """The cost over the rounds with participants."""
     known = [

@@ -23,7 +23,13 @@ from experiments.runs.files import Pair
 from experiments.runs.restore import Restored, restore
 from experiments.runs.run_folder import RunFolder
 from experiments.scores.retention import Retention
-from experiments.studies.run_tables import Sizes, finished, markdown, over_seeds
+from experiments.studies.run_tables import (
+    Sizes,
+    finished,
+    first_mean_largest,
+    markdown,
+    over_seeds,
+)
 
 CONCEPTS = ("s1", "s2", "a1", "a2")
 ORDERS = ("sequential", "multi-task")
@@ -93,12 +99,21 @@ def main(
             f"epsilon {rules['epsilon']}, delta {rules['delta']}: accuracy in percent"
         )
         steps = [f"step {step}" for step in range(schedule.num_steps)]
-        head = ["method", *steps, "mean", "thesis", "served", "kept", "MB a round"]
+        head = [
+            "method",
+            *steps,
+            "mean",
+            "thesis",
+            "served",
+            "kept",
+            "MB: first / mean / largest round",
+        ]
         rows = [accuracies(run, m, schedule, restored[m], published) for m in run.methods]
         markdown(title, head, rows, out)
         out.print(
             "served, kept: accuracy on the test samples of earlier steps of the serving model, "
-            "and of the cluster that fits the memory best",
+            "and of the client's predictor of that step, or else of the cluster that fits the "
+            "memory best; backward transfer: change of the latter since the end of the step",
             soft_wrap=True,
             markup=False,
         )
@@ -135,7 +150,14 @@ def accuracies(
         format(published[method], ".2f") if method in published else "–",
         over_seeds([100 * retention.served for retention in kept], ".1f"),
         over_seeds([100 * retention.kept for retention in kept], ".1f"),
-        over_seeds((traffic.mean(axis=1) / 1e6).tolist(), ".1f"),
+        over_seeds(
+            [
+                100 * retention.backward_transfer((row / 100).tolist())
+                for retention, row in zip(kept, accuracy, strict=True)
+            ],
+            "+.1f",
+        ),
+        first_mean_largest(list(traffic / 1e6)),
     ]
 
 

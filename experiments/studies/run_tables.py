@@ -15,11 +15,13 @@ from math import isfinite
 from pathlib import Path
 from statistics import fmean, stdev
 
+import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from experiments.config.scenario import load
+from experiments.config.scenario import Scenario, load
 from experiments.launch import resume, start
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import Plan, read_plan
@@ -66,15 +68,15 @@ class Sizes:
         return cls(tuple(given.methods.split(",")), seeds, given.rounds, given.out)
 
 
-def finished(name: str, sizes: Sizes, screen: Console) -> RunFolder:
+def finished(name: str | Scenario, sizes: Sizes, screen: Console) -> RunFolder:
     """Run a scenario, resume it, or read it if it is finished.
 
     Args:
-        name: name or file of the scenario.
+        name: the scenario, its name or its file.
         sizes: size of the study; an existing run keeps its own.
         screen: console of the progress bars.
     """
-    chosen = load(name)
+    chosen = name if isinstance(name, Scenario) else load(name)
     folder = sizes.out / chosen.name
     started = RunFiles(folder).run.is_file()
     if started:
@@ -108,6 +110,19 @@ def over_seeds(values: Iterable[float], form: str = ".2f", spread: bool = False)
     if spread and len(known) > 1:
         text += f" ± {format(stdev(known) / len(known) ** 0.5, form)}"
     return text
+
+
+def first_mean_largest(sent: Sequence[NDArray[np.float64]]) -> str:
+    """Text of the first, the mean and the largest of some rounds, means over seeds; a dash if none.
+
+    Args:
+        sent: for each seed, float64 of shape (rounds,).
+    """
+    known = [rounds for rounds in sent if len(rounds)]
+    if not known:
+        return UNKNOWN
+    parts = ([r[0] for r in known], [r.mean() for r in known], [r.max() for r in known])
+    return " / ".join(over_seeds(part, ".1f") for part in parts)
 
 
 def markdown(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], out: Console) -> None:

@@ -28,7 +28,7 @@ from bcfl import ClientData, Federation, Hypothesis, HypothesisSet, Method, Obje
 from bcfl.runtime import limited_threads
 from experiments.models import linear
 
-CLIENTS, CLUSTERS, PARAMETERS, SAMPLES = 5, 2, 2, 2
+CLIENTS, CLUSTERS, PARAMETERS, SAMPLES = 5, 2, 2, 4
 DRAWS, BINS = 99, 10
 QUANTITIES = ("pairs", "companions", "coefficient")
 MODEL = linear(PARAMETERS, 1, likelihood="gaussian", bias=False)
@@ -163,7 +163,8 @@ def _drawn_labels(hypothesis: Hypothesis, random: np.random.Generator) -> NDArra
         weights, associations = zip(*hypothesis.association.components, strict=True)
         membership = associations[random.choice(len(weights), p=weights)].serving
     cumulated = membership.cumsum(axis=1)
-    return (random.random((len(cumulated), 1)) < cumulated).argmax(axis=1)
+    labels: NDArray[np.int64] = (random.random((len(cumulated), 1)) < cumulated).argmax(axis=1)
+    return labels
 
 
 def randomised_rank(truth: float, draws: NDArray[np.float64], random: np.random.Generator) -> int:

@@ -25,7 +25,14 @@ from bcfl.methods import RECIPES
 from experiments.reports.pictures.support import SupportPicture
 from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import RunFolder
-from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
+from experiments.studies.run_tables import (
+    UNKNOWN,
+    Sizes,
+    finished,
+    first_mean_largest,
+    markdown,
+    over_seeds,
+)
 
 DEFAULTS = Sizes(
     ("fedavg", "ifca", "fesem", "fedgroup", "feddrift", "fedsoft", "faacl", "faacl-h"),
@@ -39,7 +46,7 @@ HEAD = (
     "accuracy, % [clusters]",
     "published",
     "ARI",
-    "MB while testing",
+    "MB while testing: first / mean / largest",
     "MB at the end",
     "MB per device",
     "published MB",
@@ -115,7 +122,7 @@ def row(run: RunFolder, method: str, published: Row) -> list[str]:
         f"{over_seeds(accuracy, '.1f', spread=True)} [{', '.join(clusters)}]",
         f"{theirs[0]:.1f} [{theirs[1]}]" if theirs else UNKNOWN,
         over_seeds(run.series(method, "ari")[:, -1]),
-        over_seeds(sent[tests > 0], ".1f"),
+        first_mean_largest([mb[here > 0] for mb, here in zip(sent, tests, strict=True)]),
         over_seeds(sent[:, -1], ".1f"),
         over_seeds(sent[:, -1] / devices, ".2f"),
         theirs[2] if theirs else UNKNOWN,

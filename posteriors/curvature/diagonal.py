@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import get_args
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-from posteriors.curvature.layers.rules import (
-    UnsupportedLayerError,
-    layers_with_parameters,
-    rule_for,
-)
+from posteriors.curvature.layers.rules import UnsupportedLayerError, layers_with_parameters
 from posteriors.curvature.likelihood import (
     CurvatureKind,
     Likelihood,
@@ -22,6 +16,7 @@ from posteriors.curvature.likelihood import (
     draw_targets,
     output_factors,
 )
+from posteriors.curvature.recording import Call, recorded, require_exact_rules
 from posteriors.networks.channels import as_convolutions_like_it
 from posteriors.networks.functional import eval_mode
 
@@ -40,6 +35,7 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
     likelihood: Likelihood = "categorical",
     chunk_bytes: int = CHUNK_BYTES,
     generator: torch.Generator | None = None,
+    check: bool = True,
 ) -> Tensor:
     """Diagonal of the generalised Gauss-Newton matrix, or of the empirical Fisher matrix.
 
@@ -48,7 +44,8 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
     runs in eval mode (dropout off, running statistics frozen) and is left as it was: its mode,
     buffers and `.grad` don't change. Linear, Conv2d, BatchNorm1d, BatchNorm2d, GroupNorm and
     LayerNorm layers may be combined by anything without parameters that treats samples
-    independently; a layer may be called only once.
+    independently; a layer may be called only once, and no parameter used outside its layer. This is
+    checked on up to three samples, against gradients by autograd.
 
     A factor of the output curvature, a column per output or one less, is sent back through the
     network; the squares of the per-sample parameter gradients that it causes are summed (Dangel
@@ -68,14 +65,15 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
         likelihood: `categorical` (logits), or `gaussian` (means, unit variance).
         chunk_bytes: Bound on the gradients held at once, in bytes; it doesn't change the result.
         generator: Source of the drawn targets; only `mc_ggn` needs and uses it.
+        check: Whether the network is compared with autograd first; needed once per architecture.
 
     Returns:
         Curvature per parameter in the order of `module.parameters()`, (parameters,), at least 0;
         zero for parameters that need no gradient.
 
     Raises:
-        UnsupportedLayerError: If a layer has parameters but no rule, is called twice, shares its
-            parameters, or mixes samples.
+        UnsupportedLayerError: If a layer has parameters but no rule, is called twice, or a forward
+            of its own; if a parameter is used twice; or if samples are mixed.
         ValueError: If names are unknown, shapes don't fit, or `mc_ggn` has no generator.
     """
     _check_names(kind, likelihood)
@@ -89,14 +87,17 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
         inputs = inputs.clone() if inputs.is_inference() else inputs
         inputs = as_convolutions_like_it(module, inputs)
         total = {id(p): torch.zeros_like(p, requires_grad=False) for p in module.parameters()}
-        outputs, size = _probe(module, layers, inputs[:1].detach())
+        if check:
+            require_exact_rules(module, layers, inputs)
+        outputs, calls = recorded(module, layers, inputs[:1].detach())
+        outputs, size = outputs.detach(), sum(call.output_bytes for call in calls)
         check_targets(outputs, targets, likelihood)
         noise = draw_noise(kind, outputs.expand(len(inputs), -1), likelihood, generator)
         columns = output_factors(outputs, targets[:1], kind, likelihood)
         chunk = max(1, chunk_bytes // max(1, size * len(columns)))
         for start in range(0, len(inputs), chunk):
             part = slice(start, start + chunk)
-            outputs, calls = _record(module, layers, inputs[part].detach())
+            outputs, calls = recorded(module, layers, inputs[part].detach())
             labels = (
                 targets[part] if noise is None else draw_targets(outputs, noise[part], likelihood)
             )
@@ -105,72 +106,8 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
         return torch.cat([total[id(p)].flatten() for p in module.parameters()])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Call:
-    """One layer's part in a forward pass; the edge is None if nothing there needs a gradient."""
-
-    layer: nn.Module
-    inputs: Tensor
-    version: int
-    edge: GradientEdge | None
-    output_bytes: int
-
-
-def _record(
-    module: nn.Module, layers: dict[nn.Module, str], inputs: Tensor
-) -> tuple[Tensor, list[_Call]]:
-    """Run the module and note what enters each layer and where its output sits in the graph."""
-    calls: list[_Call] = []
-
-    def note(layer: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
-        edge = get_gradient_edge(output) if output.requires_grad else None
-        source, size = arguments[0], output.numel() * output.element_size()
-        if len(source) != len(inputs) or len(output) != len(inputs):
-            raise UnsupportedLayerError(
-                f"layer {layers[layer]!r} sees {len(source)} rows for {len(inputs)} samples; "
-                "the first axis must stay that of the samples"
-            )
-        calls.append(
-            _Call(
-                layer=layer,
-                inputs=source.detach(),
-                version=source._version,
-                edge=edge,
-                output_bytes=size,
-            )
-        )
-
-    hooks = [layer.register_forward_hook(note) for layer in layers]
-    try:
-        outputs: Tensor = module(inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return outputs, calls
-
-
-def _probe(module: nn.Module, layers: dict[nn.Module, str], inputs: Tensor) -> tuple[Tensor, int]:
-    """Check the layers' use on one sample; return its outputs and the bytes of layer outputs."""
-    outputs, calls = _record(module, layers, inputs)
-    called = [call.layer for call in calls]
-    for layer, name in layers.items():
-        if called.count(layer) > 1:
-            raise UnsupportedLayerError(f"layer {name!r} is called twice in a forward pass")
-    trainable = any(parameter.requires_grad for parameter in module.parameters())
-    if trainable and not outputs.requires_grad:
-        raise UnsupportedLayerError("module's outputs carry no gradient back to its parameters")
-    idle = [layer for layer in layers if layer not in called]
-    parameters = [p for layer in idle for p in layer.parameters(recurse=False) if p.requires_grad]
-    if parameters:
-        gradients = torch.autograd.grad(outputs.sum(), parameters, allow_unused=True)
-        if any(gradient is not None for gradient in gradients):
-            names = ", ".join(repr(layers[layer]) for layer in idle)
-            raise UnsupportedLayerError(f"parameters of {names} are used without calling the layer")
-    return outputs.detach(), sum(call.output_bytes for call in calls)
-
-
 def _add_squares(
-    total: dict[int, Tensor], calls: list[_Call], outputs: Tensor, columns: Tensor
+    total: dict[int, Tensor], calls: list[Call], outputs: Tensor, columns: Tensor
 ) -> None:
     """Send the columns back and add each layer's squared per-sample gradients to the totals."""
     reached = [call for call in calls if call.edge is not None]
@@ -185,11 +122,7 @@ def _add_squares(
     for call, gradients in zip(reached, zip(*by_column, strict=True), strict=True):
         if gradients[0] is None:
             continue
-        if call.inputs._version != call.version:
-            raise UnsupportedLayerError("the input of a layer is changed in place after its use")
-        rule = rule_for(call.layer)
-        assert rule is not None
-        squares = rule.squares(rule.prepare(call.layer, call.inputs), gradients)
+        squares = call.squares(gradients)
         for parameter, square in zip((call.layer.weight, call.layer.bias), squares, strict=True):
             if isinstance(parameter, nn.Parameter) and parameter.requires_grad:
                 total[id(parameter)] += square.view_as(parameter)

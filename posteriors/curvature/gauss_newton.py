@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from posteriors.curvature.likelihood import Likelihood, check_targets, output_factors
-from posteriors.networks.functional import flat_parameters, jacobians
+from posteriors.curvature.recording import require_separate_samples
+from posteriors.networks.functional import eval_mode, flat_parameters, jacobians
 
 
 def gauss_newton_matrix(
@@ -33,6 +34,7 @@ def gauss_newton_matrix(
         Symmetric positive semi-definite matrix, (chosen, chosen), float64.
 
     Raises:
+        UnsupportedLayerError: If samples are mixed.
         ValueError: If the targets don't suit the likelihood or the numbers of samples differ.
     """
     if inputs.ndim == 0 or len(inputs) == 0 or len(targets) != len(inputs):
@@ -40,6 +42,8 @@ def gauss_newton_matrix(
             f"inputs and targets must hold the same number of samples, at least one, "
             f"got shapes {tuple(inputs.shape)} and {tuple(targets.shape)}"
         )
+    with eval_mode(module):
+        require_separate_samples(module, inputs)
     vector = flat_parameters(module)
     size = len(vector) if indices is None else len(indices)
     matrix = torch.zeros(size, size, dtype=torch.float64, device=vector.device)

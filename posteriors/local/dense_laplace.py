@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
 import torch
@@ -12,10 +11,17 @@ from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.gauss_newton import gauss_newton_matrix
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import DenseCurvature
+from posteriors.curvature.recording import require_separate_samples
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, some_targets
+from posteriors.local.fit import (
+    LocalFit,
+    UnsupportedFitError,
+    check_prior,
+    copied,
+    some_targets,
+)
 from posteriors.local.laplace_fit import LaplaceOptions, laplace_fit
-from posteriors.networks.functional import eval_mode, free_indices, indices_of
+from posteriors.networks.functional import eval_mode, free_indices, indices_of, own_copy
 from posteriors.predictive import Link
 
 
@@ -39,6 +45,7 @@ class LastLayerLaplace:
         """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         self._indices(module, inputs)
+        _check_copy(module, inputs)
 
     def _indices(self, module: nn.Module, inputs: Tensor) -> Tensor:
         """Places of the last layer's parameters."""
@@ -85,6 +92,7 @@ class FullLaplace:
         """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _refuse_many("laplace-full", len(free_indices(module)), self.max_parameters)
+        _check_copy(module, inputs)
 
     def fit(
         self,
@@ -130,6 +138,7 @@ class SubnetworkLaplace:
         check_prior(module, prior)
         targets = some_targets(module, inputs, self.likelihood)
         diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)
+        copied(module, inputs)
 
     def fit(
         self,
@@ -150,6 +159,13 @@ class SubnetworkLaplace:
         return _dense_fit("laplace-subnetwork", module, (inputs, targets), prior, indices, self)
 
 
+def _check_copy(module: nn.Module, inputs: Tensor) -> None:
+    """Check that samples don't mix, and that a copy computes the same."""
+    with eval_mode(module):
+        require_separate_samples(module, inputs)
+    copied(module, inputs)
+
+
 def _dense_fit(
     method: str,
     module: nn.Module,
@@ -159,8 +175,8 @@ def _dense_fit(
     options: LaplaceOptions,
 ) -> LocalFit:
     """Fit the chosen parameters jointly, on a float64 copy of the network."""
-    twin = copy.deepcopy(module).double()
     inputs, targets = data
+    twin = copied(module, inputs).double()
     inputs = inputs.double() if inputs.is_floating_point() else inputs
     indices = indices.to(prior.mean.device)
     matrix = gauss_newton_matrix(twin, inputs, targets, options.likelihood, indices)
@@ -175,7 +191,7 @@ def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
     hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in names]
     try:
         with eval_mode(module), torch.no_grad():
-            module(inputs[:1])
+            module(own_copy(inputs[:1]))
     finally:
         for hook in hooks:
             hook.remove()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +11,7 @@ from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.likelihood import CurvatureKind, Likelihood
 from posteriors.curvature.likelihood_curvature import DiagonalCurvature
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, check_prior, some_targets
+from posteriors.local.fit import LocalFit, check_prior, copied, some_targets
 from posteriors.local.laplace_fit import laplace_fit
 from posteriors.networks.functional import free_indices
 from posteriors.predictive import Link
@@ -60,5 +59,5 @@ class DiagonalLaplace:
         free = free_indices(module).to(values.device)
         known = len(free) < len(values)
         structure = DiagonalCurvature(values[free], free) if known else DiagonalCurvature(values)
-        twin = copy.deepcopy(module)
+        twin = copied(module, inputs)
         return laplace_fit("laplace-diag", twin, (inputs, targets), prior, structure, self)

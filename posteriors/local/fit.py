@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -11,9 +12,9 @@ from torch import Tensor, nn
 
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
-from posteriors.gaussians.fusion import LocalPosterior
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.networks.functional import eval_mode, flat_parameters
+from posteriors.gaussians.local_posterior import LocalPosterior
+from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, own_copy
 from posteriors.predictive import Linearised, MonteCarlo, Predictive
 
 EvidenceKind = Literal["laplace", "lower bound", "importance"]
@@ -147,6 +148,30 @@ def check_prior(module: nn.Module, prior: DiagonalGaussian) -> None:
     prior.require_proper()
 
 
+def copied(module: nn.Module, inputs: Tensor) -> nn.Module:
+    """A copy of a network that is known to compute what the network computes.
+
+    Copies of a function that refers to the network itself still refer to the original.
+
+    Args:
+        module: Network.
+        inputs: Inputs, (samples, ...), one of which is tried.
+
+    Raises:
+        UnsupportedFitError: If outputs of network and copy differ at other parameters.
+    """
+    twin = copy.deepcopy(module)
+    elsewhere = 1.5 * flat_parameters(module) + 0.1
+    with torch.no_grad():
+        of_network, of_twin = (outputs_at(one, elsewhere, inputs[:1]) for one in (module, twin))
+    if not torch.allclose(of_network, of_twin, equal_nan=True):
+        raise UnsupportedFitError(
+            "a copy of the network does not compute what the network does: a forward or a hook "
+            "may refer to the network itself, or draw random numbers in evaluation mode"
+        )
+    return twin
+
+
 def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> Tensor:
     """Targets of the right type, for curvatures that do not depend on targets.
 
@@ -156,7 +181,7 @@ def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> T
         likelihood: Of its outputs.
     """
     with eval_mode(module), torch.no_grad():
-        outputs = module(inputs)
+        outputs = module(own_copy(inputs))
     targets: Tensor = outputs if likelihood == "gaussian" else outputs.argmax(1)
     return targets
 

@@ -14,11 +14,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from posteriors.curvature.layers.rules import layers_with_parameters
 from posteriors.curvature.likelihood import Likelihood, check_targets
+from posteriors.curvature.recording import require_exact_rules
 from posteriors.gaussians.covariance import standard_normal
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
+from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied
 from posteriors.local.laplace_fit import laplace_fit
+from posteriors.networks.alterations import is_altered
+from posteriors.networks.functional import eval_mode, own_copy
 from posteriors.predictive import Link
 from posteriors.torch_state import seeded
 
@@ -44,7 +48,7 @@ class KroneckerLaplace:
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
         """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
-        _check_layers(module)
+        _check_layers(module, inputs)
         sizes = [value.numel() for value in module.parameters()]
         _one_per_block(prior.precision.expand(prior.mean.shape), sizes)
 
@@ -59,10 +63,10 @@ class KroneckerLaplace:
     ) -> LocalFit:
         """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
         self.check(module, inputs, prior)
-        twin = copy.deepcopy(module).double().eval()
+        twin = copied(module, inputs).double().eval()
         inputs = inputs.double() if inputs.is_floating_point() else inputs
         with torch.no_grad():
-            check_targets(twin(inputs[:1]), targets, self.likelihood)
+            check_targets(twin(own_copy(inputs[:1])), targets, self.likelihood)
         factors = _fitted_factors(copy.deepcopy(twin), inputs, targets, self.likelihood)
         sizes = tuple(value.numel() for value in twin.parameters())
         structure = KroneckerCurvature(factors, sizes)
@@ -170,7 +174,8 @@ def _block_diagonal(vectors: list[Tensor], values: list[Tensor]) -> Tensor:
     return whole.clamp(min=0)
 
 
-def _check_layers(module: nn.Module) -> None:
+def _check_layers(module: nn.Module, inputs: Tensor) -> None:
+    """Check that all parameters are those of layers with factors, each used once by its layer."""
     if not all(value.requires_grad for value in module.parameters()):
         raise UnsupportedFitError("laplace-kron needs all parameters to be trainable")
     for name, layer in module.named_modules():
@@ -180,6 +185,13 @@ def _check_layers(module: nn.Module) -> None:
                 f"laplace-kron has no rule for layer {name!r} ({type(layer).__name__}); "
                 "it takes Linear and Conv2d layers, and layers without parameters"
             )
+        if has_own and is_altered(layer):
+            raise UnsupportedFitError(
+                f"laplace-kron needs layers without hooks, layer {name!r} has some"
+            )
+    with eval_mode(module), torch.enable_grad():
+        require_exact_rules(module, layers_with_parameters(module), inputs)
+    copied(module, inputs)
 
 
 def _fitted_factors(
@@ -199,5 +211,8 @@ def _fitted_factors(
             hessian_structure="kron",
             backend=curvature.CurvlinopsGGN,
         )
-        fitted.fit(loader)
+        try:
+            fitted.fit(loader)
+        except SystemExit:  # how laplace-torch ends where an eigendecomposition fails
+            raise ValueError("the Kronecker factors of the curvature must be finite") from None
     return fitted.H

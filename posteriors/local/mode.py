@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from posteriors.curvature.likelihood import Likelihood, LogLikelihood, network_log_likelihood
 from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.local.fit import copied
 from posteriors.networks.functional import flat_parameters, free_indices
 
 
@@ -51,10 +51,11 @@ def find_mode(
         max_evaluations: Bound on evaluations of the log joint density.
 
     Raises:
+        UnsupportedFitError: If a copy of the network does not compute the same.
         ValueError: If shapes don't fit or the prior is flat somewhere.
     """
     with torch.inference_mode(False), torch.enable_grad():
-        twin = copy.deepcopy(module).double()
+        twin = copied(module, inputs).double()
         inputs = inputs.double() if inputs.is_floating_point() else inputs.clone()
         log_likelihood = network_log_likelihood(twin, inputs.clone(), targets.clone(), likelihood)
         return _climb(log_likelihood, twin, prior, max_evaluations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from posteriors.curvature.likelihood import Likelihood, LogLikelihood, network_l
 from posteriors.evidence.sampling import importance_log_evidence
 from posteriors.gaussians.covariance import DenseCovariance, StructuredGaussian
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior
+from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied
 from posteriors.local.mode import find_mode
 from posteriors.networks.functional import free_indices
 from posteriors.predictive import Draws
@@ -59,6 +58,7 @@ class NoUTurn:
             )
         if len(free_indices(module)) < prior.num_parameters:
             raise UnsupportedFitError("nuts needs all parameters to be trainable")
+        copied(module, inputs)
 
     def fit(
         self,
@@ -72,7 +72,7 @@ class NoUTurn:
         """Sample from near the module's parameters, see `LocalPosteriorFit.fit`."""
         self.check(module, inputs, prior)
         mode = find_mode(module, inputs, targets, prior, self.likelihood).parameters
-        twin = copy.deepcopy(module).double()
+        twin = copied(module, inputs).double()
         inputs = inputs.double() if inputs.is_floating_point() else inputs
         exact = DiagonalGaussian(
             prior.mean.double(), prior.precision.double().expand(prior.mean.shape)

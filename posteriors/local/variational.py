@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from posteriors.curvature.likelihood_curvature import DiagonalCurvature
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, mode_of
+from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied, mode_of
 from posteriors.networks.functional import free_indices
 from posteriors.predictive import MonteCarlo
 from posteriors.pyro_bridge import SITE, network_program, to_pyro
@@ -52,6 +51,7 @@ class Variational:
         check_prior(module, prior)
         if len(free_indices(module)) < len(prior.mean):
             raise UnsupportedFitError("variational needs all parameters to be trainable")
+        copied(module, inputs)
 
     def fit(
         self,
@@ -64,7 +64,7 @@ class Variational:
     ) -> LocalFit:
         """Fit from the module's parameters, see `LocalPosteriorFit.fit`."""
         self.check(module, inputs, prior)
-        twin = copy.deepcopy(module)
+        twin = copied(module, inputs)
         log_likelihood = network_log_likelihood(twin, inputs, targets, self.likelihood)
         nearest = self._nearest(twin, (inputs, targets), prior, seed)
         posterior = StructuredGaussian.from_diagonal(nearest)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from posteriors.networks.alterations import is_altered
+
 
 def read_channels_last(module: nn.Module) -> None:
     """Register a hook by which a network gets its images as `as_convolutions_like_it` gives them.
@@ -61,7 +63,8 @@ def _convolves(module: nn.Module) -> bool:
 
 
 def _takes_any_layout(layer: nn.Module) -> bool:
-    return type(layer).__module__.startswith("torch.nn.") or getattr(layer, "any_layout", False)
+    known = type(layer).__module__.startswith("torch.nn.") or getattr(layer, "any_layout", False)
+    return known and not is_altered(layer)
 
 
 def _by_pixels(_: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -47,13 +47,25 @@ def indices_of(module: nn.Module, names: set[str]) -> Tensor:
     return torch.cat(flags).nonzero().squeeze(1)
 
 
+def own_copy(inputs: Tensor, like: Tensor | None = None) -> Tensor:
+    """A copy of inputs, which a network may change in place.
+
+    Args:
+        inputs: Inputs, (samples, ...).
+        like: Parameters of the network, whose dtype floating-point inputs get; None keeps theirs.
+    """
+    if like is None or not inputs.is_floating_point():
+        return inputs.clone()
+    return inputs.to(like.dtype, copy=True)
+
+
 def outputs_at(module: nn.Module, vector: Tensor, inputs: Tensor) -> Tensor:
     """Outputs of the network with other parameters; differentiable in the vector.
 
     Args:
         module: Network; its own parameters, buffers and mode are left alone.
-        vector: Parameters, (parameters,).
-        inputs: Inputs, (samples, ...).
+        vector: Parameters, (parameters,); the computation is in their dtype.
+        inputs: Inputs, (samples, ...), left as they are.
 
     Returns:
         Outputs in eval mode, (samples, outputs).
@@ -61,10 +73,19 @@ def outputs_at(module: nn.Module, vector: Tensor, inputs: Tensor) -> Tensor:
     Raises:
         ValueError: If the vector has the wrong shape.
     """
-    parameters = split(module, vector)
+    tensors = split(module, vector) | _buffers_in(vector.dtype, module)
     with eval_mode(module):
-        outputs: Tensor = functional_call(module, parameters, (inputs,))
+        outputs: Tensor = functional_call(module, tensors, (own_copy(inputs, vector),))
     return outputs
+
+
+def _buffers_in(dtype: torch.dtype, module: nn.Module) -> dict[str, Tensor]:
+    """Floating-point buffers of another dtype, by name, in this one."""
+    return {
+        name: buffer.to(dtype)
+        for name, buffer in module.named_buffers()
+        if buffer.is_floating_point() and buffer.dtype != dtype
+    }
 
 
 def split(module: nn.Module, vector: Tensor) -> dict[str, Tensor]:
@@ -100,7 +121,7 @@ def jacobians(
     Args:
         module: Network whose samples don't mix, in eval mode while a chunk is worked on.
         vector: Parameters at which to differentiate, (parameters,).
-        inputs: Inputs, (samples, ...).
+        inputs: Inputs, (samples, ...), left as they are.
         indices: Places of the parameters to differentiate in, (chosen,); all by default.
         chunk_bytes: Bound on the Jacobian of one chunk, in bytes.
 
@@ -114,6 +135,7 @@ def jacobians(
     chosen = torch.arange(len(vector)) if indices is None else indices.cpu()
     names, places = _tensors_with(module, chosen)
     moving = {name: parameters.pop(name) for name in names}
+    parameters |= _buffers_in(vector.dtype, module)
 
     def of_sample(values: dict[str, Tensor], sample: Tensor) -> tuple[Tensor, Tensor]:
         outputs = functional_call(module, {**parameters, **values}, (sample.unsqueeze(0),))
@@ -126,7 +148,7 @@ def jacobians(
     differentiate = vmap(jacrev(of_sample, has_aux=True), in_dims=(None, 0))
     for part in torch.split(inputs, chunk):
         with eval_mode(module):
-            by_name, outputs = differentiate(moving, part)
+            by_name, outputs = differentiate(moving, own_copy(part, vector))
         joined = torch.cat([by_name[name].flatten(2) for name in names], dim=2)
         yield outputs.detach(), joined[:, :, places.to(joined.device)].detach()
 

@@ -82,7 +82,7 @@ class ProcessesExecutor:
 
         Raises:
             ChildProcessError: a process died.
-            Exception: the error of a client, as in the loop.
+            Exception: as in the loop; one that cannot be pickled is told in words.
         """
         parts = _parts(requests, PARTS_PER_WORKER * self.workers.count)
         tasks = [(self.folder, part, _named(part, models), round) for part in parts]

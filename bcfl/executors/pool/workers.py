@@ -18,7 +18,7 @@ from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from torch import Tensor
 
 from bcfl.executors.config import checked_workers
-from bcfl.runtime.workers import become_worker, died
+from bcfl.runtime.workers import become_worker, died, portable
 
 
 class _Packer(CloudPickler):  # type: ignore[misc]
@@ -122,4 +122,7 @@ def _begin(parent: int) -> None:
 
 def _done(parcel: bytes) -> bytes:
     work, task = unpacked(parcel)
-    return packed(work(*task))
+    try:
+        return packed(work(*task))
+    except (Exception, SystemExit) as error:
+        raise portable(error, packed) from None

@@ -111,6 +111,8 @@ class FlatModule:
         for parameter, slot in zip(self.module.parameters(), model.layout.parameters, strict=True):
             parameter.data = self.parameters[slot.start : slot.stop].view(slot.shape)
             parameter.grad = self.gradients[slot.start : slot.stop].view(slot.shape)
+        self._still = [layer for layer in self.module.modules() if _keeps_statistics(layer)]
+        self._train(self.module.training)
         floating = [b for b in self.module.buffers() if b.is_floating_point()]
         self._counters = [b for b in self.module.buffers() if not b.is_floating_point()]
         for buffer, slot in zip(floating, model.layout.buffers, strict=True):
@@ -118,6 +120,8 @@ class FlatModule:
 
     def load(self, parameters: Tensor, buffers: Tensor, *, training: bool) -> nn.Module:
         """Copy parameters and running statistics into the module; batch counters are set to 0.
+
+        Batch normalisation whose own parameters are all frozen stays in evaluation mode.
 
         Args:
             parameters: (parameters,) flat parameters.
@@ -129,9 +133,21 @@ class FlatModule:
         for counter in self._counters:
             counter.zero_()
         if self.module.training is not training:
-            self.module.train(training)
+            self._train(training)
         return self.module
+
+    def _train(self, training: bool) -> None:
+        self.module.train(training)
+        for layer in self._still:
+            layer.eval()
 
     def read(self) -> tuple[Tensor, Tensor]:
         """Copies of the parameters and the running statistics."""
         return self.parameters.clone(), self.buffers.clone()
+
+
+def _keeps_statistics(layer: nn.Module) -> bool:
+    """Whether a layer is batch normalisation with parameters, none of which is trained."""
+    parameters = list(layer.parameters(recurse=False))
+    normalises = isinstance(layer, nn.modules.batchnorm._BatchNorm) and bool(parameters)
+    return normalises and not any(parameter.requires_grad for parameter in parameters)

@@ -10,6 +10,7 @@ import torch
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TRAIN, ClientData, View
+from bcfl.executors.attempts import attempted
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.sequential.flat_module import FlatModule, aligned
 from bcfl.executors.sequential.scoring import score_models
@@ -22,6 +23,8 @@ from bcfl.protocol.requests import Describe, Request, Score, Train
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoopExecutor:
     """Local training and scoring in this process, one model at a time, on one device.
+
+    What goes wrong while a client trains or scores is that client's `Failure`.
 
     Attributes:
         clients: the clients' data by name, on `device` in `dtype`.
@@ -90,7 +93,7 @@ class LoopExecutor:
                 case Describe():
                     outcomes[request] = self._describe(request)
                 case Train():
-                    outcomes[request] = self._train(request, models, round)
+                    outcomes[request] = attempted(self._train, request, models, round)
                 case Score():
                     scores.append(request)
         outcomes |= score_models(

@@ -7,19 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
 from bcfl.data.clients import ClientData, View
 from bcfl.executors.arithmetic import computing, in_full
+from bcfl.executors.attempts import attempted
 from bcfl.executors.batches import subset
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Score
+from bcfl.protocol.statistics.sample_values import SampleValues
 from bcfl.protocol.statistics.statistic import (
     NetworkStatistic,
     OutputStatistic,
@@ -59,7 +63,11 @@ def score_models(
             samples[request] = _Samples.of(view, request, seed)
     parts = _parts(workspace, model, models, samples)
     for request, scored in samples.items():
-        outcomes[request] = _answer(request, scored, model, models, parts.get(request, {}))
+        own = parts.get(request, {})
+        failures = (part for part in own.values() if isinstance(part, Failure))
+        outcomes[request] = next(failures, None) or attempted(
+            _answer, request, scored, model, models, own
+        )
     return outcomes
 
 
@@ -89,7 +97,7 @@ def _parts(
     models: Mapping[str, Posterior],
     samples: Mapping[Score, _Samples],
 ) -> dict[Score, dict[str, Any]]:
-    """By request and model key, the contribution of each network; each is computed once."""
+    """By request and model key, the contribution of each network, or why there is none."""
     asking: dict[str, list[Score]] = defaultdict(list)
     for request in samples:
         if not isinstance(request.statistic, PosteriorStatistic):
@@ -116,10 +124,15 @@ def _of_outputs(
             values = request.statistic.values
             same = request.client, request.view, request.samples, values
             if same not in done:
-                view = samples[request].view
-                outputs = network_outputs(network, view.inputs)
-                done[same] = values(model.likelihood, outputs, view.targets).cpu().numpy()
+                done[same] = attempted(_values, network, model, samples[request].view, values)
             yield request, done[same]
+
+
+def _values(
+    network: nn.Module, model: Model, view: View, values: SampleValues
+) -> NDArray[np.float64]:
+    outputs = network_outputs(network, view.inputs)
+    return values(model.likelihood, outputs, view.targets).cpu().numpy()
 
 
 def _of_network(
@@ -132,7 +145,7 @@ def _of_network(
     device = samples[scores[0][0]].view.inputs.device
     with computing("full", device), in_full(device):
         return [
-            (r, statistic.of_network(network, model, samples[r].view, samples[r].full))
+            (r, attempted(statistic.of_network, network, model, samples[r].view, samples[r].full))
             for r, statistic in scores
         ]
 

@@ -93,6 +93,7 @@ def reported_curvature(
                     kind=kind,
                     likelihood=likelihood,
                     generator=torch.Generator().manual_seed(seed),
+                    check=False,
                 )
             return curvature * (len(view) / len(used))
 
@@ -110,9 +111,10 @@ def train_locally(
     The loss is the mean over the batch, plus the objective's terms, plus the prior term where the
     objective asks for it: prior_weight / (2 n) sum precision (parameters - prior mean)^2 with n the
     client's number of samples, so that prior_weight 1 has its optimum at the mode of the local
-    posterior; its steps are implicit, see `SgdStep`. Phases use the same batches. A client whose
-    batches hold one sample trains with frozen running statistics, since one has no variance. Layers
-    that draw at random, such as dropout, draw by (seed, round, client) alone.
+    posterior; its steps are implicit, see `SgdStep`. Parameters that need no gradient and frozen
+    blocks stay as they are. Phases use the same batches. A client whose batches hold one sample
+    trains with frozen running statistics, since one has no variance. Layers that draw at random,
+    such as dropout, draw by (seed, round, client) alone.
 
     Args:
         workspace: network to work in.
@@ -133,7 +135,9 @@ def train_locally(
     penalties = Penalties.of(request, model, models)
     pull = prior_pull(objective, start, model, len(view))
     trained, statistics = mean, buffers
-    for phase in objective.phases or ((),):
+    free = tuple(block.name for block in model.blocks if not block.frozen)
+    whole = not objective.phases and len(free) == len(model.blocks)
+    for phase in objective.phases or (free,):
         losses = (
             negative_log_likelihood(
                 outputs := module(view.inputs[batch]),
@@ -144,24 +148,24 @@ def train_locally(
             + penalties.of_outputs(outputs, view.inputs[batch])
             for batch in batches
         )
-        frozen = FlatSlices.of(model.outside(phase)) if phase else None
         step = SgdStep(
             objective=objective,
             anchor=mean,
             pull=pull,
             terms=penalties.of_parameter,
-            frozen=frozen,
+            shrinking=penalties.shrinking(request, model, model.trained & ~model.outside(phase)),
+            frozen=None if whole and model.trains_all else _frozen(model, phase),
         )
         seed = derive_seed(*seed_and_round, request.client, "training")
         with _random_numbers(module, seed, view.inputs.device):
             _descend(workspace, losses, step)
-        if frozen is None:
+        if whole:
             trained, statistics = workspace.read()
         else:
             trained, statistics = _assembled(workspace, model, phase, trained, statistics)
             again = (mean, buffers) if objective.against == "start" else (trained, statistics)
             workspace.load(*again, training=training)
-    if objective.phases:
+    if not whole:
         workspace.load(trained, statistics, training=training)
     if objective.fits_posterior:
         seed = derive_seed(*seed_and_round, request.client, "posterior")
@@ -179,6 +183,11 @@ def train_locally(
         num_samples=len(view),
         sent=sent,
     )
+
+
+def _frozen(model: Model, phase: tuple[str, ...]) -> FlatSlices:
+    """The parameters that are not trained in a phase."""
+    return FlatSlices.of(~model.trained | model.outside(phase))
 
 
 def _assembled(

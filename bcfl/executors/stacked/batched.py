@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -24,6 +26,7 @@ from bcfl.executors.stacked.training import BatchedTraining
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import TRAINING, Request, Score, Train
+from posteriors.networks.functional import own_copy
 
 PLAIN = (
     "local_steps",
@@ -144,13 +147,43 @@ class BatchedExecutor:
         scores = [request for request in supported if isinstance(request, Score)]
         rest = [request for request in requests if not self.supports(request)]
         outcomes = self.loop.answer(rest, models, round)
-        for views in dict.fromkeys(train.views for train in trains):
-            alike = [train for train in trains if train.views == views]
-            training = self._training(views)
-            outcomes |= training.answer(alike, models, (self.loop.seed, round))
-        if scores:
-            outcomes |= self._scoring.answer(scores, models)
+        for some, work in ((trains, self._train), (scores, self._score)):
+            if some:
+                outcomes |= self._together(work, some, models, round)
         return outcomes
+
+    def _together(
+        self,
+        work: Callable[[Sequence[Any], Mapping[str, Posterior], int], Outcomes],
+        requests: Sequence[Request],
+        models: Mapping[str, Posterior],
+        round: int,
+    ) -> Outcomes:
+        """Batched answers; one at a time where that fails, so that a failure is one client's."""
+        try:
+            return work(requests, models, round)
+        except Exception as error:
+            warnings.warn(
+                f"batched work failed and is done one client at a time: {error!r}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return self.loop.answer(requests, models, round)
+
+    def _train(
+        self, requests: Sequence[Train], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        outcomes: Outcomes = {}
+        for views in dict.fromkeys(train.views for train in requests):
+            alike = [train for train in requests if train.views == views]
+            outcomes |= self._training(views).answer(alike, models, (self.loop.seed, round))
+        return outcomes
+
+    def _score(
+        self, requests: Sequence[Score], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        del round
+        return self._scoring.answer(requests, models)
 
     @property
     def _work(self) -> tuple[Network, Model, int]:
@@ -207,5 +240,5 @@ class BatchedExecutor:
             part.register_forward_hook(count)
         sample = self.samples[TRAIN].inputs[:1].cpu().float()
         with torch.no_grad():
-            module(sample)
+            module(own_copy(sample))
         return self.samples[TRAIN].inputs.element_size() * (sample.numel() + 3 * numbers)

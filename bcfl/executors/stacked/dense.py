@@ -80,7 +80,7 @@ class DenseNetwork:
             match module:
                 case nn.Linear() if type(module) is nn.Linear and weight is not None and flat:
                     layers.append(DenseLayer(Linear(weight, bias)))
-                case nn.Flatten(start_dim=1, end_dim=-1):
+                case nn.Flatten(start_dim=1, end_dim=-1) if type(module) is nn.Flatten:
                     flat = True
                 case _ if type(module) in ACTIVATIONS and layers and not layers[-1].activation:
                     last = layers.pop()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -23,6 +24,7 @@ from bcfl.executors.stacked.layers import (
     VectorBatchNorm,
 )
 from bcfl.executors.stacked.network import NORMS, Stacked, Weights, chain_of, gradients_by_autograd
+from posteriors.networks.functional import own_copy
 
 Places: TypeAlias = tuple[int | None, int | None]
 
@@ -50,11 +52,13 @@ class GroupedNetwork:
         layers: in order of evaluation.
         starts_with_images: whether the first layer reads images.
         mixes_samples: whether a layer normalises by the statistics of the batch.
+        overwrites: whether a first activation changes its inputs in place.
     """
 
     layers: tuple[Layer, ...]
     starts_with_images: bool
     mixes_samples: bool = False
+    overwrites: bool = False
 
     @classmethod
     def of(cls, model: Model) -> GroupedNetwork | None:
@@ -82,7 +86,9 @@ class GroupedNetwork:
                 return None
             sees_images = sees_images and type(module) is not nn.Flatten
             layers.append(layer)
-        return None if sees_images else cls(tuple(layers), images, norms > 0)
+        if sees_images:
+            return None
+        return cls(tuple(layers), images, norms > 0, _overwrites(layers))
 
     def outputs(self, stacked: Stacked, inputs: Tensor) -> Tensor:
         """See `Network`."""
@@ -149,7 +155,15 @@ class GroupedNetwork:
         return values, calls, size
 
     def _laid_out(self, inputs: Tensor) -> Tensor:
-        return inputs.transpose(0, 1).flatten(1, 2) if self.starts_with_images else inputs
+        laid_out = inputs.transpose(0, 1).flatten(1, 2) if self.starts_with_images else inputs
+        return own_copy(laid_out) if self.overwrites else laid_out
+
+
+def _overwrites(layers: Sequence[Layer]) -> bool:
+    """Whether there is an activation in place before any layer whose outputs are new tensors."""
+    views = (Elementwise, FlattenImages, FlattenSamples)
+    first = takewhile(lambda layer: isinstance(layer, views), layers)
+    return any(getattr(getattr(layer, "module", None), "inplace", False) for layer in first)
 
 
 def _of_vectors(module: nn.Module, own: Places) -> Layer | None:
@@ -157,7 +171,7 @@ def _of_vectors(module: nn.Module, own: Places) -> Layer | None:
     if kind is nn.Linear and own[0] is not None:
         return Linear(own[0], own[1])
     if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
-        return FlattenSamples()
+        return FlattenSamples() if kind is nn.Flatten else None
     return Elementwise(module) if kind in ELEMENTWISE else None
 
 
@@ -167,9 +181,9 @@ def _of_images(module: nn.Module, own: Places) -> Layer | None:
         known = kind is nn.Conv2d and module.padding_mode == "zeros"
         return Convolution(module, own[0], own[1]) if known else None
     if isinstance(module, nn.GroupNorm) and own[0] is not None and own[1] is not None:
-        return GroupNorm(module, own[0], own[1])
+        return GroupNorm(module, own[0], own[1]) if kind is nn.GroupNorm else None
     if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
-        return FlattenImages()
+        return FlattenImages() if kind is nn.Flatten else None
     return Elementwise(module) if kind in (*ELEMENTWISE, *POOLING) else None
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layout, Slot
 from bcfl.architecture.model import Model
+from posteriors.networks.alterations import is_altered
 
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
@@ -19,9 +20,9 @@ def chain_of(model: Model) -> list[tuple[nn.Module, tuple[int | None, int | None
     """The layers of a model in order, each with the indices of its weight and its bias.
 
     Indices are those of `model.layout.parameters`. None unless the model is a chain of layers, in
-    `Sequential`s that may be nested, that trains all its parameters and shares none. Its buffers
-    must be the running means and variances of batch normalisation, two for each such layer in the
-    order of the chain, and no others.
+    `Sequential`s that may be nested, that trains all its parameters and shares none, without hooks
+    and without a `forward` of their own. Its buffers must be the running means and variances of
+    batch normalisation, two for each such layer in the order of the chain, and no others.
     """
     module = model.module()
     slots = model.layout.parameters
@@ -33,7 +34,7 @@ def chain_of(model: Model) -> list[tuple[nn.Module, tuple[int | None, int | None
         for kind in ("mean", "var")
     ]
     others = statistics != [slot.name for slot in model.layout.buffers]
-    if others or not all(p.requires_grad for p in module.parameters()):
+    if others or not model.trains_all or any(map(is_altered, module.modules())):
         return None
     if any(list(leaf.children()) for _, leaf in leaves):
         return None

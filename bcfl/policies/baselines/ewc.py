@@ -22,11 +22,11 @@ ANCHOR, FISHER = "anchor of ", "Fisher information of "
 class EWC:
     """One cluster; clients are penalised for moving parameters that earlier time steps depend on.
 
-    When a client first participates in a new time step, it reports the diagonal Fisher information
+    When a client first participates in a new time step, it computes the diagonal Fisher information
     of its samples of the previous step at the model that it receives, which becomes its anchor.
     Information of earlier steps decays. The expectation over labels is exact (diagonal Gauss-Newton
-    matrix). The first time step, and hence static data, is without penalty. The server stores both
-    and sends them once; clients keep them.
+    matrix). The first time step, and hence static data, is without penalty. Clients keep both, so
+    that neither is sent.
 
     Attributes:
         objective: local objective.
@@ -75,7 +75,8 @@ class EWC:
         keys = tuple(carried[name + training.client].key for name in (ANCHOR, FISHER))
         regularizers = (*training.objective.regularizers, Consolidation(self.weight))
         objective = replace(training.objective, regularizers=regularizers)
-        return replace(training, objective=objective, references=(*training.references, keys))
+        references = (*training.references, keys)
+        return replace(training, objective=objective, references=references, held=keys)
 
     def _remembered(
         self, hypothesis: Hypothesis, context: RoundContext
@@ -91,6 +92,7 @@ class EWC:
                 statistic=Evidence(),
                 view=view,
                 samples=samples,
+                reported=False,
             )
             for client in context.participants
             if remembered.get(client, 0) < context.step

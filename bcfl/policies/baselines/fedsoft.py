@@ -146,16 +146,15 @@ class FedSoft:
         context: RoundContext,
     ) -> Work:
         """One training for each client, with its own proximal weights."""
-        work = [
-            trainings(
-                hypothesis, {client: start.key}, self._pulled(present[client]), context.num_samples
-            )
-            for client, start in own.items()
-        ]
-        return Work(
-            tuple(request for client_work in work for request in client_work.requests),
-            tuple(model for client_work in work for model in client_work.models),
-        )
+        requests: list[Train] = []
+        models: list[Posterior] = []
+        for client, start in own.items():
+            objective = self._pulled(present[client])
+            work = trainings(hypothesis, {client: start.key}, objective, context.num_samples)
+            held = (start.key,) if OWN + client in hypothesis.carried_models else ()
+            requests += [replace(request, held=held) for request in work.requests]
+            models += work.models
+        return Work(tuple(requests), tuple(models))
 
     def _pulled(self, row: Sequence[float]) -> Objective:
         pull = Attraction(self.attraction, tuple(row))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -23,6 +24,27 @@ from posteriors import quadratic_log_evidence
 Expansions = Mapping[str, Mapping[str, EvidenceSum]]
 
 
+class AssociationEvidence(Protocol):
+    """Evidence of associations of which the clients of a cluster share its model."""
+
+    def log_weight(self, candidate: Candidate, scores: Mapping[str, Mapping[str, Any]]) -> float:
+        """Log evidence of all clients given an association, above the reference, nats.
+
+        Args:
+            candidate: the association.
+            scores: replies of the clients, by client and key of the model.
+        """
+        ...
+
+    def reference(self, scores: Mapping[str, Mapping[str, Any]]) -> Fraction:
+        """What all log weights have in common, nats; exact.
+
+        Args:
+            scores: replies of the clients, by client and key of the model.
+        """
+        ...
+
+
 def losses_of(scores: Expansions) -> dict[str, dict[str, LossSum]]:
     """Summed losses from expansions of the log-likelihood, by client and model, nats."""
     return {
@@ -34,16 +56,16 @@ def losses_of(scores: Expansions) -> dict[str, dict[str, LossSum]]:
 def reweighed(
     ranking: Ranking,
     limit: int | None,
-    scores: Expansions,
+    scores: Mapping[str, Mapping[str, Any]],
     log_prior: NDArray[np.float64],
-    evidence: JointEvidence,
+    evidence: AssociationEvidence,
 ) -> Ranking:
     """The best associations of a ranking, re-weighted by their joint evidence and prior.
 
     Args:
         ranking: associations by separable weight.
         limit: number of associations that are re-weighted; None is all.
-        scores: expansions of the clients' log-likelihoods, by client and model.
+        scores: replies of the clients, by client and key of the model.
         log_prior: (clients, clusters) log probabilities, rows sorted by client name.
         evidence: joint evidence of one association.
     """
@@ -66,6 +88,18 @@ def reweighed(
         else np.nan
     )
     return Ranking(weighted, float(total), reference=evidence.reference(scores))
+
+
+def members_of(candidate: Candidate, index: int) -> tuple[str, ...]:
+    """Clients whose local models contribute to a cluster.
+
+    Args:
+        candidate: association with its trainings.
+        index: index of the cluster.
+    """
+    weights = candidate.contribution_weights[:, index]
+    pairs = zip(candidate.trainings, weights, strict=True)
+    return tuple(training.client for training, weight in pairs if weight > 0)
 
 
 class JointEvidence:
@@ -94,13 +128,7 @@ class JointEvidence:
         """
         total = 0.0
         for index in range(len(self._keys)):
-            members = tuple(
-                training.client
-                for training, weight in zip(
-                    candidate.trainings, candidate.contribution_weights[:, index], strict=True
-                )
-                if weight > 0
-            )
+            members = members_of(candidate, index)
             if members:
                 total += self._of_cluster(index, members, scores)
         return total

@@ -17,6 +17,7 @@ import assignment
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.bayes.association_prior import UNIFORM, AssociationPrior
+from bcfl.policies.bayes.drawn import DrawnEvidence, Draws, drawn_models
 from bcfl.policies.bayes.held_out import held_out_losses, judged_on_held_out
 from bcfl.policies.bayes.joint import JointEvidence, losses_of, reweighed
 from bcfl.policies.bayes.temperature import Temperature, fitted_temperature
@@ -34,7 +35,7 @@ from posteriors import log_association_weight
 LOWEST_TEMPERATURE = 1e-100
 """Losses of any accepted size stay finite when they are divided by it."""
 
-Evidences = Literal["separable", "joint"]
+Evidences = Literal["separable", "joint", "monte_carlo", "importance"]
 Judge = Literal["training", "held_out"]
 ScoredBy = Literal["cluster", "cavity"]
 
@@ -50,10 +51,13 @@ class LikelihoodAssociation:
             divides the summed loss (1 is Bayes); `"auto"` fits the number in each round on the
             clients' validation samples and reports it.
         evidence: `separable` (equation 9 with one sample point, the mean): a client's weight does
-            not depend on the other members; `joint`: candidates are re-weighted by the joint
-            Laplace evidence of each cluster's clients, exact for linear-Gaussian models.
+            not depend on the other members. The others re-weight candidates by the evidence of each
+            cluster's clients together: `joint` by the Laplace approximation, exact for
+            linear-Gaussian models; `monte_carlo` and `importance` (equation 9 with N > 1) by models
+            drawn from the prior that clients are sent, or from the cluster's posterior.
         solver: ranking algorithm: `argmin` (the best alone) and `heap` for free cluster sizes,
-            `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
+            `murty` for any, `hungarian` and `numba` (compiled) for one client per cluster; `auto`
+            chooses.
         score_samples: largest number of samples scored per client; None scores all.
         cluster_size: bounds on the number of clients per cluster.
         prior: prior over associations.
@@ -67,8 +71,9 @@ class LikelihoodAssociation:
             of one more model sent to each client.
         belief_temperature: divides the costs where they become membership probabilities, apart
             from the temperature that associates; of cavity scores only.
-        reweighed: with `joint` evidence, least number of associations, best by separable weight
-            first, that are re-weighted before the best are taken.
+        reweighed: unless evidence is `separable`, least number of associations, best by separable
+            weight first, that are re-weighted before the best are taken.
+        evidence_draws: N, models drawn for each cluster with the last two kinds of evidence.
     """
 
     num_clusters: int
@@ -83,6 +88,7 @@ class LikelihoodAssociation:
     scored_by: ScoredBy = "cluster"
     belief_temperature: float = 2.0
     reweighed: int = 64
+    evidence_draws: int = 16
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
@@ -90,12 +96,7 @@ class LikelihoodAssociation:
         self._check_names()
         if not self.belief_temperature > 0:
             raise ValueError(f"belief_temperature must be above 0, got {self.belief_temperature}")
-        if self.evidence == "joint" and isinstance(self.temperature, str):
-            raise ValueError(
-                f"joint evidence needs a number as temperature, got {self.temperature!r}"
-            )
-        if self.evidence == "joint" and self.scored_by == "cavity":
-            raise ValueError("scored_by must be 'cluster' with joint evidence, got 'cavity'")
+        self._check_evidence()
         self.cluster_size.check_solver(self.solver)
         if self.score_samples is not None and self.score_samples < 1:
             raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
@@ -119,6 +120,18 @@ class LikelihoodAssociation:
                     f"{name} must be one of {', '.join(values)}, got {getattr(self, name)!r}"
                 )
 
+    def _check_evidence(self) -> None:
+        if self.evidence == "joint" and isinstance(self.temperature, str):
+            raise ValueError(
+                f"joint evidence needs a number as temperature, got {self.temperature!r}"
+            )
+        if self.evidence != "separable" and self.scored_by == "cavity":
+            raise ValueError(
+                f"scored_by must be 'cluster' with {self.evidence} evidence, got 'cavity'"
+            )
+        if self.evidence_draws < 1:
+            raise ValueError(f"evidence_draws must be at least 1, got {self.evidence_draws}")
+
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Check the bounds on cluster sizes. See `Validates.check`.
 
@@ -139,7 +152,8 @@ class LikelihoodAssociation:
             ValueError: the bounds on cluster sizes do not fit the number of clients.
         """
         self.cluster_size.check(len(hypothesis.clusters), len(hypothesis.association.clients))
-        scores = yield from self._scores(hypothesis, context)
+        draws = self._draws(hypothesis, context)
+        scores = yield from self._scores(hypothesis, context, draws)
         clients = sorted(scores)
         if not clients:
             nothing = candidate(hypothesis, {}, self.objective)
@@ -165,10 +179,14 @@ class LikelihoodAssociation:
             belief_temperature=self.belief_temperature if self.scored_by == "cavity" else None,
         )
         ranking = ranked(hypothesis, costs, self.objective, self.solver, context.num_samples)
-        if joint:
+        if self.evidence != "separable":
             wanted = context.candidates_per_parent
             limit = None if wanted is None else max(wanted, self.reweighed)
-            evidence = JointEvidence(hypothesis, context.model, float(temperature))
+            evidence = (
+                DrawnEvidence(draws, temperature)
+                if draws is not None
+                else JointEvidence(hypothesis, context.model, float(temperature))
+            )
             ranking = reweighed(ranking, limit, scores, log_prior, evidence)
         if self.judge == "held_out":
             ranking = yield from judged_on_held_out(ranking, hypothesis, self.prior, context)
@@ -185,11 +203,21 @@ class LikelihoodAssociation:
         known = hypothesis.cavities
         return [known.get((client, i), p) for i, p in enumerate(hypothesis.clusters)]
 
+    def _draws(self, hypothesis: Hypothesis, context: RoundContext) -> Draws | None:
+        """Models drawn for each cluster; None where the evidence needs none."""
+        match self.evidence:
+            case "monte_carlo" | "importance" as proposal:
+                count, seed = self.evidence_draws, context.seed
+                return drawn_models(hypothesis, context.model, proposal, count, seed)
+            case _:
+                return None
+
     def _scores(
-        self, hypothesis: Hypothesis, context: RoundContext
+        self, hypothesis: Hypothesis, context: RoundContext, draws: Draws | None
     ) -> Steps[Mapping[str, Mapping[str, Any]]]:
-        """Scores of all cluster models by each participant that answers."""
-        models = {c: self._models(hypothesis, c) for c in context.participants}
+        """Scores of all cluster models, and of drawn ones, by each participant that answers."""
+        drawn = [] if draws is None else [one for row in draws.models for one in row]
+        models = {c: [*self._models(hypothesis, c), *drawn] for c in context.participants}
         statistic = Evidence() if self.evidence == "joint" else Loss()
         requests = {
             client: Score(

@@ -9,7 +9,7 @@ and the device's model on earlier data of the cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bcfl.data.clients import VALIDATION
@@ -213,7 +213,13 @@ class ConceptSearch:
         tests = []
         for device, past in pairs:
             new, old = devices[device].key, clusters[past.cluster].key
-            tests.append((self._new(device, new, old), self._past(past, old, new)))
+            there = (new,) if past.device == device else ()
+            tests.append(
+                (
+                    replace(self._new(device, new, old), held=(new,)),
+                    replace(self._past(past, old, new), held=there),
+                )
+            )
         models = (*devices.values(), *clusters)
         requests = [score for both in tests for score in both]
         replies = (yield Exchange.of(requests, models)) if requests else {}

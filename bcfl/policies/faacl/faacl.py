@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
@@ -23,16 +25,16 @@ from bcfl.protocol.requests import Steps, Train
 from bcfl.runtime.seeds import generator
 
 
-def paired(partitions: Sequence[int]) -> tuple[int, ...]:
+def paired(partitions: Sequence[int], rng: Generator | None = None) -> tuple[int, ...]:
     """Join partition i with partition last - i; the middle one of an odd number is left alone.
-
-    The thesis (algorithm 6) pairs at random; the author's code pairs in this way.
 
     Args:
         partitions: partition of each cluster, numbered from 0 without gaps.
+        rng: numbers the partitions anew at random first; None keeps their numbers.
     """
     last = max(partitions, default=0)
-    return tuple(min(index, last - index) for index in partitions)
+    numbers = range(last + 1) if rng is None else rng.permutation(last + 1).tolist()
+    return tuple(min(numbers[index], last - numbers[index]) for index in partitions)
 
 
 def num_levels(devices: int) -> int:
@@ -107,6 +109,8 @@ class FAACL:
         clustering: largest number of rounds with tests, or a share of the run below 1.
         repeats: largest number of passes per level of the hierarchy.
         supporters_after_merge: see `merge_mutual`.
+        pairing: whether the hierarchy joins partitions at `random` (algorithm 6), or the first with
+            the last, as in the author's code (`fixed`).
     """
 
     objective: Objective
@@ -116,6 +120,7 @@ class FAACL:
     clustering: float = 0.5
     repeats: int = 3
     supporters_after_merge: AfterMerge = "intersection"
+    pairing: Literal["fixed", "random"] = "fixed"
 
     def __post_init__(self) -> None:
         check_round("cold_start", self.cold_start)
@@ -127,6 +132,8 @@ class FAACL:
                 "supporters_after_merge must be 'intersection' or 'empty', got "
                 f"{self.supporters_after_merge!r}"
             )
+        if self.pairing not in ("fixed", "random"):
+            raise ValueError(f"pairing must be 'fixed' or 'random', got {self.pairing!r}")
 
     @property
     def num_clusters(self) -> int:
@@ -146,7 +153,7 @@ class FAACL:
         findings = []
         for number, wanted in enumerate(levels):
             while level < wanted:
-                clustering = replace(clustering, partitions=paired(clustering.partitions))
+                clustering = self._joined(clustering, level, context)
                 level += 1
             clustering, result = yield from self.tested(hypothesis, clustering, number, context)
             findings.append(result)
@@ -159,6 +166,12 @@ class FAACL:
         chosen = self.planned(hypothesis, clustering, context)
         chosen = replace(chosen, state={**chosen.state, **remembered})
         return replace(Ranking.only(chosen), facts=support_facts(clustering, findings))
+
+    def _joined(self, clustering: Clustering, level: int, context: RoundContext) -> Clustering:
+        """The clustering with its partitions joined in pairs."""
+        fixed = self.pairing == "fixed"
+        rng = None if fixed else generator(context.seed, context.round, level, "pairing")
+        return replace(clustering, partitions=paired(clustering.partitions, rng))
 
     def _schedule(self, context: RoundContext, devices: int) -> LevelSchedule:
         """Levels tested in each round after the cold start."""

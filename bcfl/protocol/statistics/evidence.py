@@ -16,6 +16,7 @@ from bcfl.protocol.statistics.sample_values import sample_losses
 from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES, NetworkStatistic
 from posteriors import diagonal_curvature
 from posteriors.curvature.likelihood import negative_log_likelihood
+from posteriors.networks.functional import own_copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Evidence(NetworkStatistic):
         values = network_outputs(network, view.inputs)
         losses = sample_losses(model.likelihood, values, view.targets)
         loss = negative_log_likelihood(
-            network(view.inputs), view.targets, model.likelihood, reduction="sum"
+            network(own_copy(view.inputs)), view.targets, model.likelihood, reduction="sum"
         )
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         gradients = iter(torch.autograd.grad(loss, trained))

@@ -13,6 +13,7 @@ from bcfl.architecture.model import Model
 from bcfl.data.clients import View
 from bcfl.protocol.checks import LARGEST_SUM, tensor_trouble
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, NetworkStatistic
+from posteriors.networks.functional import own_copy
 from posteriors.predictive.feature_density import FeatureSums
 
 MAX_FEATURES = 64
@@ -65,13 +66,14 @@ def features(network: nn.Module, inputs: Tensor) -> Tensor:
 def _features(network: nn.Module, inputs: Tensor) -> Tensor:
     recorded: list[Tensor] = []
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
-    hooks = [
-        layer.register_forward_pre_hook(lambda _, arguments: recorded.append(arguments[0]))
-        for layer in layers
-    ]
+
+    def record(_: nn.Module, arguments: tuple[Tensor, ...], named: dict[str, Tensor]) -> None:
+        recorded.append((*arguments, *named.values())[0])
+
+    hooks = [layer.register_forward_pre_hook(record, with_kwargs=True) for layer in layers]
     try:
         with torch.no_grad():
-            outputs = network(inputs)
+            outputs = network(own_copy(inputs))
     finally:
         for hook in hooks:
             hook.remove()

@@ -44,7 +44,9 @@ SUPPORTED = ", ".join(kind.__name__ for kind in LAYER_RULES)
 
 
 def rule_for(layer: nn.Module) -> LayerRule | None:
-    """Rule of a layer's class; None if there is none or a subclass computes something else."""
+    """Rule of a layer's class; None if there is none, or subclass or layer compute otherwise."""
+    if "forward" in vars(layer):
+        return None
     for kind, rule in LAYER_RULES.items():
         if isinstance(layer, kind) and type(layer).forward is kind.forward:
             return rule

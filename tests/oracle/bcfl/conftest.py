@@ -138,7 +138,9 @@ class LinearWorld:
             num_clusters=self.num_clusters, objective=EXACT_MAP, **chosen
         )
         return bcfl.Method(
-            policy=association, tracker=tracker, aggregation=bcfl.Aggregation(fusion, memory)
+            policy=association,
+            tracker=tracker,
+            aggregation=bcfl.Aggregation(fusion=fusion, memory=memory),
         )
 
     def run(self, method, rounds, state=None):
@@ -146,7 +148,9 @@ class LinearWorld:
         state = self.start() if state is None else state
         states = []
         for _ in range(rounds):
-            state, _ = server_round(method, self.model, self, state, RoundConfig(0, evaluate=False))
+            state, _ = server_round(
+                method, self.model, self, state, RoundConfig(seed=0, evaluate=False)
+            )
             states.append(state)
         return states
 

@@ -57,7 +57,7 @@ def combined(fusion, names, contribution_weights, replies, order):
         origins=(Continue(0), Continue(1)),
     )
     answers = dict(zip(trainings, (replies[i] for i in order), strict=True))
-    clusters, _ = Aggregation(fusion).combine(MODEL, parent, chosen, answers, {}, 0)
+    clusters, _ = Aggregation(fusion=fusion).combine(MODEL, parent, chosen, answers, {}, 0)
     return clusters
 
 

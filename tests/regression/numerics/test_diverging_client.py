@@ -33,23 +33,15 @@ num_clusters = 2
 """
 
 
-def ends_the_run(*exceptions):
-    return pytest.mark.xfail(
-        strict=True,
-        raises=exceptions,
-        reason="what one client's fit raises is not turned into a failure of that client",
-    )
-
-
 @pytest.mark.parametrize("executor", ["loop", "batched"])
 @pytest.mark.parametrize(
     "posterior",
     [
         "laplace-diag",
-        pytest.param("laplace-last-layer", marks=ends_the_run(ValueError)),
-        pytest.param("laplace-full", marks=ends_the_run(ValueError)),
-        pytest.param("laplace-subnetwork", marks=ends_the_run(ValueError)),
-        pytest.param("laplace-kron", marks=ends_the_run(SystemExit)),
+        "laplace-last-layer",
+        "laplace-full",
+        "laplace-subnetwork",
+        "laplace-kron",
     ],
 )
 def test_client_is_left_out_and_reported(diverging, model, build_method, posterior, executor):
@@ -65,8 +57,8 @@ def test_client_is_left_out_and_reported(diverging, model, build_method, posteri
 @pytest.mark.parametrize(
     "posterior",
     [
-        pytest.param("variational", marks=ends_the_run(ValueError)),
-        pytest.param("nuts", marks=ends_the_run(RuntimeError)),
+        "variational",
+        "nuts",
     ],
 )
 def test_only_client_of_a_federation(diverging, model, build_method, posterior):
@@ -75,9 +67,6 @@ def test_only_client_of_a_federation(diverging, model, build_method, posterior):
     assert any("c001" in failure for failure in run.records[0].ledger.failures)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=SystemExit, reason="the Kronecker fit ends the process where it finds NaN"
-)
 def test_kronecker_fit_of_inputs_that_are_no_numbers():
     network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
     size = sum(parameter.numel() for parameter in network.parameters())
@@ -92,14 +81,7 @@ def test_kronecker_fit_of_inputs_that_are_no_numbers():
     "posterior",
     [
         "laplace-diag",
-        pytest.param(
-            "laplace-kron",
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=FileNotFoundError,
-                reason="the command ends with status 0 and writes no round where a fit meets NaN",
-            ),
-        ),
+        "laplace-kron",
     ],
 )
 def test_command_writes_all_rounds(tmp_path, posterior):
@@ -109,5 +91,6 @@ def test_command_writes_all_rounds(tmp_path, posterior):
     result = CliRunner().invoke(app, arguments)
     if result.exit_code != 0:
         pytest.fail(f"status {result.exit_code}: {result.output}")
+    assert "failed   8 requests of clients" in result.output
     with (folder / "bcfl-g" / "seed-0" / "metrics.jsonl").open() as lines:
         assert [json.loads(line)["round"] for line in lines] == [1, 2]

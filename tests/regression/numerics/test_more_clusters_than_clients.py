@@ -4,7 +4,6 @@ import itertools
 import tracemalloc
 
 import numpy as np
-import pytest
 
 import assignment
 
@@ -20,11 +19,6 @@ def peak_bytes(costs, most):
         tracemalloc.stop()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="one-to-one problems are squared, whatever the number of clients",
-)
 def test_memory_of_one_to_one_problems():
     costs = np.random.default_rng(0).normal(size=(CLIENTS, CLUSTERS))
     assignment.m_best_assignments(costs[:, :5], 2, None, 1)  # imports

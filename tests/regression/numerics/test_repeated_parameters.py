@@ -65,19 +65,14 @@ REPEATED = {
         lambda m, x: m.a(x) * m.a.bias.sum(), a=nn.Linear(5, 3)
     ),
 }
-not_noticed = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a parameter that is also used outside its layer is not noticed",
-)
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "layer called twice",
-        pytest.param("weight also read by a function", marks=not_noticed),
-        pytest.param("bias also read as a factor", marks=not_noticed),
+        "weight also read by a function",
+        "bias also read as a factor",
     ],
 )
 def test_parameter_used_twice(name):
@@ -107,11 +102,6 @@ MIXING = {
 }
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.fail.Exception,
-    reason="samples that mix outside layers are not noticed, though the docstring says so",
-)
 @pytest.mark.parametrize("name", list(MIXING))
 def test_samples_that_mix_are_refused(name):
     module = Composed(MIXING[name], a=nn.Linear(5, 4), b=nn.Linear(4, 3)).double()

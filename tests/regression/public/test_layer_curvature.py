@@ -199,15 +199,7 @@ def test_activations_that_are_computed_again_change_nothing():
 @pytest.mark.parametrize(
     ("build", "shape"),
     [
-        pytest.param(
-            Centred,
-            VECTORS,
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=pytest.fail.Exception,
-                reason="that samples are mixed is seen by the number of rows alone",
-            ),
-        ),
+        (Centred, VECTORS),
         (lambda: nn.Sequential(nn.LSTM(4, 3)), SEQUENCES),
     ],
     ids=["centred-over-the-batch", "recurrent"],

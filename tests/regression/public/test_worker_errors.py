@@ -52,11 +52,6 @@ def test_networks_of_a_script_are_trained(outcome):
     assert found == pytest.approx(outcome["alone"], rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="an exception whose constructor takes two arguments breaks the pool of workers",
-)
 def test_an_error_of_several_arguments_is_told(outcome):
     kind, words = outcome["error"]
     assert kind != "ChildProcessError"

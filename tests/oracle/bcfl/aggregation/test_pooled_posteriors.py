@@ -83,7 +83,9 @@ def test_forget_against_scalar_recursion(linear_world):
     """Precision decays towards the prior before each round's data are added; the mean stays."""
     world = linear_world(14, clients=3, clusters=1, rounds=3, parameters=2)
     method = world.method(Greedy(), memory="forget")
-    states = world.run(replace(method, aggregation=bcfl.Aggregation("exact", "forget", 0.7)), 3)
+    states = world.run(
+        replace(method, aggregation=bcfl.Aggregation(fusion="exact", memory="forget", decay=0.7)), 3
+    )
     start = np.full(2, world.prior_precisions[0])
     mean, precision = world.prior_means[0].copy(), start.copy()
     for t, state in enumerate(states):
@@ -151,7 +153,7 @@ def federation(world, round, aggregation, tracker):
 @pytest.mark.parametrize("tracker", [Greedy(), MultiHypothesis(3)])
 def test_gradient_descent_on_the_same_data(linear_world, by_path, dense_posterior, tracker):
     world = linear_world(21, clients=4, clusters=2, rounds=1)
-    one = federation(world, 0, bcfl.Aggregation("exact", "replace"), tracker)
+    one = federation(world, 0, bcfl.Aggregation(fusion="exact", memory="replace"), tracker)
     run = one.run(3, state=world.start())
     for path, hypothesis in by_path(run.state).items():
         for k, posterior in enumerate(hypothesis.clusters):
@@ -165,7 +167,9 @@ def test_gradient_descent_on_fresh_data(linear_world, by_path, dense_posterior):
     world = linear_world(22, clients=4, clusters=2, rounds=3)
     state = world.start()
     for t in range(3):
-        one = federation(world, t, bcfl.Aggregation("exact", "accumulate"), MultiHypothesis(3))
+        one = federation(
+            world, t, bcfl.Aggregation(fusion="exact", memory="accumulate"), MultiHypothesis(3)
+        )
         state = one.run(t + 1, state=state).state
     closed_form_clients = world.run(world.method(MultiHypothesis(3)), 3)[-1]
     expected = by_path(closed_form_clients)
@@ -186,7 +190,7 @@ def test_a_single_model_with_several_outputs_and_an_offset():
     clients = [bcfl.ClientData.from_arrays(f"c{i}", (inputs, y)) for i, y in enumerate(targets)]
     model = linear(2, 3, likelihood="gaussian")
     method = bcfl.Method(
-        policy=FedAvg(CONVERGED), aggregation=bcfl.Aggregation("exact"), prior_precision=0.8
+        policy=FedAvg(CONVERGED), aggregation=bcfl.Aggregation(fusion="exact"), prior_precision=0.8
     )
     one = bcfl.Federation(clients, model, method, device="cpu", dtype=torch.float64)
     start = one.initial_state().hypotheses.best.clusters[0].mean(model).numpy()
@@ -206,7 +210,8 @@ def test_fusing_unconverged_models_exactly_is_not_the_closed_form(linear_world, 
     """The condition matters: after one step the local models are no modes."""
     world = linear_world(21, clients=4, clusters=1, rounds=1)
     method = bcfl.Method(
-        policy=FedAvg(replace(CONVERGED, local_steps=1)), aggregation=bcfl.Aggregation("exact")
+        policy=FedAvg(replace(CONVERGED, local_steps=1)),
+        aggregation=bcfl.Aggregation(fusion="exact"),
     )
     data = client_data(world, 0)
     one = bcfl.Federation(data, world.model, method, device="cpu", dtype=torch.float64)

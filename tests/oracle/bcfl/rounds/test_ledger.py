@@ -113,6 +113,22 @@ def test_two_hypotheses_of_one_client_apart():
     assert first.bytes_up == 6 * 8 + 4 * (BYTES + 8)
 
 
+@pytest.mark.parametrize(("name", "hypotheses"), [("bcfl-g", 1), ("bcfl-c-2", 1), ("bcfl-mh-2", 2)])
+def test_formulas_of_bcfl(name, hypotheses):
+    """BCFL, appendix B: K C M weights and models of size m K M, here sent to each client.
+
+    With this seed no cluster of the first round is empty and keeps its model. The paper leaves out
+    the weights of BCFL-G, whose clients choose themselves; here the server does.
+    """
+    clusters, clients = 2, 3
+    settings = dict(num_clusters=clusters, objective=OBJECTIVE, curvature="samples")
+    _, second = ledgers(methods.build(name, **settings), 2, seed=4)
+    models = clusters * hypotheses
+    assert second.scores_requested == second.scores_run == models * clients
+    assert second.bytes_down == clients * models * BYTES
+    assert second.bytes_up == models * clients * 8 + second.trainings_run * (BYTES + 8)
+
+
 def test_clients_that_drop_out_send_nothing():
     (ledger,) = ledgers(methods.build("fedavg", objective=OBJECTIVE), 1, drop_out=1.0)
     assert (ledger.trainings_requested, ledger.trainings_run, ledger.bytes_up) == (3, 3, 0)
@@ -135,7 +151,7 @@ def test_against_recorded_messages_between_server_and_clients(name):
     state = one.initial_state()
     for _ in range(3):
         heard.clear()
-        setting = RoundConfig(0, evaluate=False)
+        setting = RoundConfig(seed=0, evaluate=False)
         state, record = server_round(method, MODEL, Listener(), state, setting)
         scored = [(r.client, key) for r in heard if isinstance(r, Score) for key in r.models]
         trained = [(r.client, r.start) for r in heard if isinstance(r, Train)]

@@ -18,10 +18,10 @@ from experiments.models import linear
 MODEL = linear(2, 1, likelihood="gaussian", bias=False)
 
 
-def drawn(seed, clients):
+def drawn(seed, clients, scale=1.5):
     """Design and values by client; each sample depends on one parameter, with unit noise."""
     random = np.random.default_rng(seed)
-    truth = random.normal(scale=1.5, size=(2, 2))
+    truth = random.normal(scale=scale, size=(2, 2))
     data = []
     for index in range(clients):
         rows = random.integers(2, 6)
@@ -47,22 +47,27 @@ def enumerated(data, prior_means, prior_precision):
     return every, weights / weights.sum()
 
 
-@pytest.mark.parametrize(("seed", "clients", "clusters"), [(0, 6, 2), (1, 4, 3), (2, 7, 2)])
-def test_probabilities_are_those_of_the_enumeration(seed, clients, clusters):
-    data = drawn(seed, clients)
+def federation_of(data, clusters, seed, **options):
+    """`bcfl-exact` on these data, and the means of its priors."""
     method = methods.build(
         "bcfl-exact",
         num_clusters=clusters,
-        evidence="joint",
         fusion="exact",
         temperature=1.0,
         prior_precision=0.8,
         objective=Objective(prior_weight=1.0, curvature_samples=None),
+        **options,
     )
     shards = [ClientData.from_arrays(f"c{i}", (x, y[:, None])) for i, (x, y) in enumerate(data)]
     federation = Federation(shards, MODEL, method, seed=seed, dtype=torch.float64, evaluate=False)
     prior = federation.initial_state().hypotheses.best.clusters
-    means = [posterior.mean(MODEL).numpy() for posterior in prior]
+    return federation, [posterior.mean(MODEL).numpy() for posterior in prior]
+
+
+@pytest.mark.parametrize(("seed", "clients", "clusters"), [(0, 6, 2), (1, 4, 3), (2, 7, 2)])
+def test_probabilities_are_those_of_the_enumeration(seed, clients, clusters):
+    data = drawn(seed, clients)
+    federation, means = federation_of(data, clusters, seed, evidence="joint")
     every, weights = enumerated(data, means, 0.8)
 
     hypotheses = federation.run(1).hypotheses
@@ -77,3 +82,16 @@ def test_probabilities_are_those_of_the_enumeration(seed, clients, clusters):
     mixed = sum(h.association.serving * np.exp(h.log_weight) for h in hypotheses)
     np.testing.assert_allclose(mixed, labelled, atol=1e-10)
     assert hypotheses.log_captured_mass == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("evidence", ["monte_carlo", "importance"])
+def test_many_drawn_models_are_nearly_exact(evidence):
+    """Equation 9: the evidence of two parameters is that of 1,000 draws, up to their error."""
+    data = drawn(3, 4, scale=0.5)
+    federation, means = federation_of(data, 2, 3, evidence=evidence, evidence_draws=1000)
+    every, weights = enumerated(data, means, 0.8)
+    found = {
+        tuple(h.association.labels): np.exp(h.log_weight) for h in federation.run(1).hypotheses
+    }
+    np.testing.assert_allclose([found[tuple(labels)] for labels in every], weights, atol=0.04)
+    assert weights.max() > 0.1

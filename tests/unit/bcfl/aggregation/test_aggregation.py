@@ -140,7 +140,7 @@ def test_exact_fusion_divides_by_the_prior_that_each_client_was_sent(linear, par
     sent = start.blocks[0].prior
     chosen = candidate(parent, {"a": 0}, OBJECTIVE, starts={"a": start.key})
     clusters, _ = combined(
-        Aggregation("exact"), linear, parent, chosen, {"a": reply(1, 4, curvature=3.0)}
+        Aggregation(fusion="exact"), linear, parent, chosen, {"a": reply(1, 4, curvature=3.0)}
     )
     base = parent.clusters[0].blocks[0].base
     shift = base.precision * base.mean + (2.0 + 3.0) * 1.0 - sent.precision * sent.mean
@@ -196,7 +196,7 @@ def test_inputs_are_left_as_they_were(linear, parent):
     tensors += [p.blocks[0].gaussian.mean for p in parent.clusters]
     before = [t.clone() for t in tensors]
     for fusion in ("precision_weighted", "exact", "literal"):
-        combined(Aggregation(fusion), linear, parent, chosen, values)
+        combined(Aggregation(fusion=fusion), linear, parent, chosen, values)
     assert all(torch.equal(t, b) for t, b in zip(tensors, before, strict=True))
 
 
@@ -207,9 +207,22 @@ def test_log_weights_follow_the_memory(memory, carried):
     assert Aggregation(memory=memory, decay=0.5).carried_log_weight(-3.0) == carried
 
 
+def test_histories_may_remember_more_than_models(linear, parent):
+    forgetful = Aggregation(memory="replace", history_weights="accumulate", decay=0.5)
+    assert forgetful.carried_log_weight(-3.0) == -3.0
+    assert Aggregation(memory="accumulate", history_weights="forget").carried_log_weight(-1) == -0.9
+    chosen, values = candidate(parent, {"a": 0}, OBJECTIVE), {"a": reply(1, 4, curvature=3.0)}
+    one, other = (
+        combined(rule, linear, parent, chosen, values)[0]
+        for rule in (Aggregation(decay=0.5), forgetful)
+    )
+    assert [p.key for p in one] == [p.key for p in other]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"history_weights": "keep"}, "history_weights must be None or one of .*, got 'keep'"),
         ({"fusion": "mean"}, "precision_weighted, exact, literal.*, got 'mean'"),
         ({"memory": "keep"}, "memory must be one of replace, forget, accumulate, got 'keep'"),
         ({"memory": "forget", "decay": 1.5}, r"decay must be between 0 and 1, got 1\.5"),

@@ -78,6 +78,9 @@ def test_macro_f1_by_hand():
     assert metrics.macro_f1_per_client({"a": sums, "b": other}) == pytest.approx(
         (2 / 3 + 1 / 3) / 2
     )
+    by_samples = metrics.macro_f1_per_client({"a": sums, "b": other}, {"a": 10, "b": 30, "c": 5})
+    assert by_samples == pytest.approx((10 * 2 / 3 + 30 * 1 / 3) / 40)
+    assert np.isnan(metrics.macro_f1_per_client({}, {}))
 
 
 def test_nll_and_brier(sums, pooled):

@@ -9,8 +9,8 @@ from scipy.stats import entropy
 from torch import nn
 
 from bcfl import Federation, Model, Objective, PredictionRule
+from bcfl.hypotheses import Membership
 from bcfl.methods import build
-from bcfl.rounds.evaluation import served_mixture
 
 X = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
 NAMES = ("plug-in", "monte-carlo", "linearised")
@@ -46,7 +46,7 @@ def expected_by_quadrature(run, linear, client, prior_precision, temperature):
     points, weights = hermegauss(80)
     wanted = np.zeros(len(X))
     inputs = np.concatenate([X, np.ones((len(X), 1))], axis=1)
-    for posterior, share in served_mixture(run.hypotheses, client).items():
+    for posterior, share in Membership.of_client(run.hypotheses, client).mixture.items():
         block = posterior.blocks[0]
         mean = block.gaussian.mean.double().numpy()
         precision = (block.gaussian.precision - block.base.precision).double().numpy()
@@ -79,7 +79,7 @@ def test_a_posterior_that_is_certain_predicts_as_its_mean(run, name):
 
 def test_temperature_divides_the_logits_of_each_model(run, linear):
     wanted = np.zeros((7, 2))
-    for posterior, weight in served_mixture(run.hypotheses, "c1").items():
+    for posterior, weight in Membership.of_client(run.hypotheses, "c1").mixture.items():
         mean = posterior.mean(linear).double().numpy()
         logits = X @ mean[:6].reshape(2, 3).T + mean[6:]
         wanted += weight * softmax(logits / 3, axis=1)
@@ -98,7 +98,7 @@ def test_each_posterior_has_its_own_running_statistics(batch_norm, clients):
         num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
     )
     run = Federation(clients, batch_norm, build("bcfl-c-3", **settings)).run(2)
-    mixture = served_mixture(run.hypotheses, "c1")
+    mixture = Membership.of_client(run.hypotheses, "c1").mixture
     assert len({tuple(p.buffers(batch_norm).tolist()) for p in mixture}) == len(mixture) > 1
     wanted = torch.zeros(7, 2, dtype=torch.float64)
     for posterior, weight in mixture.items():

@@ -14,7 +14,7 @@ from assignment import SolverName
 from bcfl import methods
 from bcfl.architecture.layout import Layers
 from bcfl.methods import COMBINATORS, RECIPES, build, choices, named
-from bcfl.policies.bayes.likelihood import ScoredBy
+from bcfl.policies.bayes.likelihood import Evidences, ScoredBy
 from bcfl.policies.bayes.temperature import Temperature
 from bcfl.protocol.objective import Curvature
 from posteriors import FusionRule, LocalPosteriorName, Memory
@@ -83,7 +83,7 @@ def test_every_option_of_every_method_changes_it(name, option):
 
 def _fitting(option, value):
     """Further options without which a value is refused."""
-    if option == "solver" and value == "hungarian":
+    if option == "solver" and value in ("hungarian", "numba"):
         return {"cluster_size": (0, 1)}
     return {}
 
@@ -108,6 +108,7 @@ def test_options_of_suffixes_have_names_of_their_own():
 
 def test_choices_are_those_of_the_classes_that_take_them():
     assert get_args(choices.Curvature) == get_args(Curvature)
+    assert get_args(choices.Evidence) == get_args(Evidences)
     assert get_args(choices.Fusion) == get_args(FusionRule)
     assert get_args(choices.Layers) == get_args(Layers)
     assert get_args(choices.LocalPosterior) == get_args(LocalPosteriorName)

@@ -33,6 +33,12 @@ def test_one_shot_methods_differ_in_trigger_and_clustering(name):
     assert policy.objective.curvature == "uniform"
 
 
+def test_the_shot_can_be_at_a_fixed_round_or_several():
+    policy = built("ocfl-hdbscan", num_clusters=3, shot_round=0.2, norm=3.0, shots=2).policy
+    assert policy.trigger == AtRound(0.2, 3.0)
+    assert policy.shots == 2
+
+
 def test_bipartition_is_by_absolute_lengths_and_the_exact_linkage():
     policy = build("scl").policy
     assert type(policy) is RecursiveBipartition

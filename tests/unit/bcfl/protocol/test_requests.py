@@ -103,7 +103,15 @@ def test_losses_become_a_matrix_with_a_column_for_each_key():
 
 
 def test_parts_of_a_score_keep_all_that_is_not_its_models():
-    asked = Score(client="c", models=("a", "b"), statistic=Evidence(), view="v", samples=3)
+    asked = Score(
+        client="c",
+        models=("a", "b"),
+        statistic=Evidence(),
+        view="v",
+        samples=3,
+        held=("a",),
+        reported=False,
+    )
     unchanged = [one.name for one in fields(Score) if getattr(asked, one.name) == one.default]
     assert not unchanged
     assert asked.parts() == tuple(replace(asked, models=(key,)) for key in ("a", "b"))

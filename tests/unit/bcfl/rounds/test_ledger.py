@@ -63,6 +63,16 @@ def test_a_support_test_sends_two_models_down_and_two_numbers_up(sent):
     assert (ledger.bytes_down, ledger.bytes_up) == (2 * 168, 2 * 2 * 8)
 
 
+def test_what_a_client_has_is_not_sent_and_what_it_keeps_is_not_reported(sent):
+    ledger = sent(
+        Train("a", "k", Objective(), (("m",),), held=("k",)),
+        Score(client="b", models=("k", "m"), statistic=PairedSupport(), held=("m",)),
+        Score(client="b", models=("k",), statistic=Evidence(), reported=False),
+    )
+    assert (ledger.bytes_down, ledger.bytes_up) == (2 * 168, 168 + 8 + 2 * 8)
+    assert ledger.parameters_run == 4 * 34
+
+
 def test_descriptions_cost_nothing(sent):
     ledger = sent(Describe("a"))
     assert (ledger.bytes_down, ledger.bytes_up) == (0, 0)

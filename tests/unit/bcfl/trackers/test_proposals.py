@@ -264,7 +264,7 @@ def test_a_half_knows_its_own_members_alone(linear, parent, chosen, trained_at, 
     """
     answers = trained_at(chosen, PLACES, curvature=3.0)
     (made,) = SplitAndFree(splits=1, slots=1).propose(chosen, answers, due)
-    rule = Aggregation("precision_weighted", "replace")
+    rule = Aggregation(fusion="precision_weighted", memory="replace")
     clusters, _ = rule.combine(linear, parent, made, answers, {}, 1)
     gaussians = [posterior.blocks[0].gaussian for posterior in clusters]
     first, second = sorted((gaussians[0], gaussians[2]), key=lambda g: float(g.mean[0]))

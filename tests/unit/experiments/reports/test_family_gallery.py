@@ -122,7 +122,9 @@ def test_segments_are_labelled_with_the_gap():
 def test_only_runs_with_the_data_show_a_figure(make_run, asymmetric):
     plain = RunFolder.read(make_run())
     assert set(family_pictures(plain).values()) == {None}
-    folder = make_run(facts={"clustering_temperature": 0.4}, hold_out_f1=0.3)
+    measures = ("objective_c", "objective_f", "clusterability", "step_size_bound")
+    facts = {"clustering_temperature": 0.4, **dict.fromkeys(measures, 0.1)}
+    folder = make_run(facts=facts, hold_out_f1=0.3)
     nx.write_graphml(asymmetric, folder / "bcfl-g" / "seed-0" / "support.graphml")
     shown = family_pictures(RunFolder.read(folder))
     assert all(picture and picture.svg for picture in shown.values())

@@ -33,11 +33,12 @@ def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
     assert (seed["trainings_requested"], seed["trainings_run"]) == (10, 10)
     assert summary.of_seed(rounds(0)[:1])["accuracy"] == 0.1
     assert set(seed) == {
-        *("accuracy", "macro_f1", "ari", "ami", "nll", "ece"),
+        *("accuracy", "macro_f1", "weighted_f1", "ari", "ami", "nll", "ece"),
         *("mean_ari", "mean_ami", "mean_homogeneity", "mean_completeness"),
         *("mean_macro_f1", "mean_hold_out_f1", "learning_gap"),
         *("seconds", "trainings_requested", "trainings_run"),
         *("communication", "storage", "computation"),
+        *("traffic_first", "traffic_mean", "traffic_peak"),
     }
 
 
@@ -47,6 +48,16 @@ def test_costs_are_means_of_all_rounds_and_storage_the_largest():
     found = summary.of_seed([*done, nobody])
     assert (found["communication"], found["storage"], found["computation"]) == (3, 6, 6)
     assert summary.of_seed([nobody])["storage"] is None
+
+
+def test_traffic_is_of_the_first_the_mean_and_the_largest_round():
+    sizes = ((3, 1), (6, 3), (1, 1))
+    done = [
+        row(n, 0.5) | {"bytes_down": down * 10**6, "bytes_up": up * 10**6}
+        for n, (down, up) in enumerate(sizes, start=1)
+    ]
+    found = summary.of_seed(done)
+    assert [found[f"traffic_{name}"] for name in ("first", "mean", "peak")] == [4, 5, 9]
 
 
 def test_agreement_is_averaged_over_all_rounds_too():

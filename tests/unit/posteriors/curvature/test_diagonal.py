@@ -163,7 +163,7 @@ class Custom(nn.Module):
         (lambda m, x: m.other(x @ m.layer.weight), "'layer' are used without calling"),
         (
             lambda m, x: m.other(m.layer(x.repeat(2, 1)))[: len(x)],
-            "'layer' sees 2 rows for 1 samples",
+            "'layer' sees 6 rows for 3 samples",
         ),
         (lambda m, x: m.other(m.layer(x)).detach(), "carry no gradient"),
     ],

@@ -86,7 +86,9 @@ def test_ifca_is_greedy_with_flat_posteriors(turned_clients, states_of, temperat
         num_clusters=3, objective=replace(OBJECTIVE, curvature="samples"), temperature=temperature
     )
     flat = bcfl.Method(
-        policy=policy, tracker=Greedy(), aggregation=bcfl.Aggregation("precision_weighted", memory)
+        policy=policy,
+        tracker=Greedy(),
+        aggregation=bcfl.Aggregation(fusion="precision_weighted", memory=memory),
     )
     for options in ({}, {"client_fraction": 0.6, "drop_out": 0.3}):
         pairs = zip(

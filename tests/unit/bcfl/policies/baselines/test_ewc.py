@@ -48,7 +48,14 @@ def test_the_time_step_before_is_remembered_once(linear, parent, associated):
     asked, chosen = associated(TWO, parent, 2, silent=("b",))
     key = parent.clusters[0].key
     assert asked == [
-        Score(client=client, models=(key,), statistic=Evidence(), view="memory:0", samples=7)
+        Score(
+            client=client,
+            models=(key,),
+            statistic=Evidence(),
+            view="memory:0",
+            samples=7,
+            reported=False,
+        )
         for client in NAMES
     ]
     assert set(chosen.carried_models) == {"anchor of a", "Fisher information of a"}

@@ -124,9 +124,21 @@ def test_the_hierarchy_tests_pairs_first(going, context):
     assert chosen.state["partitions"] == [0, 0, 0]
 
 
+def test_the_hierarchy_can_join_partitions_at_random(going, context):
+    random = replace(POLICY, hierarchical=True, clustering=3, pairing="random")
+    joined = set()
+    for seed in range(12):
+        now = replace(context(NAMES, 2), seed=seed)
+        _, chosen, _ = follow(random, going(partitions=[0, 1, 2]), now)
+        joined.add(tuple(chosen.state["partitions"]))
+    assert len(joined) > 2
+    assert all(sorted(one) in ([0, 0, 1], [0, 1, 1]) for one in joined)
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
+        ({"pairing": "sorted"}, "pairing must be 'fixed' or 'random', got 'sorted'"),
         ({"cold_start": -1}, "cold_start must be a whole number from 0"),
         ({"clustering": 1.5}, "clustering must be a whole number from 0"),
         ({"repeats": 0}, "repeats must be at least 1, got 0"),

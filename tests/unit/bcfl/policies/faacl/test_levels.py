@@ -1,5 +1,6 @@
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from bcfl.policies.faacl.faacl import LevelSchedule, num_levels, paired
@@ -56,3 +57,14 @@ def test_all_levels_are_passed_in_order_in_any_number_of_rounds(levels, rounds):
 def test_numbers_below_one_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
         LevelSchedule(**{"levels": 1, "rounds": 1, "repeats": 1, name: 0})
+
+
+def test_random_pairs_join_two_partitions_each_and_leave_no_gap():
+    seen = set()
+    for seed in range(40):
+        joined = paired(range(5), np.random.default_rng(seed))
+        assert sorted(np.bincount(joined)) == [1, 2, 2]
+        seen.add(joined)
+    assert len(seen) > 5
+    again = paired((0, 1, 1, 3, 2), np.random.default_rng(3))
+    assert again[1] == again[2]

@@ -1,0 +1,87 @@
+"""Which local models contribute to a block of a cluster, and with which weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bcfl.architecture.model import BlockSpec
+from bcfl.hypotheses.posterior import Block, Posterior
+from bcfl.policies.policy import Candidate
+from bcfl.protocol.answers import Trained
+from bcfl.protocol.requests import TRAINING, Train
+from posteriors import DiagonalGaussian
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One local model that contributes to a block.
+
+    Attributes:
+        training: the training request.
+        reply: the local model.
+        weight: its weight in the block.
+        sent: the model that it was trained from; None if unknown.
+    """
+
+    training: Train
+    reply: Trained
+    weight: float
+    sent: Posterior | None
+
+    @property
+    def lineage(self) -> tuple[object, ...]:
+        """What identifies it in the key of a block."""
+        training = self.training
+        views = () if training.views == TRAINING else (training.views,)
+        return (training.client, training.start, repr(training.objective), self.weight, *views)
+
+    def used(self, origin: Block) -> DiagonalGaussian:
+        """The prior of a block that the client was sent; the origin's if unknown."""
+        blocks = () if self.sent is None else self.sent.blocks
+        return next((b.prior for b in blocks if b.name == origin.name), origin.prior)
+
+
+def share_of(
+    inputs: Sequence[Contribution], candidate: Candidate, replies: Mapping[Train, Trained]
+) -> float:
+    """Share of all answered samples that contributes to a block; 1 unless partial.
+
+    Args:
+        inputs: contributions to the block.
+        candidate: association with its trainings.
+        replies: local models by answered training.
+    """
+    if not candidate.partial:
+        return 1.0
+    total = sum(replies[t].num_samples for t in candidate.trainings if t in replies)
+    return sum(c.reply.num_samples for c in inputs) / max(total, 1)
+
+
+def contributions_of(
+    spec: BlockSpec,
+    candidate: Candidate,
+    replies: Mapping[Train, Trained],
+    index: int,
+    sent: Mapping[str, Posterior],
+) -> list[Contribution]:
+    """Contributions to a block, in the order of the clients' names.
+
+    Args:
+        spec: the block.
+        candidate: association with its trainings.
+        replies: local models by answered training.
+        index: index of the cluster.
+        sent: models that clients were sent, by key.
+    """
+    contribution_weights = (
+        candidate.contribution_weights.sum(axis=1)
+        if spec.scope == "global"
+        else candidate.contribution_weights[:, index]
+    )
+    inputs = [
+        Contribution(training, replies[training], float(weight), sent.get(training.start))
+        for training, weight in zip(candidate.trainings, contribution_weights, strict=True)
+        if weight > 0 and training in replies and training.objective.trains(spec.name)
+    ]
+    return sorted(inputs, key=lambda c: (c.training.client, c.training.start, c.training.views))
