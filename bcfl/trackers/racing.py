@@ -35,7 +35,7 @@ class RacingStarts:
             share of the clients are one; the heavier is kept with the weight of both.
     """
 
-    burn_in: float = 0.4
+    burn_in: float = 0.3
     min_weight: float = 0.02
     same: float = 0.95
 
