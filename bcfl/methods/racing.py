@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from bcfl.methods.bayesian import PosteriorOptions, bcfl
-from bcfl.methods.choices import Fusion, Memory, ScoredBy, Temperature
+from bcfl.methods.choices import BeliefTemperature, Fusion, Memory, ScoredBy, Temperature
 from bcfl.methods.registry import recipe
 
 if TYPE_CHECKING:
@@ -20,10 +20,11 @@ def bcfl_race(
     fusion: Fusion = "normalised",
     memory: Memory = "replace",
     scored_by: ScoredBy = "cavity",
+    belief_temperature: BeliefTemperature = "auto",
     annealing: float | None = 3.0,
     annealed_until: float = 0.8,
     burn_in: float = 0.3,
-    min_weight: float = 0.02,
+    min_weight: float = 0.002,
     same: float = 0.95,
     **options: Unpack[PosteriorOptions],
 ) -> "Method":
@@ -38,6 +39,8 @@ def bcfl_race(
             measured.
         memory: what the next round's prior remembers.
         scored_by: model that scores a client in a cluster, see bcfl-g. Default: measured.
+        belief_temperature: divides cavity scores where they become membership probabilities; auto
+            fits it on two halves of the clients' samples. Default: measured.
         annealing: temperature at which associations are drawn in the first round; none always takes
             the best. Default: measured.
         annealed_until: round, or share of the run below 1, in which the temperature reaches 0.
@@ -57,6 +60,7 @@ def bcfl_race(
         fusion=fusion,
         memory=memory,
         scored_by=scored_by,
+        belief_temperature=belief_temperature,
         **options,
     )
     if annealing is None:

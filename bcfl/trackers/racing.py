@@ -36,7 +36,7 @@ class RacingStarts:
     """
 
     burn_in: float = 0.3
-    min_weight: float = 0.02
+    min_weight: float = 0.002
     same: float = 0.95
 
     def __post_init__(self) -> None:

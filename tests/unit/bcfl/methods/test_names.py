@@ -199,3 +199,14 @@ def test_finetuning_is_plain_training():
     assert kinds(method.policy.objective) == [Proximal]
     assert method.finetuned.regularizers == ()
     assert build("fedprox").finetuned is None
+
+
+def test_the_default_is_the_racing_tracker_with_the_suffixes_that_are_asked_for():
+    assert build("default").name == "bcfl-race-4"
+    assert build("default", num_clusters=3) == build("bcfl-race-4", num_clusters=3)
+    assert build("default-cam").name == "bcfl-race-4-cam"
+
+
+def test_a_misspelt_default_is_suggested():
+    with pytest.raises(UnknownMethodError, match="Did you mean 'default'"):
+        build("defualt")
