@@ -31,14 +31,12 @@ class PosteriorOptions(Common, total=False):
     curvature: Curvature
     posterior: LocalPosterior
     prior_precision: float
-    fusion: Fusion
     decay: float
     history_weights: Memory | None
     evidence: Evidence
     evidence_draws: int
     reweighed: int
     judge: Literal["training", "held_out"]
-    belief_temperature: BeliefTemperature
     validation: float | None
     score_samples: int | None
     solver: Solver
@@ -47,7 +45,14 @@ class PosteriorOptions(Common, total=False):
     concentration: float | None
 
 
-class BayesianOptions(PosteriorOptions, total=False):
+class SharedDefaults(PosteriorOptions, total=False):
+    """Those whose defaults are the same in all methods but bcfl-race."""
+
+    fusion: Fusion
+    belief_temperature: BeliefTemperature
+
+
+class BayesianOptions(SharedDefaults, total=False):
     """Options of the methods that differ in the tracker alone."""
 
     num_clusters: int
