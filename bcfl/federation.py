@@ -253,6 +253,7 @@ class Federation:
         planned_rounds: int | None = None,
         state: FederationState | None = None,
         on_round: OnRound | None = None,
+        belief_every: int | None = None,
     ) -> Run:
         """Run until `rounds` rounds are done in all.
 
@@ -267,14 +268,18 @@ class Federation:
                 state was planned for, or else `rounds`.
             state: state to resume from; by default the initial one.
             on_round: called after each round, for progress, logs and checkpoints.
+            belief_every: rounds between those after which clients score all clusters once more, so
+                that beliefs are recorded; by default after the last round alone.
 
         Raises:
-            ValueError: `rounds` is below 1, `planned_rounds` below `rounds` or another number than
-                the state was planned for, or `state` is of other clients; or no client could answer
-                anything, in any round.
+            ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
+                another number than the state was planned for, or `state` is of other clients; or no
+                client could answer anything, in any round.
         """
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
+        if belief_every is not None and belief_every < 1:
+            raise ValueError(f"belief_every must be at least 1 or None, got {belief_every}")
         state = self.initial_state() if state is None else state
         theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.clients]
         if list(theirs) != ours:
@@ -285,7 +290,13 @@ class Federation:
         schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
         executor = self._dropping_out(reliable)
         config = RoundConfig(
-            self.seed, self.client_fraction, self.evaluate, schedule, self.objectives
+            seed=self.seed,
+            client_fraction=self.client_fraction,
+            evaluate=self.evaluate,
+            schedule=schedule,
+            last_round=rounds - 1,
+            belief_every=belief_every,
+            objectives=self.objectives,
         )
         records: list[RoundRecord] = []
         with limited_threads(self.threads):

@@ -29,9 +29,10 @@ from posteriors.evidence.sigma_points import (
 )
 from posteriors.evidence.temperature import TunedTemperature, choose_temperature, mixture_log_loss
 from posteriors.gaussians.divergence import kl
-from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse, fuse_without
+from posteriors.gaussians.fusion import Fused, FusionRule, fuse, fuse_without
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.gaussians.memory import Memory, Site, carry, cavity, damp, product, site_of
+from posteriors.gaussians.local_posterior import LocalPosterior
+from posteriors.gaussians.memory import Memory, Site, carry, damp, product, site_of
 from posteriors.gaussians.merge import MergeRule, merge, merge_by
 from posteriors.local import (
     LOCAL_POSTERIORS,
@@ -80,7 +81,6 @@ __all__ = [
     "UnsupportedFitError",
     "UnsupportedLayerError",
     "carry",
-    "cavity",
     "choose_temperature",
     "damp",
     "diagonal_curvature",

@@ -46,11 +46,9 @@ def cavities_of(
         replies: local models by answered training.
 
     Returns:
-        By client and index of the cluster; empty unless the candidate needs them. The cavity of a
-        single contributor is the model that the cluster continues from.
+        By client and index of the cluster. The cavity of a single contributor is the model that the
+        cluster continues from.
     """
-    if not candidate.needs_cavities:
-        return {}
     sent = {posterior.key: posterior for posterior in parent.clusters}
     cavities: dict[tuple[str, int], Posterior] = {}
     for index, origin in enumerate(candidate.origins):

@@ -5,6 +5,7 @@ Reads values only. Files of runs and reports are in `experiments`.
 
 from bcfl.analysis import metrics, uncertainty
 from bcfl.analysis.graphs import (
+    accumulated_association_graph,
     association_graph,
     client_cluster_graph,
     hypothesis_tree,
@@ -23,6 +24,7 @@ from bcfl.analysis.run import Run
 __all__ = [
     "Prediction",
     "Run",
+    "accumulated_association_graph",
     "association_graph",
     "client_cluster_graph",
     "hypothesis_tree",

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "hypothesis_weight": ("1", "probability of a hypothesis; NaN where a round kept fewer"),
     "label": ("1", "cluster of a client in a hypothesis; -1 if never seen, or no such hypothesis"),
-    "association": ("1", "probability over the hypotheses that a cluster serves a client"),
-    "co_association": ("1", "probability over the hypotheses that two clients share a cluster"),
+    "association": ("1", "posterior probability over the hypotheses that a client is in a cluster"),
+    "co_association": ("1", "posterior probability that two clients share a cluster"),
+    "is_belief": ("1", "whether the hypotheses of a round hold beliefs, or associations alone"),
     "log_captured_mass": ("nat", "log of the share of the round's weight that was kept"),
 }
 
@@ -35,8 +36,9 @@ def to_xarray(
     Axes are `round` (from 1), `hypothesis` (most probable first), `client`, `other_client` and
     `cluster`. Cluster numbers are not comparable across hypotheses or rounds: those of a round's
     leading hypothesis are matched to the round before by shared clients, those of its other
-    hypotheses to the leading one. Where true groups are known they are the coordinate `group`, -1
-    where not.
+    hypotheses to the leading one. Probabilities are beliefs in rounds with `is_belief`, and those
+    of the hypotheses' associations (`label`) in others. Where true groups are known they are the
+    coordinate `group`, -1 where not.
 
     Args:
         history: snapshots of the rounds.
@@ -56,6 +58,10 @@ def to_xarray(
         "hypothesis_weight": (("round", "hypothesis"), _weights(history)),
         "label": (("round", "hypothesis", "client"), labels),
         "association": (("round", "client", "cluster"), association),
+        "is_belief": (
+            ("round",),
+            np.array([any(b is not None for b in snapshot.beliefs) for snapshot in history]),
+        ),
         "log_captured_mass": (("round",), np.array([s.log_captured_mass for s in history])),
     }
     if co_association:
@@ -110,13 +116,13 @@ def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArr
     before: NDArray[np.float64] = np.eye(clients, clusters)[:, :0]
     for snapshot, row, probabilities in zip(history, labels, total, strict=True):
         reference = before
-        weighed = zip(row, np.exp(snapshot.log_weights), snapshot.associations, strict=False)
-        for place, weight, association in weighed:
+        kept = zip(snapshot.weights, snapshot.associations, snapshot.memberships, strict=True)
+        for place, (weight, association, membership) in zip(row, kept, strict=False):
             serving = association.serving
             names = best_matching(serving.T @ reference)
             named = np.zeros((clients, clusters))
             named[:, names] = serving
-            probabilities += weight * named
+            probabilities[:, names] += weight * membership
             seen = association.labels != UNSEEN
             place[seen] = names[association.labels[seen]]
             if reference is before:
@@ -127,8 +133,7 @@ def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArr
 
 def _shared(snapshot: Snapshot) -> NDArray[np.float64]:
     """(clients, clients) probability that two clients share a cluster."""
-    factor = snapshot.co_association()
-    shared: NDArray[np.float64] = (factor @ factor.T).toarray()
-    seen = factor.sum(axis=1) > 0
-    np.fill_diagonal(shared, np.where(seen, 1.0, 0.0))
+    factor = snapshot.believed_co_association().toarray()
+    shared: NDArray[np.float64] = factor @ factor.T
+    np.fill_diagonal(shared, np.where(factor.any(axis=1), 1.0, 0.0))
     return np.minimum(shared, 1.0)

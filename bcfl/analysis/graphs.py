@@ -5,7 +5,7 @@ All attributes are numbers or text, so that every graph can be written as GraphM
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import networkx as nx
 import numpy as np
@@ -68,15 +68,46 @@ def _add_client(
 
 
 def association_graph(
+    hypotheses: HypothesisSet,
+    groups: Mapping[str, int | None] | None = None,
+    min_probability: float = 0.0,
+) -> nx.Graph[str]:
+    """Clients, joined by the probability of sharing a cluster, as believed after one round.
+
+    Node attributes: `cluster` (most probable cluster of the leading hypothesis, -1 if never seen)
+    and, where known, `group` (true group). Edge attributes: `probability`, mixed over hypotheses
+    pair by pair, and `weight`, the same, by the name that programs for graphs look for. The graph's
+    `edges` says of which round the belief is.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+        groups: true group of each client.
+        min_probability: leave out edges below this; edges of probability 0 are never there.
+
+    Raises:
+        ValueError: `min_probability` is not in [0, 1].
+    """
+    together = np.triu(hypotheses.co_association(), k=1)
+    pairs = ((int(i), int(j), float(together[i, j])) for i, j in np.argwhere(together > 0))
+    return _joined(
+        hypotheses.best.association,
+        groups,
+        pairs,
+        min_probability,
+        f"belief after round {hypotheses.round}",
+    )
+
+
+def accumulated_association_graph(
     history: Sequence[Snapshot],
     groups: Mapping[str, int | None] | None = None,
     min_probability: float = 0.0,
 ) -> nx.Graph[str]:
-    """Clients, joined by the probability of sharing a cluster, accumulated over all rounds.
+    """Clients, joined by the share of rounds that they were associated together (BCFL, Figure 4).
 
-    Node attributes: `cluster` (most probable cluster of the leading hypothesis after the last
-    round, -1 if never seen) and, where known, `group` (true group). Edge attribute: `probability`
-    (mean over rounds of the probability over hypotheses that both are in one cluster).
+    As `association_graph`, but a `probability` is the mean over rounds of the probability over
+    hypotheses that both train, and are served by, one cluster; what is believed of memberships is
+    left aside. The graph's `edges` says over which rounds the mean is.
 
     Args:
         history: snapshots of the rounds.
@@ -86,17 +117,34 @@ def association_graph(
     Raises:
         ValueError: no round was done, or `min_probability` is not in [0, 1].
     """
+    shared = accumulated_co_association(history)
+    return _joined(
+        history[-1].associations[0],
+        groups,
+        zip(shared.row.tolist(), shared.col.tolist(), shared.data.tolist(), strict=True),
+        min_probability,
+        f"mean over rounds {history[0].round} to {history[-1].round}",
+    )
+
+
+def _joined(
+    leading: Association,
+    groups: Mapping[str, int | None] | None,
+    pairs: Iterable[tuple[int, int, float]],
+    min_probability: float,
+    edges: str,
+) -> nx.Graph[str]:
+    """The graph of clients with an edge for each pair of rows and its probability."""
     if not 0 <= min_probability <= 1:
         raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
-    shared = accumulated_co_association(history)
-    graph: nx.Graph[str] = nx.Graph(kind="association", rounds=len(history))
-    leading = history[-1].associations[0]
+    graph: nx.Graph[str] = nx.Graph(kind="association", edges=edges)
     for client, label in zip(leading.clients, leading.labels, strict=True):
         _add_client(graph, client, groups, cluster=int(label))
     names = leading.clients
-    for row, column, value in zip(shared.row, shared.col, shared.data, strict=True):
+    for row, column, value in pairs:
         if value >= min_probability and value > 0:
-            graph.add_edge(names[row], names[column], probability=min(float(value), 1.0))
+            probability = min(value, 1.0)
+            graph.add_edge(names[row], names[column], probability=probability, weight=probability)
     return graph
 
 
@@ -107,15 +155,18 @@ def client_cluster_graph(
 
     Clusters are named `cluster-0` (`_cluster-0` if a client has that name). Node attributes: `kind`
     (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters), `size` of a cluster
-    (expected number of clients), `group` of a client where known. Edge attribute: `probability`,
-    over the kept hypotheses, clusters named as in the leading one.
+    (expected number of clients), `group` of a client where known. Edge attributes: `probability`,
+    over the kept hypotheses, clusters named as in the leading one, and `weight`, the same. The
+    graph's `edges` says of which round the belief is.
 
     Args:
         hypotheses: weighted hypotheses of one round.
         groups: true group of each client, None where it is unknown.
     """
     probabilities = hypotheses.association_probabilities()
-    graph: nx.Graph[str] = nx.Graph(kind="client-cluster", round=hypotheses.round)
+    graph: nx.Graph[str] = nx.Graph(
+        kind="client-cluster", edges=f"belief after round {hypotheses.round}"
+    )
     clients = hypotheses.best.association.clients
     names = _cluster_names(probabilities.shape[1], clients, "-")
     for name, size in zip(names, probabilities.sum(axis=0), strict=True):
@@ -123,7 +174,8 @@ def client_cluster_graph(
     for client, row in zip(clients, probabilities, strict=True):
         _add_client(graph, client, groups, kind="client", bipartite=0)
         for index in np.flatnonzero(row > 0):
-            graph.add_edge(client, names[index], probability=float(row[index]))
+            probability = float(row[index])
+            graph.add_edge(client, names[index], probability=probability, weight=probability)
     return graph
 
 

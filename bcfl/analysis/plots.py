@@ -36,7 +36,7 @@ Runs = Run | Mapping[str, Run]
 
 
 def plot_association_graph(runs: Runs, most_clients: int | None = MOST_CLIENTS) -> Figure:
-    """Clients joined by the probability of sharing a cluster, mean over all rounds.
+    """Clients joined by the probability of sharing a cluster, as believed after the last round.
 
     The wider an edge, the more probable; the shape of a client is its true group; all panels share
     one layout.

@@ -24,9 +24,10 @@ from bcfl.architecture.model import Model
 from bcfl.data.clients import VALIDATION
 from bcfl.executors import Executor
 from bcfl.executors.arithmetic import computing
-from bcfl.hypotheses.history import ancestor_shares, smoothed_associations
+from bcfl.hypotheses.history import Snapshot, ancestor_shares, smoothed_associations
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.requests import Steps
 from bcfl.protocol.statistics.sample_values import sample_losses
@@ -74,7 +75,10 @@ class Run:
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
-        """(clients, clusters) probabilities over the kept hypotheses; rows sum to 1."""
+        """(clients, clusters) posterior membership over the kept hypotheses; rows sum to 1.
+
+        How clients are trained is another matter: see `hypotheses.best.association`.
+        """
         return self.hypotheses.association_probabilities()
 
     def association_entropy(self) -> NDArray[np.float64]:
@@ -101,11 +105,20 @@ class Run:
         Raises:
             ValueError: there is no such round.
         """
-        return smoothed_associations(self.state.history, round)
+        return smoothed_associations(self._history, round)
+
+    def co_association(self) -> NDArray[np.float64]:
+        """(clients, clients) probability that two share a cluster, mixed over hypotheses."""
+        return self.hypotheses.co_association()
 
     def association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
-        """Clients joined by their accumulated co-association; see `graphs.association_graph`."""
-        return graphs.association_graph(self.state.history, self.groups, min_probability)
+        """Clients joined by their co-association; see `graphs.association_graph`."""
+        return graphs.association_graph(self.hypotheses, self.groups, min_probability)
+
+    def accumulated_association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
+        """Clients joined by rounds together; see `graphs.accumulated_association_graph`."""
+        history = self.state.history
+        return graphs.accumulated_association_graph(history, self.groups, min_probability)
 
     def client_cluster_graph(self) -> nx.Graph[str]:
         """Clients joined to clusters; see `graphs.client_cluster_graph`."""
@@ -164,23 +177,38 @@ class Run:
         client: str,
         inputs: ArrayLike | torch.Tensor,
         predictive: PredictiveName | PredictionRule | None = None,
+        *,
+        by: Literal["belief", "association"] = "belief",
+        step: int | None = None,
     ) -> Prediction:
-        """Predict with the mixture of models that serves a client.
+        """Predict with the mixture of cluster models under a client's posterior membership.
 
         Args:
             client: name of the client.
             inputs: (samples, *input_shape).
             predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
                 all its numbers, such as `tuned` gives; by default `rule`.
+            by: whether the client is in clusters with the probabilities that are believed (see
+                `Hypothesis.membership`), or with those of the association by which it trains, as in
+                the evaluations of the rounds.
+            step: time step of the inputs, from 0, if it is known: `apd` and `fedweit` predict with
+                what the client keeps of that step, all others with the models that serve now.
 
         Raises:
-            ValueError: the client is unknown, the inputs do not fit, the model is not a
-                classifier, or the predictive needs a curvature that the method has not got.
+            ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
+                model is not a classifier, or the predictive needs a curvature that the method has
+                not got.
         """
         self._check(client)
+        if step is not None and step < 0:
+            raise ValueError(f"step must be at least 0, got {step}")
         rule = self._rule(predictive)
-        membership = Membership.of_client(self.hypotheses, client)
-        return self._predicted(membership, inputs, rule)
+        if by not in ("belief", "association"):
+            raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
+        memberships = Membership.of_client if by == "belief" else Membership.by_association
+        membership = memberships(self.hypotheses, client)
+        mixture = None if step is None else membership.mixture_at(self.model, client, step)
+        return self._predicted(membership, inputs, rule, mixture)
 
     @standard_switches()
     def predict_new(
@@ -270,7 +298,7 @@ class Run:
 
     def to_xarray(self, *, co_association: bool = True) -> xarray.Dataset:
         """Weights, associations and co-associations of all rounds; see `export.to_xarray`."""
-        return export.to_xarray(self.state.history, self.groups, co_association=co_association)
+        return export.to_xarray(self._history, self.groups, co_association=co_association)
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
         """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read.
@@ -302,11 +330,16 @@ class Run:
         )
 
     def _predicted(
-        self, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
+        self,
+        membership: Membership,
+        inputs: ArrayLike | torch.Tensor,
+        rule: PredictionRule,
+        mixture: Mapping[Posterior, float] | None = None,
     ) -> Prediction:
         x = fitting(self.model, inputs, self._mean)
+        models = membership.mixture if mixture is None else mixture
         with computing("full", x.device):
-            predicted = predict(self.model, membership.mixture, membership.association, x, rule)
+            predicted = predict(self.model, models, membership.association, x, rule)
             density = self.feature_density
             if density is None:
                 return predicted
@@ -318,6 +351,12 @@ class Run:
         if self.executor is None:
             return None
         return self.ask(FeatureDensity.from_clients(self.model, self.hypotheses, self.clients))
+
+    @property
+    def _history(self) -> tuple[Snapshot, ...]:
+        """Snapshots of all rounds, the last with what is believed now."""
+        history = self.state.history
+        return (*history[:-1], Snapshot.of(self.hypotheses)) if history else ()
 
     @property
     def _mean(self) -> torch.Tensor:

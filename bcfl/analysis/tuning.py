@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.hypotheses.membership import Membership
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule
 from bcfl.protocol.requests import Exchange, Score, Steps
 from bcfl.protocol.statistics.held_out import HeldOutLosses
-from bcfl.rounds.evaluation import served_mixture
 from posteriors.predictive import HeldOutSums, TuningGrid, choose
 
 GRID = TuningGrid(prior_precisions=tuple(10.0**i for i in range(-1, 7)))
@@ -25,8 +25,8 @@ def tuned(
 ) -> Steps[PredictionRule | None]:
     """Tune prior precision and temperature of a rule on held-out samples.
 
-    Each client reports its log losses over the grid under the mixture that serves it; their sum
-    decides, see `posteriors.predictive.choose`.
+    Each client reports its log losses over the grid under the mixture of its posterior membership;
+    their sum decides, see `posteriors.predictive.choose`.
 
     Args:
         rule: with the predictive; a `plug-in` has no prior precision.
@@ -39,7 +39,7 @@ def tuned(
         The rule; None where no client has such samples.
 
     Raises:
-        ValueError: the predictive needs a curvature that a model has not got.
+        ValueError: the predictive needs a curvature that no model has got.
     """
     plug_in = rule.predictive == "plug-in"
     if plug_in:
@@ -47,7 +47,7 @@ def tuned(
     scores: list[Score] = []
     models: dict[str, Posterior] = {}
     for client in clients:
-        mixture = served_mixture(hypotheses, client)
+        mixture = Membership.of_client(hypotheses, client).mixture
         models |= {posterior.key: posterior for posterior in mixture}
         statistic = HeldOutLosses(tuple(mixture.values()), rule, grid)
         scores.append(
@@ -55,8 +55,7 @@ def tuned(
                 client=client, models=tuple(p.key for p in mixture), statistic=statistic, view=view
             )
         )
-    for posterior in models.values():
-        rule.check(posterior)
+    rule.check(models.values())
     replies = yield Exchange.of(scores, models.values())
     sums: list[HeldOutSums] = [replies[score] for score in scores if score in replies]
     if not sums:

@@ -13,6 +13,7 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softshrink
 from torch.nn.utils.parametrize import register_parametrization
 
 from bcfl.architecture.layout import Part, Slot
@@ -22,10 +23,19 @@ SHARED, ADAPTIVE, OWN = "shared", "adaptive", "own"
 WEIGHT = ".parametrizations.weight.original"
 LAYERS = (nn.Linear, nn.Conv2d)
 ADAPTIVE_PART = Part(ADAPTIVE)
+SHARED_PART = Part(SHARED)
 
 
 class Decomposition(nn.Module):
-    """weight = shared x sigmoid(mask) + adaptive, with one mask entry per output."""
+    """weight = shared x sigmoid(mask) + adaptive, with one mask entry per output.
+
+    Attributes:
+        least: adaptive entries up to this magnitude are left out when predicting.
+    """
+
+    def __init__(self, least: float = 0.0) -> None:
+        super().__init__()
+        self.least = least
 
     def forward(self, shared: Tensor, mask: Tensor, adaptive: Tensor) -> Tensor:
         """Compose the weight.
@@ -38,6 +48,8 @@ class Decomposition(nn.Module):
         Returns:
             (outputs, ...) weight.
         """
+        if not self.training and self.least:
+            adaptive = adaptive * (adaptive.abs() > self.least)
         return shared * torch.sigmoid(mask) + adaptive
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -45,7 +57,7 @@ class Decomposition(nn.Module):
         return weight, _drawn_mask(weight.shape, None).to(weight), weight / 3
 
 
-def decomposed(model: Model) -> Model:
+def decomposed(model: Model, least: float = 0.0) -> Model:
     """Decompose the trained weights of linear and convolutional layers of an architecture.
 
     Shared parts form a global block; adaptive parts, and masks with all other parameters, form two
@@ -53,15 +65,16 @@ def decomposed(model: Model) -> Model:
 
     Args:
         model: architecture with a single block.
+        least: adaptive entries up to this magnitude are left out when predicting.
 
     Raises:
-        ValueError: the architecture already has several blocks.
+        ValueError: the architecture already has several blocks, or no weight that is trained.
     """
     check_undivided(model)
-    build = partial(_build, model)
+    build = partial(_build, model, least)
     layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
-    shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
+    shared = shared_of(names)
     adaptive = tuple(name for name in names if name.endswith(f"{WEIGHT}2"))
     own = tuple(name for name in names if name not in {*shared, *adaptive})
     parts = (
@@ -83,11 +96,23 @@ def check_undivided(model: Model) -> None:
         raise ValueError(f"model must have a single block to be decomposed, got blocks {blocks}")
 
 
-def _build(model: Model) -> nn.Module:
+def shared_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the shared parts among those of all tensors.
+
+    Raises:
+        ValueError: there are none.
+    """
+    shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
+    if not shared:
+        raise ValueError("model must have a linear or convolutional layer with trained weights")
+    return shared
+
+
+def _build(model: Model, least: float) -> nn.Module:
     module = model.fresh()
     for layer in list(module.modules()):
         if isinstance(layer, LAYERS) and layer.weight.requires_grad:
-            register_parametrization(layer, "weight", Decomposition(), unsafe=True)
+            register_parametrization(layer, "weight", Decomposition(least), unsafe=True)
     return module
 
 
@@ -122,26 +147,73 @@ def layers(model: Model) -> Iterator[Layer]:
             yield Layer(name.removesuffix(f"{WEIGHT}0"), *(slots[name[:-1] + k] for k in "012"))
 
 
-def squared_masks(model: Model, parameters: Tensor) -> Tensor:
-    """Squared mask of each shared parameter, 0 elsewhere.
-
-    1/2 sum squared mask (shared - before)^2 is half the squared change of the weights of a client
-    with fixed mask and adaptive part: the retention term of APD for an earlier time step.
+def masks(model: Model, parameters: Tensor) -> Tensor:
+    """Mask after the sigmoid of each shared parameter, 0 elsewhere.
 
     Args:
         model: a decomposed architecture.
         parameters: (parameters,) flat parameter vector.
 
     Returns:
-        (parameters,) squared masks.
+        (parameters,) masks.
     """
-    squared = torch.zeros_like(parameters)
+    found = torch.zeros_like(parameters)
     for layer in layers(model):
         mask = torch.sigmoid(parameters[layer.mask.start : layer.mask.stop].view(layer.mask.shape))
-        squared[layer.shared.start : layer.shared.stop] = (
-            mask.square().expand(layer.shared.shape).reshape(-1)
+        found[layer.shared.start : layer.shared.stop] = mask.expand(layer.shared.shape).reshape(-1)
+    return found
+
+
+def composed(model: Model, parameters: Tensor) -> Tensor:
+    """Weights in the places of the shared parameters, 0 elsewhere.
+
+    Args:
+        model: a decomposed architecture.
+        parameters: (parameters,) flat parameter vector.
+
+    Returns:
+        (parameters,) weights: shared x mask + adaptive.
+    """
+    weights = parameters * masks(model, parameters)
+    for layer in layers(model):
+        place = slice(layer.shared.start, layer.shared.stop)
+        weights[place] += parameters[layer.adaptive.start : layer.adaptive.stop]
+    return weights
+
+
+def refitted(
+    model: Model, parameters: Tensor, kept: Tensor, threshold: float, step_size: float
+) -> Tensor:
+    """Train the mask and the adaptive part of an earlier time step on today's shared parameters.
+
+    The mask takes a gradient step on the Huber loss of kept - shared x mask; the adaptive part is
+    the soft threshold of what then remains, its optimum (see `Retention`).
+
+    Args:
+        model: a decomposed architecture.
+        parameters: (parameters,) today's shared parameters with the parts of the earlier step.
+        kept: (parameters,) weights of the earlier step, as by `composed`.
+        threshold: largest residual that the adaptive part leaves.
+        step_size: of the mask, times the weight of the loss.
+
+    Returns:
+        (parameters,) new flat parameter vector.
+    """
+    fitted = parameters.clone()
+    for layer in layers(model):
+        shared, mask = (
+            parameters[slot.start : slot.stop].view(slot.shape)
+            for slot in (layer.shared, layer.mask)
         )
-    return squared
+        weight = kept[layer.shared.start : layer.shared.stop].view(layer.shared.shape)
+        gate = torch.sigmoid(mask)
+        slope = -(weight - shared * gate).clamp(-threshold, threshold) * shared * gate * (1 - gate)
+        inputs = tuple(range(1, shared.ndim))
+        mask = mask - step_size * slope.sum(dim=inputs, keepdim=True)
+        adaptive = softshrink(weight - shared * torch.sigmoid(mask), threshold)
+        fitted[layer.mask.start : layer.mask.stop] = mask.reshape(-1)
+        fitted[layer.adaptive.start : layer.adaptive.stop] = adaptive.reshape(-1)
+    return fitted
 
 
 def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:

@@ -23,6 +23,7 @@ from bcfl.architecture.decomposition import (
     Decomposition,
     check_undivided,
     layers,
+    shared_of,
 )
 from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import BlockSpec, Model
@@ -41,11 +42,11 @@ class Transfer(nn.Module):
 
     knowledge: Tensor
 
-    def __init__(self, shape: Sequence[int], slots: int) -> None:
+    def __init__(self, shape: Sequence[int], slots: int, least: float) -> None:
         super().__init__()
         self.register_buffer("knowledge", torch.zeros(slots, *shape))
         self.gain = nn.Parameter(torch.ones(1))
-        self._own = Decomposition()
+        self._own = Decomposition(least)
 
     def forward(self, shared: Tensor, mask: Tensor, adaptive: Tensor, attention: Tensor) -> Tensor:
         """Compose the weight.
@@ -69,7 +70,7 @@ class Transfer(nn.Module):
         return (*self._own.right_inverse(weight), weight.new_zeros(len(self.knowledge)))
 
 
-def transferring(model: Model, slots: int = 10) -> Model:
+def transferring(model: Model, slots: int = 10, least: float = 0.0) -> Model:
     """Decompose trained weights of an architecture with attention to those of other clients.
 
     Shared parts form a global block and the knowledge a frozen global block; adaptive parts, and
@@ -78,18 +79,20 @@ def transferring(model: Model, slots: int = 10) -> Model:
     Args:
         model: architecture with a single block.
         slots: number of adaptive parts in the knowledge, at least 1.
+        least: adaptive entries up to this magnitude are left out when predicting.
 
     Raises:
-        ValueError: the architecture already has several blocks, or `slots` is below 1.
+        ValueError: the architecture already has several blocks or no weight that is trained, or
+            `slots` is below 1.
     """
     if slots < 1:
         raise ValueError(f"slots must be at least 1, got {slots}")
     check_undivided(model)
-    build = partial(_build, model, slots)
+    build = partial(_build, model, slots, least)
     layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
     known = tuple(name for name in names if name.endswith((f"{PARTS}knowledge", f"{PARTS}gain")))
-    shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
+    shared = shared_of(names)
     adaptive = tuple(name for name in names if name.endswith(f"{WEIGHT}2"))
     own = tuple(name for name in names if name not in {*known, *shared, *adaptive})
     parts = (
@@ -101,11 +104,11 @@ def transferring(model: Model, slots: int = 10) -> Model:
     return replace(model, name=f"transferring-{model.name}", build=build, blocks=parts)
 
 
-def _build(model: Model, slots: int) -> nn.Module:
+def _build(model: Model, slots: int, least: float) -> nn.Module:
     module = model.fresh()
     for layer in list(module.modules()):
         if isinstance(layer, LAYERS) and layer.weight.requires_grad:
-            transfer = Transfer(layer.weight.shape, slots)
+            transfer = Transfer(layer.weight.shape, slots, least)
             register_parametrization(layer, "weight", transfer, unsafe=True)
     return module
 

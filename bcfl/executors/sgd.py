@@ -26,6 +26,19 @@ class GradientTerm(Protocol):
         ...
 
 
+class ProximalTerm(Protocol):
+    """A regulariser whose proximal operator ends each step."""
+
+    def shrink(self, parameters: Tensor, step_size: float) -> None:
+        """Apply the proximal operator, in place.
+
+        Args:
+            parameters: (..., parameters) parameters after a step, changed in place.
+            step_size: learning rate.
+        """
+        ...
+
+
 class FrozenEntries(Protocol):
     """Entries of a flat vector that are not trained."""
 
@@ -48,13 +61,15 @@ class SgdStep:
     v + g) / (1 + learning_rate pull); w -= learning_rate v. The prior's gradient is thereby that at
     the new parameters (an implicit, or proximal, step), so that no prior is too sharp for the
     learning rate; an explicit step diverges where learning_rate pull > 2. Without a prior v =
-    momentum v + g. All tensors are (parameters,) of one model, or (models, parameters).
+    momentum v + g. Proximal operators of terms that are not smooth come last. All tensors are
+    (parameters,) of one model, or (models, parameters).
 
     Attributes:
         objective: learning rate, momentum and weight decay.
         anchor: mean of the prior.
         pull: precision of the prior per sample, see `prior_pull`; None leaves the prior out.
-        terms: regularisers of the parameters of one model.
+        terms: smooth regularisers of the parameters of one model.
+        shrinking: those that are not smooth.
         frozen: entries of one model that are not trained.
     """
 
@@ -62,6 +77,7 @@ class SgdStep:
     anchor: Tensor
     pull: Tensor | None = None
     terms: Sequence[GradientTerm] = ()
+    shrinking: Sequence[ProximalTerm] = ()
     frozen: FrozenEntries | None = None
 
     def __call__(self, parameters: Tensor, gradients: Tensor, velocity: Tensor) -> None:
@@ -77,6 +93,8 @@ class SgdStep:
         if self.pull is not None:
             velocity.div_(1 + self.objective.learning_rate * self.pull)
         parameters.add_(velocity, alpha=-self.objective.learning_rate)
+        for term in self.shrinking:
+            term.shrink(parameters, self.objective.learning_rate)
 
     def add_gradients(self, parameters: Tensor, gradients: Tensor) -> None:
         """Add the gradients of weight decay, prior and regularisers, in place.

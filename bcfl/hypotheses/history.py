@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,8 @@ class Snapshot:
         log_captured_mass: see `HypothesisSet`.
         proposals: alternatives made in this round, which compete in the next.
         shares: share of the weight from each parent, per hypothesis; empty for equal shares.
+        beliefs: (clients, clusters) belief of each hypothesis, None where it has none in that round
+            (see `Hypothesis.belief`); empty if none has.
     """
 
     round: int
@@ -52,6 +54,7 @@ class Snapshot:
     log_captured_mass: float
     proposals: tuple[Proposed, ...] = ()
     shares: tuple[tuple[float, ...], ...] = ()
+    beliefs: tuple[NDArray[np.float64] | None, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -72,7 +75,15 @@ class Snapshot:
                 Proposed(h.association, h.parents[0], h.kind) for h in hypotheses.proposals
             ),
             shares=tuple(h.parent_shares for h in hypotheses),
+            beliefs=tuple(h.belief for h in hypotheses),
         )
+
+    @property
+    def memberships(self) -> tuple[NDArray[np.float64], ...]:
+        """(clients, clusters) of each hypothesis: its belief, or its association without one."""
+        beliefs = self.beliefs or (None,) * len(self.associations)
+        pairs = zip(self.associations, beliefs, strict=True)
+        return tuple(a.serving if belief is None else belief for a, belief in pairs)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -98,12 +109,31 @@ class Snapshot:
         Off the diagonal, F Fᵀ is the probability that two clients share a cluster, over hypotheses
         and over the associations that a merged hypothesis is a mixture of.
         """
-        scaled = [
-            sparse.csr_array(component.serving * np.exp(0.5 * log_weight) * np.sqrt(weight))
+        return _factor(
+            (np.exp(log_weight) * weight, component.serving)
             for log_weight, association in zip(self.log_weights, self.associations, strict=True)
             for weight, component in association.components
-        ]
-        return sparse.csr_array(sparse.hstack(scaled))
+        )
+
+    def believed_co_association(self) -> sparse.csr_array:
+        """The same factor by what hypotheses believe, or their associations where they do not."""
+        beliefs = self.beliefs or (None,) * len(self.associations)
+        rows = zip(self.log_weights, self.associations, beliefs, strict=True)
+        return _factor(
+            (np.exp(log_weight) * weight, membership)
+            for log_weight, association, belief in rows
+            for weight, membership in (
+                [(w, one.serving) for w, one in association.components]
+                if belief is None
+                else [(1.0, belief)]
+            )
+        )
+
+
+def _factor(weighted: Iterable[tuple[float, NDArray[np.float64]]]) -> sparse.csr_array:
+    """Memberships side by side, each times the root of its weight."""
+    scaled = [sparse.csr_array(rows * np.sqrt(weight)) for weight, rows in weighted]
+    return sparse.csr_array(sparse.hstack(scaled))
 
 
 def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
@@ -165,8 +195,9 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
 def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:
     """Association probabilities of a past round, weighted by `ancestor_shares`.
 
-    Clusters are matched one to one to those of the hypothesis with the largest share, by shared
-    clients; unmatched clusters follow.
+    They are what each hypothesis believed in that round, see `Snapshot.memberships`. Clusters are
+    matched one to one to those of the hypothesis with the largest share, by shared clients;
+    unmatched clusters follow.
 
     Args:
         history: snapshots of all rounds.
@@ -180,11 +211,12 @@ def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np
     """
     shares = ancestor_shares(history, round)
     snapshot = history[round - 1]
-    past = [*snapshot.associations, *(p.association for p in snapshot.proposals)]
-    leading = past[int(shares.argmax())].serving
-    total = np.zeros((len(leading), max(association.num_clusters for association in past)))
-    for share, association in zip(shares, past, strict=True):
+    proposed = [p.association for p in snapshot.proposals]
+    past = [association.serving for association in (*snapshot.associations, *proposed)]
+    memberships = [*snapshot.memberships, *(association.serving for association in proposed)]
+    leading = past[int(shares.argmax())]
+    total = np.zeros((len(leading), max(serving.shape[1] for serving in past)))
+    for share, serving, membership in zip(shares, past, memberships, strict=True):
         if share > 0:
-            serving = association.serving
-            total[:, best_matching(serving.T @ leading)] += share * serving
+            total[:, best_matching(serving.T @ leading)] += share * membership
     return total

@@ -39,6 +39,8 @@ class Hypothesis:
         carried_models: models that a policy carries from round to round, by name.
         cavities: models of clusters without one of their contributors each, for policies that score
             clients by them; others leave it empty.
+        scored_by_cavities: whether the policy scores the next round by the cavities; otherwise they
+            are there for the round's recorded belief alone, and dropped after it.
         belief: (clients, clusters) probability of each client's cluster given the hypothesis, where
             evidence for it exists that is out of sample; None where only the association is known
             by which clients train. A client never seen has a zero row.
@@ -54,6 +56,7 @@ class Hypothesis:
     shares: tuple[float, ...] = ()
     carried_models: Mapping[str, Posterior] = field(default_factory=dict)
     cavities: Cavities = field(default_factory=dict)
+    scored_by_cavities: bool = False
     belief: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
@@ -111,6 +114,34 @@ class Hypothesis:
         serving = np.zeros(len(self.clusters))
         serving[self.association.labels[row]] = 1.0
         return serving
+
+    def at_step(self, model: Model, client: str, step: int) -> Posterior | None:
+        """The model by which a client predicts samples of an earlier time step.
+
+        What the client kept of that step, with the shared parameters of today; None where a method
+        keeps nothing for each time step, and it predicts all with the model that serves it.
+
+        Args:
+            model: the architecture.
+            client: name of the client.
+            step: the time step, from 0.
+        """
+        kept = self.carried_models.get(model_of_step(client, step))
+        if kept is None or self.association.label(client) == UNSEEN:
+            return None
+        shared = [b.name for b in model.blocks if b.scope == "global" and not b.frozen]
+        today = self.clusters[self.association.label(client)]
+        return kept.with_blocks(dict.fromkeys(shared, today))
+
+
+def model_of_step(client: str, step: int) -> str:
+    """Name among the carried models of what a client keeps of a time step.
+
+    Args:
+        client: name of the client.
+        step: the time step, from 0.
+    """
+    return f"model of {client} at time step {step}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
 from bcfl.hypotheses.posterior import Posterior
 from posteriors import log_association_weight
@@ -30,11 +31,29 @@ class Membership:
 
     @classmethod
     def of_client(cls, hypotheses: HypothesisSet, client: str) -> Membership:
-        """Membership of a client of the federation: hypothesis weight times serving probability.
+        """Posterior membership of a client of the federation: hypothesis weight times belief.
 
         Args:
             hypotheses: hypotheses with their weights.
-            client: name of the client.
+            client: name of the client; one never seen is in all clusters alike.
+        """
+        row = hypotheses.best.association.position[client]
+        pairs = zip(hypotheses.weights, hypotheses, strict=True)
+        return cls(
+            hypotheses,
+            tuple(
+                weight * (h.membership[row] if h.membership[row].any() else h.served_by(client))
+                for weight, h in pairs
+            ),
+        )
+
+    @classmethod
+    def by_association(cls, hypotheses: HypothesisSet, client: str) -> Membership:
+        """Membership of a client by which it trains: hypothesis weight times serving probability.
+
+        Args:
+            hypotheses: hypotheses with their weights.
+            client: name of the client; one never seen is in all clusters alike.
         """
         pairs = zip(hypotheses.weights, hypotheses, strict=True)
         return cls(hypotheses, tuple(weight * h.served_by(client) for weight, h in pairs))
@@ -87,11 +106,35 @@ class Membership:
         p(model) sums over the hypotheses and clusters that use it (BCFL, equation 10, for one
         client). Joint probabilities up to 1e-9 are left out.
         """
-        by_key: dict[str, tuple[Posterior, float]] = {}
+        return _mixed(
+            pair
+            for hypothesis, row in zip(self.hypotheses, self.shares, strict=True)
+            for pair in zip(hypothesis.clusters, row, strict=True)
+        )
+
+    def mixture_at(self, model: Model, client: str, step: int) -> dict[Posterior, float]:
+        """The models by which the client predicts samples of an earlier time step.
+
+        Args:
+            model: the architecture.
+            client: name of the client.
+            step: the time step, from 0; see `Hypothesis.at_step`.
+        """
+        pairs: list[tuple[Posterior, float]] = []
         for hypothesis, row in zip(self.hypotheses, self.shares, strict=True):
-            for posterior, share in zip(hypothesis.clusters, row, strict=True):
-                if share > NEGLIGIBLE:
-                    _, so_far = by_key.get(posterior.key, (posterior, 0.0))
-                    by_key[posterior.key] = (posterior, so_far + float(share))
-        total = sum(share for _, share in by_key.values())
-        return {posterior: share / total for posterior, share in by_key.values()}
+            own = hypothesis.at_step(model, client, step)
+            pairs += (
+                zip(hypothesis.clusters, row, strict=True) if own is None else [(own, sum(row))]
+            )
+        return _mixed(pairs)
+
+
+def _mixed(pairs: Iterable[tuple[Posterior, float]]) -> dict[Posterior, float]:
+    """Probabilities of distinct models, from joint ones that may name a model several times."""
+    by_key: dict[str, tuple[Posterior, float]] = {}
+    for posterior, share in pairs:
+        if share > NEGLIGIBLE:
+            _, so_far = by_key.get(posterior.key, (posterior, 0.0))
+            by_key[posterior.key] = (posterior, so_far + float(share))
+    total = sum(share for _, share in by_key.values())
+    return {posterior: share / total for posterior, share in by_key.values()}

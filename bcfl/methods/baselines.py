@@ -78,7 +78,9 @@ def fedavg_plus(*, num_clusters: int = 4, **common: Unpack[Common]) -> "Method":
     from bcfl.policies.baselines.ensemble import Ensemble
     from bcfl.rounds.method import Method
 
-    return Method(policy=Ensemble(num_clusters, flat(**common)), pooling="logits")
+    return Method(
+        policy=Ensemble(num_clusters, flat(**common)), pooling="logits", belief_temperature=None
+    )
 
 
 @recipe("fedprox-plus", "Ma et al. 2023, section 5.1")
@@ -97,7 +99,9 @@ def fedprox_plus(
     from bcfl.rounds.method import Method
 
     objective = with_regularizers(flat(**common), Proximal(proximal))
-    return Method(policy=Ensemble(num_clusters, objective), pooling="logits")
+    return Method(
+        policy=Ensemble(num_clusters, objective), pooling="logits", belief_temperature=None
+    )
 
 
 @recipe("ifca", "Ghosh et al. 2020, algorithm 1; Mansour et al. 2020 (HypCluster)")
@@ -147,6 +151,7 @@ class KMeansOptions(Common, total=False):
     clustered_layers: Layers
     clustering_rounds: int | None
     starts: int
+    scored_by: ScoredBy
 
 
 def kmeans(
@@ -158,6 +163,7 @@ def kmeans(
     clustered_layers: Layers = "all",
     clustering_rounds: int | None = None,
     starts: int = 10,
+    scored_by: ScoredBy = "cluster",
     **common: Unpack[Common],
 ) -> "Method":
     """K-means on local models.
@@ -171,6 +177,8 @@ def kmeans(
         clustering_rounds: rounds after which clients keep their clusters; none is no limit. The
             thesis of WeCFL has 10.
         starts: starts of K-means, of which the best counts. Default: scikit-learn.
+        scored_by: what a client is measured against in its own cluster: the centroid, or its
+            cavity, the centroid without the client.
     """
     from bcfl.architecture.layout import Part
     from bcfl.policies import ClusterSize, KMeansAssociation, Policy
@@ -185,6 +193,7 @@ def kmeans(
         cluster_size=ClusterSize(*cluster_size),
         part=Part(layers=clustered_layers),
         starts=starts,
+        scored_by=scored_by,
     )
     if clustering_rounds is not None:
         policy = Frozen(policy, clustering_rounds)

@@ -219,15 +219,14 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
         warm_up_rounds: how many, or their share of the run below 1. Default: the paper, section 5.
     """
     from bcfl.policies import KMeansAssociation, WarmUp
-    from bcfl.policies.capacity import FREE
+    from bcfl.policies.capacity import bounds_of
 
     _check_clustered(method, "w")
-    bounds = getattr(_last(method.policy), "cluster_size", FREE)
     first = KMeansAssociation(
         num_clusters=method.num_clusters,
         objective=method.policy.objective,
         weighting="equal",
-        cluster_size=bounds,
+        cluster_size=bounds_of(method.policy),
     )
     return replace(method, policy=WarmUp(first, method.policy, warm_up_rounds))
 

@@ -47,7 +47,8 @@ def fedsoft(
             smoothing=smoothing,
             every=every,
             drawn=drawn,
-        )
+        ),
+        belief_temperature=None,
     )
 
 
@@ -154,7 +155,7 @@ def ssgd(
 @recipe("apd", "Yoon et al. 2020, equation 2, on FedProx")
 def apd(
     *,
-    retention: float = 1.0,
+    retention: float = 100.0,
     sparsity: float = 4e-4,
     proximal: float = 0.01,
     **common: Unpack[Common],
@@ -164,22 +165,27 @@ def apd(
     Every client is its own cluster; the shared weights are common to all.
 
     Args:
-        retention: lambda_2, weight of the penalty on changes of earlier time steps; the 100 of
-            the authors is for Adam.
-        sparsity: lambda_1, weight of the absolute adaptive parameters. Default: the authors'
-            program.
+        retention: lambda_2, weight of the penalty on changes of earlier time steps. Default: the
+            authors' program.
+        sparsity: lambda_1, weight of the absolute adaptive parameters; those up to this size are
+            left out when predicting. Default: the authors' program.
         proximal: rho, weight of the squared distance of the shared weights from those that were
             sent. Default: of the grid 0.001, 0.01, 0.1, 1 of Li et al. 2020.
     """
     from bcfl.architecture.decomposition import SHARED, decomposed
     from bcfl.architecture.layout import Part
     from bcfl.policies.baselines.apd import APD
-    from bcfl.protocol.regularizers import Proximal, Sparsity
+    from bcfl.protocol.adaptive_terms import Sparsity
+    from bcfl.protocol.regularizers import Proximal
     from bcfl.rounds.method import Method
 
     held = Proximal(proximal, Part(SHARED))
     objective = with_regularizers(flat(**common), held, Sparsity(sparsity))
-    return Method(policy=APD(objective, retention), common_start=True, architecture=decomposed)
+    return Method(
+        policy=APD(objective, retention, sparsity),
+        common_start=True,
+        architecture=partial(decomposed, least=sparsity),
+    )
 
 
 @recipe("fedweit", "Yoon et al. 2021, equations 2 and 3")
@@ -200,15 +206,15 @@ def fedweit(
             program.
         masked_share: share of the outputs of a layer that is not sent. Default: the authors'
             program.
-        least: adaptive weights up to this size are neither sent nor shared. Default: the
-            authors' program.
+        least: adaptive weights up to this size are neither sent nor shared, and are left out when
+            predicting. Default: the authors' program.
         slots: number of clients whose adaptive weights a network attends to.
     """
     from bcfl.architecture.decomposition import ADAPTIVE, OWN, SHARED
     from bcfl.architecture.fedweit import MaskedUpload, transferring
     from bcfl.policies.baselines.apd import APD
     from bcfl.policies.baselines.fedweit import FedWeIT
-    from bcfl.protocol.regularizers import Sparsity
+    from bcfl.protocol.adaptive_terms import Sparsity
     from bcfl.rounds.method import Method
 
     objective = replace(
@@ -218,4 +224,5 @@ def fedweit(
         upload=MaskedUpload(masked_share, least),
     )
     policy = FedWeIT(APD(objective, retention), least)
-    return Method(policy=policy, common_start=True, architecture=partial(transferring, slots=slots))
+    architecture = partial(transferring, slots=slots, least=least)
+    return Method(policy=policy, common_start=True, architecture=architecture)

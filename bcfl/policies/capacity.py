@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,9 +53,9 @@ class ClusterSize:
         """
         if solver in ("argmin", "heap") and not self.free:
             raise ValueError(f"solver {solver!r} needs free cluster sizes; use 'murty' or 'auto'")
-        if solver == "hungarian" and self.upper != 1:
+        if solver in ("hungarian", "numba") and self.upper != 1:
             raise ValueError(
-                f"solver 'hungarian' needs at most 1 client per cluster, got an upper bound of "
+                f"solver {solver!r} needs at most 1 client per cluster, got an upper bound of "
                 f"{'none' if self.upper is None else self.upper}; use 'murty' or 'auto'"
             )
 
@@ -115,3 +116,16 @@ class ClusterSize:
 
 FREE = ClusterSize()
 """Clusters of any size."""
+
+
+def bounds_of(policy: object) -> ClusterSize:
+    """Bounds on cluster sizes of the policy that is followed in the end.
+
+    Args:
+        policy: a policy, or wrappers around it.
+    """
+    inside: Any = policy
+    while hasattr(inside, "then") or hasattr(inside, "policy"):
+        inside = getattr(inside, "then", None) or inside.policy
+    bounds: ClusterSize = getattr(inside, "cluster_size", FREE)
+    return bounds

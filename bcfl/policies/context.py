@@ -25,6 +25,8 @@ class RoundContext:
         num_rounds: rounds of the whole run, by which schedules scale; None if unknown.
         step: time step of the clients' data, from 0.
         rounds_in_step: rounds of that time step; None if unknown.
+        records_belief: whether beliefs are recorded after the round, for which every hypothesis
+            needs the cavities of its clusters.
         objectives: whether the quantities of the convergence analysis are measured.
     """
 
@@ -38,6 +40,7 @@ class RoundContext:
     num_rounds: int | None = None
     step: int = 0
     rounds_in_step: int | None = None
+    records_belief: bool = False
     objectives: bool = False
 
     def share_of_rounds(self, share: float) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import assignment
+from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.policy import Candidate, Costs, Ranking, candidate
 from bcfl.protocol.objective import Objective
@@ -79,6 +80,26 @@ def _halves(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     scaled = np.ldexp(mantissa, 26)
     high = np.ldexp(np.rint(scaled), exponent - 26)
     return high, values - high
+
+
+def membership_probabilities(costs: Costs, association: Association) -> NDArray[np.float64]:
+    """Exact marginals of a cost matrix: the probability of each client's cluster.
+
+    Belief propagation where bounds on cluster sizes make exact sums too many.
+
+    Args:
+        costs: negative log weight of each client in each cluster, nats, and bounds on sizes.
+        association: of all clients, before those of the rows are associated.
+
+    Returns:
+        float64 of shape (clients, clusters), rows sum to 1.
+    """
+    lower, upper = costs.cluster_size.left_for(costs.clients, association)
+    try:
+        marginals = assignment.association_marginals(costs.values, lower, upper)
+    except assignment.StateBudgetError:
+        marginals = assignment.association_marginals(costs.values, lower, upper, method="bp")
+    return marginals.probabilities
 
 
 def log_total(

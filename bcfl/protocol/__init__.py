@@ -4,6 +4,7 @@ Plain values that can be sent over a network. Executors, which answer them, are 
 policies, which make the requests, in `bcfl.policies`.
 """
 
+from bcfl.protocol.adaptive_terms import Retention, Sparsity
 from bcfl.protocol.answers import ClientInfo, Failure, Trained
 from bcfl.protocol.objective import Curvature, Objective
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
@@ -14,7 +15,6 @@ from bcfl.protocol.regularizers import (
     Proximal,
     Regularizer,
     Sharing,
-    Sparsity,
 )
 from bcfl.protocol.requests import (
     Describe,
@@ -69,6 +69,7 @@ __all__ = [
     "Replies",
     "Request",
     "Result",
+    "Retention",
     "SampleFit",
     "Score",
     "Sharing",

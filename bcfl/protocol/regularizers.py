@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, log_softmax
 
-from bcfl.architecture.decomposition import ADAPTIVE_PART
 from bcfl.architecture.layout import ALL, Part
 from bcfl.hypotheses.posterior import Posterior, weighted_mean
 
@@ -66,6 +65,25 @@ class Regularizer(Protocol):
                 in training.
             start: the same of the model that the client started from.
             references: the same of the referenced models.
+        """
+        ...
+
+
+@runtime_checkable
+class Shrinking(Protocol):
+    """A term that is not smooth; each step of training ends with its proximal operator."""
+
+    @property
+    def part(self) -> Part:
+        """Parameters that it penalises."""
+        ...
+
+    def proximal(self, live: Tensor, step_size: float) -> Tensor:
+        """(chosen,) argmin over x of step_size weight penalty(x) + 1/2 ||x - live||^2.
+
+        Args:
+            live: (chosen,) parameters after the step on all other terms.
+            step_size: learning rate.
         """
         ...
 
@@ -275,25 +293,3 @@ class Consolidation(SelfContained):
         del start
         anchor, fisher = references
         return 0.5 * (fisher * (live - anchor).square()).sum()
-
-
-@dataclass(frozen=True)
-class Sparsity(SelfContained):
-    """weight sum |parameters|: the L1 penalty of a client's own parameters.
-
-    Attributes:
-        weight: lambda_1.
-        part: parameters that are penalised.
-    """
-
-    weight: float = 4e-4
-    part: Part = ADAPTIVE_PART
-    sees: ClassVar[Sees] = "parameters"
-
-    def __post_init__(self) -> None:
-        check_weight("weight", self.weight)
-
-    def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Summed absolute values; see `Regularizer.penalty`."""
-        del start, references
-        return live.abs().sum()

@@ -100,6 +100,9 @@ class StateWriter:
             "mixed": [[weight, self._association(one)] for weight, one in association.mixed],
         }
 
+    def _belief(self, belief: np.ndarray[Any, Any] | None) -> int | None:
+        return None if belief is None else self._array(belief)
+
     def _array(self, array: np.ndarray[Any, Any]) -> int:
         return self._once("tensors", array, torch.from_numpy(array.copy()))
 
@@ -114,11 +117,12 @@ class StateWriter:
             "lineage": list(hypothesis.lineage),
             "state": _plain(hypothesis.state),
             "kept": {name: self._posterior(p) for name, p in hypothesis.carried_models.items()},
-            "belief": None if hypothesis.belief is None else self._array(hypothesis.belief),
+            "belief": self._belief(hypothesis.belief),
             "cavities": [
                 [client, index, self._posterior(p)]
                 for (client, index), p in hypothesis.cavities.items()
             ],
+            "scored_by_cavities": hypothesis.scored_by_cavities,
         }
 
     def _snapshot(self, snapshot: Snapshot) -> Structure:
@@ -137,6 +141,7 @@ class StateWriter:
                 for p in snapshot.proposals
             ],
             "log_captured_mass": snapshot.log_captured_mass,
+            "beliefs": [self._belief(belief) for belief in snapshot.beliefs],
         }
 
 
@@ -218,11 +223,13 @@ class StateReader:
             state=row["state"],
             shares=tuple(row["shares"]),
             carried_models={name: posteriors[p] for name, p in row["kept"].items()},
-            belief=None
-            if row["belief"] is None
-            else self._tensors[str(row["belief"])].cpu().numpy(),
+            belief=self._belief(row["belief"]),
             cavities={(client, index): posteriors[p] for client, index, p in row["cavities"]},
+            scored_by_cavities=row["scored_by_cavities"],
         )
+
+    def _belief(self, place: int | None) -> np.ndarray[Any, Any] | None:
+        return None if place is None else self._tensors[str(place)].cpu().numpy()
 
     def _association(self, clients: tuple[str, ...], row: Structure) -> Association:
         soft = row["probabilities"]
@@ -248,6 +255,7 @@ class StateReader:
                 for p in row["proposals"]
             ),
             shares=tuple(tuple(s) for s in row["shares"]),
+            beliefs=tuple(self._belief(place) for place in row["beliefs"]),
         )
 
 

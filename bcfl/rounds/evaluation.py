@@ -21,13 +21,14 @@ def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, fl
     """The models that serve a client and their probabilities, over all hypotheses.
 
     p(model) = sum over hypotheses of the hypothesis' weight times the client's serving probability
-    (BCFL, equation 10 seen from one client). Probabilities up to 1e-9 are left out.
+    (BCFL, equation 10 seen from one client), in the association by which clients train, not what is
+    believed of it. Probabilities up to 1e-9 are left out.
 
     Args:
         hypotheses: weighted hypotheses of one round.
         client: name of the client.
     """
-    return Membership.of_client(hypotheses, client).mixture
+    return Membership.by_association(hypotheses, client).mixture
 
 
 def evaluate(

@@ -12,6 +12,7 @@ from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.trackers import Greedy, Tracker
+from posteriors.evidence.closed_form import Temperature
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,10 @@ class Method:
             three rounds, for the test alone; None is no fine-tuning.
         finds_number: the number of clusters is found, so where there are fewer clients than
             clusters to begin with, it begins with as many as there are clients.
+        belief_temperature: divides clients' summed losses where memberships are recorded after a
+            round (see `bcfl.rounds.beliefs`); `"mean"` divides them by the number of samples; None
+            records none. Where the policy states a belief of its own, that is kept. Default:
+            measured, a compromise: sharper is better where groups were found, flatter where not.
     """
 
     policy: Policy
@@ -50,6 +55,7 @@ class Method:
     pooling: Pooling = "probabilities"
     finetuned: Objective | None = None
     finds_number: bool = False
+    belief_temperature: Temperature | None = 16.0
 
     def __post_init__(self) -> None:
         if not 0 < self.prior_precision < float("inf"):
@@ -60,6 +66,13 @@ class Method:
             raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
         if self.starts < 1:
             raise ValueError(f"starts must be at least 1, got {self.starts}")
+        temperature = self.belief_temperature
+        if temperature not in (None, "mean") and not (
+            isinstance(temperature, int | float) and 0 < temperature < float("inf")
+        ):
+            raise ValueError(
+                f"belief_temperature must be 'mean', a positive number or None, got {temperature!r}"
+            )
 
     @property
     def num_clusters(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -13,11 +13,14 @@ from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies import RoundContext
+from bcfl.policies.capacity import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_spare_cavities
 from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
 from bcfl.rounds.exchange import RoundExchange
+from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.seeds import generator
@@ -27,7 +30,7 @@ LAST_ROUNDS = 3
 the test of each of them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundConfig:
     """Settings that all rounds share.
 
@@ -38,6 +41,9 @@ class RoundConfig:
         schedule: time steps of the clients' data, and rounds of the whole run. Scores of an
             unchanged model are not requested again within a time step. None where the length of
             the run is unknown; every request is sent again then.
+        last_round: number of the round, from 0, after which this part of the run ends; beliefs are
+            recorded after it. None where it is unknown.
+        belief_every: rounds between recorded beliefs; None records them after the last round alone.
         objectives: whether the objectives of clustering and of learning are measured, and the
             quantities on which their convergence depends; see `bcfl.trackers.convergence`.
     """
@@ -46,6 +52,8 @@ class RoundConfig:
     client_fraction: float = 1.0
     evaluate: bool = True
     schedule: Schedule | None = None
+    last_round: int | None = None
+    belief_every: int | None = None
     objectives: bool = False
 
     @property
@@ -64,6 +72,11 @@ class RoundConfig:
     def reported(self, round: int) -> bool:
         """Whether a round is among the last ones, or was added after them; see `LAST_ROUNDS`."""
         return self.num_rounds is not None and round >= self.num_rounds - LAST_ROUNDS
+
+    def records_belief(self, round: int) -> bool:
+        """Whether the plan of the run records beliefs after a round, in its history too."""
+        ends = self.num_rounds is not None and round + 1 >= self.num_rounds
+        return ends or (self.belief_every is not None and (round + 1) % self.belief_every == 0)
 
     def begins(self, round: int) -> bool:
         """Whether the clients' data may have changed since the round before."""
@@ -121,8 +134,16 @@ def server_round(
     client_info = {**known, **exchange.drive(_describe(chosen, known))}
     present = tuple(client for client in chosen if client in client_info)
     context = _context(method, model, config, round, {c: client_info[c] for c in present})
+    planned = config.records_belief(round)
+    records = _can_record(method, model) and (planned or round == config.last_round)
+    fits = records and fits_cavities(model, len(clients))
     hypotheses, info = exchange.drive(
-        method.tracker.step(state.hypotheses, method.policy, method.aggregation, context)
+        method.tracker.step(
+            state.hypotheses,
+            method.policy,
+            method.aggregation,
+            replace(context, records_belief=fits),
+        )
     )
     ledger = exchange.ledger
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
@@ -137,7 +158,10 @@ def server_round(
             info, facts={**info.facts, **RoundExchange(executor, model, round).drive(steps)}
         )
     ledger.seconds["evaluate"] = perf_counter() - testing
-    snapshot = Snapshot.of(hypotheses)
+    believed, beliefs = hypotheses, None
+    if records:
+        believed, beliefs = _record_beliefs(method, model, executor, hypotheses, client_info)
+    snapshot = Snapshot.of(believed if planned else hypotheses)
     record = RoundRecord(
         round=round + 1,
         participants=present,
@@ -145,12 +169,13 @@ def server_round(
         evaluations=evaluations,
         info=info,
         ledger=ledger,
+        belief_ledger=beliefs,
     )
     surviving = {p.key for h in hypotheses.competing for p in h.clusters}
     lasting = {} if config.begins(round + 1) else exchange.lasting(surviving)
     after = replace(
         state,
-        hypotheses=hypotheses,
+        hypotheses=believed,
         history=(*state.history, snapshot),
         client_info=client_info,
         scores=lasting,
@@ -222,3 +247,23 @@ def _evaluate(
     """Evaluations, and what failed; their exchange is not in the round's ledger."""
     exchange = RoundExchange(executor, model, round)
     return exchange.drive(testing), exchange.ledger.failures
+
+
+def _can_record(method: Method, model: Model) -> bool:
+    """Whether beliefs can be recorded: no part of the models stays with the clients."""
+    private = any(block.scope == "client" for block in model.blocks)
+    return method.belief_temperature is not None and not private
+
+
+def _record_beliefs(
+    method: Method,
+    model: Model,
+    executor: Executor,
+    hypotheses: HypothesisSet,
+    clients: Collection[str],
+) -> tuple[HypothesisSet, Ledger]:
+    """Record beliefs in an exchange of its own, of which nothing is remembered."""
+    assert method.belief_temperature is not None
+    exchange = RoundExchange(executor, model, hypotheses.round - 1)
+    steps = with_beliefs(hypotheses, clients, method.belief_temperature, bounds_of(method.policy))
+    return without_spare_cavities(exchange.drive(steps)), exchange.ledger

@@ -88,6 +88,7 @@ class RoundRecord:
             without test samples, or that did not answer, are left out.
         info: what the tracker did.
         ledger: what the round cost.
+        belief_ledger: what recording beliefs cost, apart from the round; None where none were.
     """
 
     round: int
@@ -96,6 +97,7 @@ class RoundRecord:
     evaluations: Mapping[str, PredictionSums]
     info: TrackerInfo
     ledger: Ledger
+    belief_ledger: Ledger | None = None
 
     def __repr__(self) -> str:
         return (

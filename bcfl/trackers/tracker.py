@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from math import inf
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.aggregation.cavities import cavities_of
-from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
+from bcfl.hypotheses.hypothesis import Cavities, Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, answered
+from bcfl.policies.ranking import membership_probabilities
 from bcfl.protocol.answers import Trained as LocalModel
 from bcfl.protocol.requests import Exchange, Steps, Train, together
 from bcfl.trackers.convergence import convergence_of
@@ -225,6 +226,9 @@ def child_of(
     clusters, report = aggregation.combine(
         context.model, parent, chosen, answers, blocks, context.round
     )
+    cavities: Cavities = {}
+    if chosen.needs_cavities or context.records_belief:
+        cavities = cavities_of(aggregation, context.model, parent, chosen, clusters, answers)
     child = Hypothesis(
         clusters=clusters,
         association=chosen.association,
@@ -234,7 +238,8 @@ def child_of(
         lineage=(*parent.lineage, successor.parent),
         state=chosen.state,
         carried_models=chosen.carried_models,
-        cavities=cavities_of(aggregation, context.model, parent, chosen, clusters, answers),
+        cavities=cavities,
+        scored_by_cavities=chosen.needs_cavities,
         belief=belief_of(chosen, parent),
     )
     return child, report
@@ -259,16 +264,12 @@ def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] |
     belief = association.serving.copy()
     if costs.values.shape[1] != belief.shape[1]:
         return None
-    if parent.belief is not None and parent.belief.shape == belief.shape:
-        belief = parent.belief.copy()
-    lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
+    known = parent.belief if parent.scored_by_cavities else None
+    if known is not None and known.shape == belief.shape:
+        belief = known.copy()
     rows = [association.position[client] for client in costs.clients]
-    tempered = costs.values / costs.belief_temperature
-    try:
-        marginals = assignment.association_marginals(tempered, lower, upper)
-    except assignment.StateBudgetError:
-        marginals = assignment.association_marginals(tempered, lower, upper, method="bp")
-    belief[rows] = marginals.probabilities
+    tempered = replace(costs, values=costs.values / costs.belief_temperature)
+    belief[rows] = membership_probabilities(tempered, parent.association)
     return belief
 
 

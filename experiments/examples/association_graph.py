@@ -35,7 +35,7 @@ def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:
 
 def communities(graph: nx.Graph[str]) -> list[set[str]]:
     """Communities of the graph by greedy modularity maximisation."""
-    return list(map(set, nx.community.greedy_modularity_communities(graph, "probability")))
+    return list(map(set, nx.community.greedy_modularity_communities(graph, "weight")))
 
 
 def draw(graph: nx.Graph[str], groups: dict[str, int], path: Path) -> None:
@@ -48,7 +48,7 @@ def draw(graph: nx.Graph[str], groups: dict[str, int], path: Path) -> None:
     """
     figure = Figure(figsize=(7, 6), layout="constrained")
     axes = figure.subplots(subplot_kw={"frame_on": False})
-    places = nx.spring_layout(graph, weight="probability", seed=0)
+    places = nx.spring_layout(graph, weight="weight", seed=0)
     widths = [2 * graph.edges[edge]["probability"] for edge in graph.edges]
     nx.draw_networkx_edges(graph, places, ax=axes, width=widths, edge_color="#bbbbbb")
     nx.draw_networkx_nodes(graph, places, ax=axes, node_color=[f"C{groups[c]}" for c in graph])

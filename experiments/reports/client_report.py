@@ -38,7 +38,7 @@ class Peer:
         client: name of the other client.
         group: its true group, None if unknown.
         latest: probability after the last round that both clients share a cluster.
-        mean: mean of that probability over all rounds.
+        mean: mean over all rounds of the probability that both were associated with one cluster.
     """
 
     client: str
@@ -143,15 +143,20 @@ class RunHistory:
         return [self._client_report(self.names.index(n), scores.get(n, ())) for n in names]
 
     @cached_property
-    def _shared(self) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """Factors of the co-association matrices of the last round and of the mean over rounds."""
+    def _believed(self) -> Matrix:
+        """(clients, clients) co-association probabilities after the last round."""
+        return self.run.co_association()
+
+    @cached_property
+    def _rounds_together(self) -> sparse.csr_array:
+        """Factor of the co-association matrix of the mean over rounds."""
         history = [snapshot.co_association() for snapshot in self.run.state.history]
-        stacked = sparse.hstack(history) / np.sqrt(len(history))
-        return history[-1], sparse.csr_array(stacked)
+        return sparse.csr_array(sparse.hstack(history) / np.sqrt(len(history)))
 
     def _client_report(self, row: int, scores: Sequence[ModelScore]) -> ClientReport:
         data = self.clients[row]
-        latest, mean = ((factor @ factor[[row]].T).toarray()[:, 0] for factor in self._shared)
+        latest, factor = self._believed[row], self._rounds_together
+        mean = (factor @ factor[[row]].T).toarray()[:, 0]
         peers = [
             Peer(other.client, other.group, float(latest[index]), float(mean[index]))
             for index, other in enumerate(self.clients)

@@ -162,7 +162,7 @@ def record(setup: Experiment, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
         rounds: number of rounds, at most those of the experiment.
     """
     federation = setup.federation(pair)
-    config = RoundConfig(pair.seed, federation.client_fraction, evaluate=False)
+    config = RoundConfig(seed=pair.seed, client_fraction=federation.client_fraction, evaluate=False)
     state = federation.initial_state()
     similarities = []
     for _ in range(min(rounds, setup.scenario.federation.rounds)):

@@ -28,6 +28,7 @@ COUNTS = (
     "bytes_down",
     "bytes_up",
 )
+BELIEF_COSTS = ("exchanges", "scores_run", "bytes_down", "bytes_up")
 
 
 class MetricsError(ValueError):
@@ -79,10 +80,17 @@ def round_row(
         "num_candidates": record.info.num_candidates,
         "facts": dict(record.info.facts),
         "failures": list(ledger.failures),
+        "belief": _belief_costs(record),
         "seconds": {**phases, "total": seconds},
     }
     finite: Row = _finite(row)
     return finite
+
+
+def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
+    """What recording beliefs after a round cost, apart from it; None where none were recorded."""
+    ledger = record.belief_ledger
+    return None if ledger is None else {name: getattr(ledger, name) for name in BELIEF_COSTS}
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401

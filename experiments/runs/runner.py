@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from experiments.datasets import Dataset
     from experiments.partitions import Partition
 
+LEAST_PROBABILITY = 1e-3
+"""Of an edge between two clients in the graphs of a run."""
+
 
 class Interrupted(Exception):
     """A run that stopped on request after a round, with a checkpoint."""
@@ -219,7 +222,10 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
             callbacks=callbacks,
             hold_out=setup.hold_out(federation, pair.seed),
         )
-        run = federation.run(setup.scenario.federation.rounds, state=state, on_round=log)
+        rules = setup.scenario.federation
+        run = federation.run(
+            rules.rounds, state=state, on_round=log, belief_every=rules.checkpoint_every
+        )
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)
         write_graphs(run, files)
@@ -247,7 +253,7 @@ def write_graphs(run: Run, files: PairFiles) -> None:
     supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
     graphs: Mapping[str, nx.Graph[str]] = {
         **supports,
-        "clients": run.association_graph(),
+        "clients": run.association_graph(LEAST_PROBABILITY),
         "clusters": run.client_cluster_graph(),
         "hypotheses": run.hypothesis_tree(),
     }

@@ -20,8 +20,7 @@ from bcfl import ClientData, Prediction, PredictionRule, Run
 from bcfl.analysis import uncertainty
 from bcfl.data import TEST, VALIDATION
 from bcfl.executors import Executor, LoopExecutor
-from bcfl.hypotheses import UNSEEN
-from bcfl.rounds import served_mixture
+from bcfl.hypotheses import UNSEEN, Membership
 from bcfl.runtime import generator
 
 TUNING, TUNING_SHARE = "tuning", 3
@@ -69,7 +68,7 @@ class UncertaintyScores:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClientPredictions:
-    """Predictions for samples of one or more clients, each by the mixture that serves the client.
+    """Predictions for samples of one or more clients, each by its posterior membership.
 
     Attributes:
         probabilities: (samples, classes) predictive probabilities of the clients' test samples.
@@ -149,7 +148,7 @@ class UncertaintyEvaluation:
         return run.tuned(rule, clients=[data.client for data in self.tested], view=TUNING)
 
     def predictions(self, rule: PredictionRule) -> dict[str, ClientPredictions]:
-        """Predictions by client; clients served by the same mixture share a forward pass."""
+        """Predictions by client; clients of the same mixture share a forward pass."""
         predictions: dict[str, ClientPredictions] = {}
         for served in self._served_together:
             inputs = torch.cat([self._inputs[data.client] for data in served])
@@ -197,10 +196,10 @@ class UncertaintyEvaluation:
 
     @cached_property
     def _served_together(self) -> list[list[ClientData]]:
-        """Clients grouped by the mixture that serves them."""
+        """Clients grouped by the mixture that predicts for them."""
         served: dict[frozenset[tuple[str, float]], list[ClientData]] = {}
         for data in self.tested:
-            mixture = served_mixture(self.run.hypotheses, data.client)
+            mixture = Membership.of_client(self.run.hypotheses, data.client).mixture
             signature = frozenset((posterior.key, share) for posterior, share in mixture.items())
             served.setdefault(signature, []).append(data)
         return list(served.values())

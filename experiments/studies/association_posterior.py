@@ -30,6 +30,10 @@ SMALLEST = 1e-6
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
     "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
+    "fesem": ("fesem", {}),
+    "fesem, cavity": ("fesem", {"scored_by": "cavity"}),
+    "wecfl": ("wecfl", {}),
+    "wecfl, cavity": ("wecfl", {"scored_by": "cavity"}),
     "bcfl-g": ("bcfl-g", {}),
     "bcfl-g, cavity": ("bcfl-g", {"scored_by": "cavity", "temperature": 1.0}),
     "bcfl-mht-8": ("bcfl-mht-8", {}),

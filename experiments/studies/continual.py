@@ -112,7 +112,8 @@ def main(
         markdown(title, head, rows, out)
         out.print(
             "served, kept: accuracy on the test samples of earlier steps of the serving model, "
-            "and of the cluster that fits the memory best",
+            "and of the client's predictor of that step, or else of the cluster that fits the "
+            "memory best; backward transfer: change of the latter since the end of the step",
             soft_wrap=True,
             markup=False,
         )
@@ -149,6 +150,13 @@ def accuracies(
         format(published[method], ".2f") if method in published else "–",
         over_seeds([100 * retention.served for retention in kept], ".1f"),
         over_seeds([100 * retention.kept for retention in kept], ".1f"),
+        over_seeds(
+            [
+                100 * retention.backward_transfer((row / 100).tolist())
+                for retention, row in zip(kept, accuracy, strict=True)
+            ],
+            "+.1f",
+        ),
         first_mean_largest(list(traffic / 1e6)),
     ]
 

@@ -1,11 +1,12 @@
-"""One-shot clustering on the MNIST splits of its paper, next to Table I and Figure 2.
+"""One-shot clustering on the MNIST splits of its paper, next to Table I and Figures 2 and 3.
 
 Four splits: separate or overlapping classes, balanced or imbalanced, 15 clients (or 30). Clustering
 scores are means over all rounds, so early recovery is rewarded; a method that recovers the groups
 in round t of R has at most (R - t + 1) / R, and FedAvg 0. The paper runs 50 rounds of a
 convolutional network with overlapping clients; here there are fewer rounds of a network with one
-hidden layer, and clients are disjoint. Its RAND is the adjusted Rand index, its COM is homogeneity;
-its affinity propagation was given distances as similarities, its BCL similarities as distances.
+hidden layer, and no client is tested on another's training samples. Its RAND is the adjusted Rand
+index, its COM is homogeneity; its affinity propagation was given distances as similarities, its BCL
+similarities as distances.
 
 `python -m experiments.studies.one_shot --seeds 0,1 --rounds 10`, MNIST in the data directory.
 """
@@ -13,13 +14,14 @@ its affinity propagation was given distances as similarities, its BCL similariti
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from experiments.config.variants import Variant
 from experiments.runs.run_folder import RunFolder
 from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
 
@@ -58,6 +60,7 @@ HEAD = (
     "gap",
     "published RAND / AMI / COM",
 )
+TEMPERATURE = "clustering_temperature"
 AGREEMENT = ("ari", "ami", "homogeneity", "completeness")
 Triple = tuple[float, float, float]
 PUBLISHED: Mapping[str, tuple[Triple, Triple, Triple, Triple]] = {
@@ -110,13 +113,27 @@ def published(method: str, split: str, clients: int) -> str:
     """Text of the published scores; a dash where there are none for this setting.
 
     Args:
-        method: name of the method.
+        method: name of the method or a variant of it.
         split: name of the split.
         clients: number of clients.
     """
-    if method not in PUBLISHED or clients != 15:
+    name = Variant.of(method).method
+    if name not in PUBLISHED or clients != 15:
         return UNKNOWN
-    return " / ".join(f"{score:g}" for score in PUBLISHED[method][SPLITS.index(split)])
+    return " / ".join(f"{score:g}" for score in PUBLISHED[name][SPLITS.index(split)])
+
+
+def temperatures(curves: Sequence[NDArray[np.float64]]) -> list[list[str]]:
+    """Clustering temperature of one common model by round, after Figure 3: mean and range.
+
+    Args:
+        curves: for each split, (seeds, rounds) temperatures.
+    """
+    means = np.stack([np.nanmean(curve, axis=0) for curve in curves])
+    return [
+        [str(round), f"{column.mean():.3f}", f"{column.min():.3f} to {column.max():.3f}"]
+        for round, column in enumerate(means.T, start=1)
+    ]
 
 
 def main(sizes: Sizes = DEFAULTS, clients: int = 15, splits: tuple[str, ...] = SPLITS) -> None:
@@ -127,7 +144,7 @@ def main(sizes: Sizes = DEFAULTS, clients: int = 15, splits: tuple[str, ...] = S
         clients: number of clients, 15 or 30.
         splits: names of splits; see `SPLITS`.
     """
-    screen, out = Console(stderr=True), Console(width=200)
+    screen, out, curves = Console(stderr=True), Console(width=200), []
     for split in splits:
         run = finished(f"ocfl-mnist-{split}-{clients}", sizes, screen)
         rows = [row(run, method, published(method, split, clients)) for method in run.methods]
@@ -135,6 +152,11 @@ def main(sizes: Sizes = DEFAULTS, clients: int = 15, splits: tuple[str, ...] = S
         seeds = ", ".join(map(str, run.seeds(run.methods[0])))
         title = f"**{split}**, {clients} clients, {rounds} rounds, seeds {seeds}"
         markdown(title, HEAD, rows, out)
+        if "fedavg" in run.methods:
+            curves.append(run.facts("fedavg", TEMPERATURE))
+    if curves:
+        title = f"clustering temperature without clustering, over {len(curves)} splits (Figure 3)"
+        markdown(title, ("round", "mean", "range"), temperatures(curves), out)
 
 
 if __name__ == "__main__":

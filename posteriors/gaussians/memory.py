@@ -19,8 +19,8 @@ from posteriors.checks import (
     require_float,
     require_non_negative,
 )
-from posteriors.gaussians.fusion import LocalPosterior, likelihood_factor
 from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.gaussians.local_posterior import LocalPosterior, likelihood_factor
 
 Memory = Literal["replace", "forget", "accumulate"]
 
@@ -127,7 +127,8 @@ def damp(old: Site, new: Site, share: float) -> Site:
 def product(base: DiagonalGaussian, sites: Iterable[Site]) -> DiagonalGaussian:
     """Product of a prior and likelihood factors, accumulated in float64.
 
-    Where the total precision is zero the mean of `base` is kept.
+    With the sites of all data holders but one it is the cavity of that one, as `fuse_without` is of
+    local posteriors. Where the total precision is zero the mean of `base` is kept.
 
     Args:
         base: Prior, (..., parameters).
@@ -143,33 +144,6 @@ def product(base: DiagonalGaussian, sites: Iterable[Site]) -> DiagonalGaussian:
         shift = shift + site.shift.double()
     mean = (shift / precision).where(precision > 0, base.mean.double())
     return DiagonalGaussian(mean.to(base.mean.dtype), precision.to(base.mean.dtype))
-
-
-def cavity(posterior: DiagonalGaussian, site: Site) -> DiagonalGaussian:
-    """Cavity distribution: the posterior divided by one of its factors.
-
-    The difference cancels digits where the site makes up most of the precision; `product` of the
-    base with the other sites gives the same Gaussian without cancellation.
-
-    Args:
-        posterior: Posterior, (..., parameters).
-        site: Factor with a shift of the same shape.
-
-    Raises:
-        ValueError: If shapes differ, or the precision of the site is not below that of the
-            posterior everywhere, so that it cannot be one of its factors. Nothing is clamped.
-    """
-    _require_same_shape(posterior, site)
-    precision = posterior.precision.double() - site.precision.double()
-    if not bool((precision > 0).all()):
-        count = int((precision <= 0).expand(posterior.mean.shape).sum())
-        raise ValueError(
-            f"site must be smaller in precision than the posterior, it is not for {count} of "
-            f"{posterior.mean.numel()} parameters; multiply the base by the other sites instead"
-        )
-    shift = posterior.precision.double() * posterior.mean.double() - site.shift.double()
-    dtype = posterior.mean.dtype
-    return DiagonalGaussian((shift / precision).to(dtype), precision.to(dtype))
 
 
 def _require_same_shape(gaussian: DiagonalGaussian, site: Site) -> None:

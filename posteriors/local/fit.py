@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
-from posteriors.gaussians.fusion import LocalPosterior
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, own_copy
+from posteriors.gaussians.local_posterior import LocalPosterior
+from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, outputs_of
 from posteriors.predictive import Linearised, MonteCarlo, Predictive
 
 EvidenceKind = Literal["laplace", "lower bound", "importance"]
@@ -163,8 +163,8 @@ def copied(module: nn.Module, inputs: Tensor) -> nn.Module:
     twin = copy.deepcopy(module)
     elsewhere = 1.5 * flat_parameters(module) + 0.1
     with torch.no_grad():
-        both = [outputs_at(network, elsewhere, inputs[:1]) for network in (module, twin)]
-    if not torch.allclose(*both, equal_nan=True):
+        of_network, of_twin = (outputs_at(one, elsewhere, inputs[:1]) for one in (module, twin))
+    if not torch.allclose(of_network, of_twin, equal_nan=True):
         raise UnsupportedFitError(
             "a copy of the network does not compute what the network does: a forward or a hook "
             "may refer to the network itself, or draw random numbers in evaluation mode"
@@ -181,7 +181,7 @@ def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> T
         likelihood: Of its outputs.
     """
     with eval_mode(module), torch.no_grad():
-        outputs = module(own_copy(inputs))
+        outputs = outputs_of(module, inputs)
     targets: Tensor = outputs if likelihood == "gaussian" else outputs.argmax(1)
     return targets
 

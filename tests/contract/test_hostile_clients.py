@@ -148,7 +148,7 @@ def rounds(federation, recipe):
         state, records = setup.initial_state(), []
         for _ in range(count):
             state, record = server_round(
-                setup.method, setup.model, executor, state, RoundConfig(setup.seed)
+                setup.method, setup.model, executor, state, RoundConfig(seed=setup.seed)
             )
             records.append(record)
         return state, records

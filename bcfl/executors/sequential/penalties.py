@@ -12,7 +12,7 @@ from torch.func import functional_call
 from bcfl.architecture.model import Model
 from bcfl.executors.sequential.flat_module import FlatSlices
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.regularizers import Regularizer
+from bcfl.protocol.regularizers import Regularizer, Shrinking
 from bcfl.protocol.requests import Train
 from posteriors.networks.functional import own_copy
 
@@ -45,6 +45,29 @@ class ParameterTerm:
             loss = self.term.weight * self.term.penalty(live, self.start, self.references)
         (gradient,) = torch.autograd.grad(loss, live)
         self.chosen.add(gradients, gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class ShrinkingTerm:
+    """A term whose proximal operator ends each step.
+
+    Attributes:
+        term: the term.
+        chosen: parameters that it penalises and that are trained.
+    """
+
+    term: Shrinking
+    chosen: FlatSlices
+
+    def shrink(self, parameters: Tensor, step_size: float) -> None:
+        """Apply the proximal operator, in place.
+
+        Args:
+            parameters: (parameters,) parameters after a step, changed in place.
+            step_size: learning rate.
+        """
+        live = self.chosen.take(parameters)
+        self.chosen.add(parameters, self.term.proximal(live, step_size) - live)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +106,7 @@ class Penalties:
     """The regularisers of one local training.
 
     Attributes:
-        of_parameter: those of the parameters.
+        of_parameter: smooth ones of the parameters.
         of_output: those of the outputs.
     """
 
@@ -101,6 +124,8 @@ class Penalties:
         """
         parameter, output = [], []
         for term, keys in zip(request.objective.regularizers, request.references, strict=True):
+            if isinstance(term, Shrinking):
+                continue
             posteriors = [models[key] for key in (request.start, *keys)]
             if term.sees == "parameters":
                 means = [posterior.mean(model) for posterior in posteriors]
@@ -111,6 +136,21 @@ class Penalties:
                 named = [_named(model, posterior) for posterior in posteriors]
                 output.append(OutputTerm(term, model.at_rest, named[0], named[1:]))
         return cls(parameter, output)
+
+    @staticmethod
+    def shrinking(request: Train, model: Model, trained: Tensor) -> list[ShrinkingTerm]:
+        """The terms of a request's objective whose proximal operator ends each step.
+
+        Args:
+            request: the training.
+            model: the architecture.
+            trained: (parameters,) bool, which parameters are trained.
+        """
+        return [
+            ShrinkingTerm(term, FlatSlices.of(model.chosen(term.part) & trained))
+            for term in request.objective.regularizers
+            if isinstance(term, Shrinking)
+        ]
 
     def of_outputs(self, outputs: Tensor, inputs: Tensor) -> Tensor | float:
         """Sum of the weighted regularisers of the outputs on one mini-batch.

@@ -153,6 +153,7 @@ def train_locally(
             anchor=mean,
             pull=pull,
             terms=penalties.of_parameter,
+            shrinking=penalties.shrinking(request, model, model.trained & ~model.outside(phase)),
             frozen=None if whole and model.trains_all else _frozen(model, phase),
         )
         seed = derive_seed(*seed_and_round, request.client, "training")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from bcfl.protocol.requests import Exchange, Steps
 from bcfl.runtime.seeds import derive_seed
 
 NUM_STARTS = 10
+NUM_PASSES = 2
+ScoredBy = Literal["cluster", "cavity"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,9 @@ class KMeansAssociation:
         part: parameters that distances are computed on; the WeCFL thesis clusters on the fully
             connected layers.
         starts: starts of K-means, of which the one of least variance counts.
+        scored_by: model by which a client is measured against its own cluster. `cluster`: the
+            centroid; `cavity`: the centroid without the client, to which clients move on after
+            K-means until none is closer to another cluster.
     """
 
     num_clusters: int
@@ -56,8 +61,13 @@ class KMeansAssociation:
     cluster_size: ClusterSize = FREE
     part: Part = ALL
     starts: int = NUM_STARTS
+    scored_by: ScoredBy = "cluster"
 
     def __post_init__(self) -> None:
+        if self.scored_by not in get_args(ScoredBy):
+            raise ValueError(
+                f"scored_by must be one of {', '.join(get_args(ScoredBy))}, got {self.scored_by!r}"
+            )
         for name in ("num_clusters", "starts"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -107,12 +117,10 @@ class KMeansAssociation:
         seed = derive_seed(context.seed, context.round, "kmeans")
         groups = weighted_kmeans(points, weights, self.num_clusters, seed, self.starts)
         clusters = relabel(groups, hypothesis.association, clients)
-        if not self.cluster_size.free:
-            cost = weights[:, None] * distances_to_centroids(
-                points, weights, clusters, self.num_clusters
-            )
-            lower, upper = self.cluster_size.left_for(clients, hypothesis.association)
-            clusters = assignment.best_assignment(cost, lower, upper).labels
+        means = (posterior.mean(context.model) for posterior in hypothesis.clusters)
+        origins = np.stack([mean.cpu()[mask].double().numpy() for mean in means])
+        bounds = self.cluster_size.left_for(clients, hypothesis.association)
+        clusters = self._moved(points, weights, clusters, origins, bounds)
         by_client = dict(zip(clients, map(int, clusters), strict=True))
         return Ranking.only(
             candidate(
@@ -124,6 +132,27 @@ class KMeansAssociation:
                 num_samples=context.num_samples,
             )
         )
+
+    def _moved(
+        self,
+        points: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        labels: NDArray[np.int64],
+        origins: NDArray[np.float64],
+        bounds: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
+    ) -> NDArray[np.int64]:
+        """Clusters after K-means: moved to the nearest cavities, and within bounds on sizes."""
+        cavity = self.scored_by == "cavity"
+        if cavity:
+            labels = moved_to_nearest_cavities(points, weights, labels, origins)
+        if self.cluster_size.free:
+            return labels
+        distances = (
+            distances_to_cavities(points, weights, labels, origins)
+            if cavity
+            else distances_to_centroids(points, weights, labels, self.num_clusters)
+        )
+        return assignment.best_assignment(weights[:, None] * distances, *bounds).labels
 
 
 def weighted_kmeans(
@@ -197,6 +226,65 @@ def distances_between(
         centres: float64 of shape (centres, dimensions).
     """
     return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
+
+
+def distances_to_cavities(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    origins: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Squared distances of points to centroids that leave the point itself out.
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        weights: float64 of shape (points,).
+        labels: cluster of each point, int64 of shape (points,).
+        origins: (clusters, dimensions) what a single member of each cluster is measured against.
+
+    Returns:
+        float64 of shape (points, clusters).
+    """
+    distances = distances_to_centroids(points, weights, labels, len(origins))
+    rows = np.arange(len(points))
+    total = np.bincount(labels, weights, len(origins))[labels]
+    alone = np.bincount(labels, minlength=len(origins))[labels] == 1
+    share = np.divide(total, total - weights, out=np.ones_like(total), where=~alone)
+    distances[rows, labels] *= share**2
+    distances[alone, labels[alone]] = ((points - origins[labels])[alone] ** 2).sum(axis=1)
+    return distances
+
+
+def moved_to_nearest_cavities(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    origins: NDArray[np.float64],
+    passes: int = NUM_PASSES,
+) -> NDArray[np.int64]:
+    """Move points, the one that gains most first, until each is nearest to its own cavity.
+
+    As in Hartigan's K-means, a point does not draw the centroid that it is measured against.
+
+    Args:
+        points: float64 of shape (points, dimensions).
+        weights: float64 of shape (points,).
+        labels: cluster of each point, int64 of shape (points,).
+        origins: (clusters, dimensions) what a single member of each cluster is measured against.
+        passes: most moves per point, since moves need not settle.
+
+    Returns:
+        Cluster of each point, int64 of shape (points,).
+    """
+    labels, rows = labels.copy(), np.arange(len(points))
+    for _ in range(passes * len(points)):
+        distances = distances_to_cavities(points, weights, labels, origins)
+        gains = distances[rows, labels] - distances.min(axis=1)
+        first = int(gains.argmax())
+        if gains[first] <= 0:
+            break
+        labels[first] = distances[first].argmin()
+    return labels
 
 
 def relabel(

@@ -76,13 +76,13 @@ def inner_products(
     if not starts:
         return np.zeros((0, 0))
     total = torch.zeros((len(starts), len(starts)), dtype=torch.float64, device=ends[0].device)
+    distinct = {id(start): start for start in starts}
+    row = {name: index for index, name in enumerate(distinct)}
+    rows = torch.tensor([row[id(start)] for start in starts], device=ends[0].device)
     for begin in range(0, ends[0].shape[-1], SLICE):
         part = slice(begin, begin + SLICE)
-        rows = [
-            end[part].to(dtype) - start[part].to(dtype)
-            for start, end in zip(starts, ends, strict=True)
-        ]
-        slab = torch.stack(rows)
+        before = torch.stack([start[part] for start in distinct.values()]).to(dtype)
+        slab = torch.stack([end[part] for end in ends]).to(dtype) - before[rows]
         total += slab @ slab.T
     products: NDArray[np.float64] = total.cpu().numpy()
     return products

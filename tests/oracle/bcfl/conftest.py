@@ -148,7 +148,9 @@ class LinearWorld:
         state = self.start() if state is None else state
         states = []
         for _ in range(rounds):
-            state, _ = server_round(method, self.model, self, state, RoundConfig(0, evaluate=False))
+            state, _ = server_round(
+                method, self.model, self, state, RoundConfig(seed=0, evaluate=False)
+            )
             states.append(state)
         return states
 

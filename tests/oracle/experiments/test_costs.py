@@ -29,7 +29,7 @@ def rounds():
         state, seen = one.initial_state(), []
         for _ in range(ROUNDS):
             state, record = server_round(
-                one.method, one.model, one.engine, state, RoundConfig(0, evaluate=False)
+                one.method, one.model, one.engine, state, RoundConfig(seed=0, evaluate=False)
             )
             seen.append((state, record))
         return seen, model

@@ -83,7 +83,7 @@ def watch():
         executor = Watching(federation.engine, change)
         for _ in range(rounds):
             state, record = server_round(
-                federation.method, federation.model, executor, state, RoundConfig(seed)
+                federation.method, federation.model, executor, state, RoundConfig(seed=seed)
             )
             records.append(record)
         return state.hypotheses, records, executor.answers

@@ -48,7 +48,7 @@ def test_probability_of_sharing_a_cluster(divide, perceptron, build_method, name
     recipe = build_method(name, num_clusters=CLUSTERS)
     federation = Federation(clients, perceptron, recipe, seed=0)
     right = shared(losses(federation, clients))
-    graph = federation.run(1).association_graph()
+    graph = federation.run(1).accumulated_association_graph()
     for one, other in itertools.combinations(range(CLIENTS), 2):
         edge = graph.get_edge_data(clients[one].client, clients[other].client, {})
         assert edge.get("probability", 0.0) == pytest.approx(right[one, other], abs=1e-5)

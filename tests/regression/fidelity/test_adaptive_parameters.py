@@ -52,9 +52,6 @@ def accuracy(model, mean, view):
         return float((network(view.inputs).argmax(1) == view.targets).double().mean())
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the L1 term is a subgradient, which sets none to 0"
-)
 def test_adaptive_parts_have_zeros(outcome):
     _, run, _ = outcome
     for cluster in run.hypotheses.best.clusters:
@@ -62,11 +59,6 @@ def test_adaptive_parts_have_zeros(outcome):
         assert (adaptive == 0).double().mean() > 0.01
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="earlier time steps are predicted with the masks and adaptive parts of today",
-)
 def test_earlier_steps_are_predicted_with_their_own_parts(outcome):
     clients, run, past = outcome
     shared = places(run.model, SHARED)

@@ -4,10 +4,12 @@
 is the next round's prior. The paper runs 100 rounds.
 """
 
+import numpy as np
 import pytest
 import torch
 
 from bcfl import Aggregation, Federation
+from bcfl.aggregation import FusionReport
 from bcfl.analysis.metrics import micro_accuracy
 from experiments import models
 from posteriors import DiagonalGaussian, LocalPosterior, fuse
@@ -63,3 +65,26 @@ def test_prior_that_sharpens_does_not_undo_what_was_learnt(divide, build_method,
 def test_weights_of_histories_accumulate():
     """Equation 11: the weight of a history is the product over its rounds."""
     assert Aggregation(memory="accumulate").carried_log_weight(-5.0) == -5.0
+
+
+@pytest.mark.parametrize("rule", ["exact", "literal", "precision_weighted"])
+def test_most_probable_histories_last_for_a_hundred_rounds(divide, build_method, rule):
+    """Algorithm 3 with equations 10 and 11: the round's posteriors and weights are carried on."""
+    clients = divide("two-stage-dirichlet", groups=2, clients=6, samples_per_client=12)
+    recipe = build_method(
+        "bcfl-histories-3",
+        num_clusters=2,
+        local_steps=2,
+        learning_rate=0.01,
+        prior_weight=1.0,
+        fusion=rule,
+    )
+    run = Federation(clients, models.linear(64, 10), recipe, seed=0, evaluate=False).run(100)
+    assert np.isfinite(run.hypotheses.log_weights).all()
+    assert run.hypotheses.weights.sum() == pytest.approx(1.0)
+    for hypothesis in run.hypotheses:
+        for cluster in hypothesis.clusters:
+            assert cluster.mean(run.model).isfinite().all()
+            assert cluster.precision(run.model).isfinite().all()
+    worst = sum((record.info.fusion for record in run.records), start=FusionReport())
+    assert (worst.outweighed > 0.5) == (rule == "literal")

@@ -91,7 +91,7 @@ def run_tampered(model):
         executor = Tampering(federation.engine, liar, change)
         for _ in range(rounds):
             state, record = server_round(
-                federation.method, model, executor, state, RoundConfig(federation.seed)
+                federation.method, model, executor, state, RoundConfig(seed=federation.seed)
             )
             records.append(record)
         return state.hypotheses, records

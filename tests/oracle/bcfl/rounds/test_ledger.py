@@ -151,7 +151,7 @@ def test_against_recorded_messages_between_server_and_clients(name):
     state = one.initial_state()
     for _ in range(3):
         heard.clear()
-        setting = RoundConfig(0, evaluate=False)
+        setting = RoundConfig(seed=0, evaluate=False)
         state, record = server_round(method, MODEL, Listener(), state, setting)
         scored = [(r.client, key) for r in heard if isinstance(r, Score) for key in r.models]
         trained = [(r.client, r.start) for r in heard if isinstance(r, Train)]

@@ -31,7 +31,7 @@ def run_of(clients, name, **options):
 @pytest.mark.parametrize("name", ["wecfl", "bcfl-g", "bcfl-c-4", "bcfl-mh-4"])
 def test_co_association_by_loops_over_rounds_hypotheses_and_pairs(digits_clients, name, options):
     run = run_of(digits_clients(SIZES), name, **options)
-    graph = run.association_graph()
+    graph = run.accumulated_association_graph()
     assert set(graph) == set(run.clients)
     unseen = 0
     for one, other in itertools.combinations(range(len(SIZES)), 2):
@@ -69,7 +69,7 @@ def test_hard_associations_share_a_cluster_or_do_not(digits_clients):
     """One hypothesis without merging: the probability is the share of rounds spent together."""
     run = run_of(digits_clients(SIZES), "bcfl-g")
     labels = np.array([s.associations[0].labels for s in run.state.history])
-    graph = run.association_graph()
+    graph = run.accumulated_association_graph()
     together = {
         (a, b): np.mean(labels[:, i] == labels[:, j])
         for (i, a), (j, b) in itertools.combinations(enumerate(run.clients), 2)
@@ -84,8 +84,8 @@ def test_hard_associations_share_a_cluster_or_do_not(digits_clients):
 @pytest.mark.parametrize("least", [0.0, 0.3, 0.75, 1.0])
 def test_edges_below_the_least_probability_are_left_out(digits_clients, least):
     run = run_of(digits_clients(SIZES), "bcfl-mh-4")
-    every = run.association_graph().edges(data="probability")
-    kept = run.association_graph(least).edges
+    every = run.accumulated_association_graph().edges(data="probability")
+    kept = run.accumulated_association_graph(least).edges
     assert set(kept) == {(a, b) for a, b, p in every if p >= least}
 
 
@@ -140,8 +140,9 @@ def brute_force(hypotheses):
             gains[order] = np.sum(renamed == leading.association.labels) + shared
         best = max(gains, key=gains.get)
         unique &= sum(gain == gains[best] for gain in gains.values()) == 1
-        for client, label in enumerate(hypothesis.association.labels):
-            total[client, best[label]] += np.exp(hypothesis.log_weight)
+        for client, row in enumerate(hypothesis.membership):
+            for cluster, share in enumerate(row):
+                total[client, best[cluster]] += np.exp(hypothesis.log_weight) * share
     return total, unique
 
 
@@ -203,7 +204,7 @@ def test_served_mixture_by_loops(digits_clients):
                 weights = np.exp(logits - logits.max(axis=1, keepdims=True))
                 probabilities = weights / weights.sum(axis=1, keepdims=True)
                 expected += np.exp(hypothesis.log_weight) * share * probabilities
-        found = run.predict("c00", inputs).mean
+        found = run.predict("c00", inputs, by="association").mean
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

@@ -207,9 +207,22 @@ def test_log_weights_follow_the_memory(memory, carried):
     assert Aggregation(memory=memory, decay=0.5).carried_log_weight(-3.0) == carried
 
 
+def test_histories_may_remember_more_than_models(linear, parent):
+    forgetful = Aggregation(memory="replace", history_weights="accumulate", decay=0.5)
+    assert forgetful.carried_log_weight(-3.0) == -3.0
+    assert Aggregation(memory="accumulate", history_weights="forget").carried_log_weight(-1) == -0.9
+    chosen, values = candidate(parent, {"a": 0}, OBJECTIVE), {"a": reply(1, 4, curvature=3.0)}
+    one, other = (
+        combined(rule, linear, parent, chosen, values)[0]
+        for rule in (Aggregation(decay=0.5), forgetful)
+    )
+    assert [p.key for p in one] == [p.key for p in other]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"history_weights": "keep"}, "history_weights must be None or one of .*, got 'keep'"),
         ({"fusion": "mean"}, "precision_weighted, exact, literal.*, got 'mean'"),
         ({"memory": "keep"}, "memory must be one of replace, forget, accumulate, got 'keep'"),
         ({"memory": "forget", "decay": 1.5}, r"decay must be between 0 and 1, got 1\.5"),

@@ -88,7 +88,9 @@ def test_a_run_in_a_file(linear, clients, tmp_path):
         np.testing.assert_allclose(found.hypothesis_weight.sum("hypothesis"), 1)
         pair = {"client": "c0", "other_client": "c2"}
         edge = run.association_graph().get_edge_data("c0", "c2", {"probability": 0.0})
-        assert float(found.co_association.sel(pair).mean()) == pytest.approx(edge["probability"])
+        last = found.co_association.sel(pair).isel(round=-1)
+        assert float(last) == pytest.approx(edge["probability"])
+        assert found.is_belief.values.tolist() == [False, False, True]
         assert found.label.attrs["long_name"].startswith("cluster of a client")
 
 

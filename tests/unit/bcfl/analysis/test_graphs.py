@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bcfl import Association, Federation, Objective
-from bcfl.analysis.graphs import association_graph, hypothesis_tree
+from bcfl.analysis.graphs import accumulated_association_graph, hypothesis_tree
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
 from tests.recipes import built
 
@@ -50,24 +50,45 @@ def test_soft_associations_share_by_their_probabilities():
 
 
 def test_the_association_graph_has_its_documented_attributes():
-    graph = association_graph(HISTORY, {"a": 3, "b": None})
+    graph = accumulated_association_graph(HISTORY, {"a": 3, "b": None})
     assert dict(graph.nodes["a"]) == {"cluster": 0, "group": 3}
     assert dict(graph.nodes["b"]) == {"cluster": 0}
     probabilities = {(u, v): d["probability"] for u, v, d in graph.edges(data=True)}
     wanted = {("a", "b"): (0.75 + 1) / 2, ("a", "c"): 0.25 / 2, ("c", "d"): 0.5}
     assert probabilities == pytest.approx(wanted)
-    assert set(association_graph(HISTORY, min_probability=0.5).edges) == {("a", "b"), ("c", "d")}
+    assert all(d["weight"] == d["probability"] for _, _, d in graph.edges(data=True))
+    assert graph.graph["edges"] == "mean over rounds 1 to 2"
+    above = accumulated_association_graph(HISTORY, min_probability=0.5)
+    assert set(above.edges) == {("a", "b"), ("c", "d")}
 
 
 @pytest.mark.parametrize("bound", [-0.1, 1.1])
 def test_a_bound_on_probabilities_lies_between_0_and_1(bound):
     with pytest.raises(ValueError, match=f"min_probability must lie between 0 and 1, got {bound}"):
-        association_graph(HISTORY, min_probability=bound)
+        accumulated_association_graph(HISTORY, min_probability=bound)
 
 
 def test_no_round_is_no_history():
     with pytest.raises(ValueError, match="at least one round, got none"):
-        association_graph([])
+        accumulated_association_graph([])
+
+
+def test_edges_are_what_is_believed_after_the_last_round(run):
+    graph = run.association_graph()
+    together = run.co_association()
+    assert graph.graph["edges"] == "belief after round 3"
+    for (i, one), (j, other) in itertools.combinations(enumerate(run.clients), 2):
+        edge = graph.get_edge_data(one, other, {"probability": 0.0, "weight": 0.0})
+        assert edge["probability"] == edge["weight"] == pytest.approx(together[i, j], abs=1e-12)
+    bipartite = run.client_cluster_graph()
+    assert bipartite.graph["edges"] == "belief after round 3"
+    assert all(d["weight"] == d["probability"] for _, _, d in bipartite.edges(data=True))
+
+
+def test_bounds_on_beliefs_lie_between_0_and_1(run):
+    with pytest.raises(ValueError, match="min_probability must lie between 0 and 1, got 2"):
+        run.association_graph(2)
+    assert all(p >= 0.4 for *_, p in run.association_graph(0.4).edges(data="probability"))
 
 
 def test_the_tree_joins_hypotheses_to_those_they_came_from():
@@ -110,7 +131,12 @@ def test_graphs_of_a_run_have_a_node_for_everything(run):
     [(nx.write_graphml, nx.read_graphml, "graphml"), (nx.write_gexf, nx.read_gexf, "gexf")],
 )
 def test_graphs_survive_other_programs_formats(run, tmp_path, write, read, ending):
-    graphs = (run.association_graph(), run.client_cluster_graph(), run.hypothesis_tree())
+    graphs = (
+        run.association_graph(),
+        run.accumulated_association_graph(),
+        run.client_cluster_graph(),
+        run.hypothesis_tree(),
+    )
     for graph in graphs:
         write(graph, tmp_path / f"graph.{ending}")
         again = read(tmp_path / f"graph.{ending}")

@@ -56,8 +56,12 @@ def test_uncertain_clients_are_those_of_high_entropy(run, run_of):
     (axes,) = plot_uncertain_clients(run).axes
     shown = [text.get_text() for text in axes.texts if text.get_text().startswith(("0.", "1."))]
     assert shown == [f"{value:.2f}" for value in entropy[entropy >= 0.056]]
+    certain = run_of("bcfl-g")
+    hard = replace(certain.hypotheses.best, belief=None)
+    hypotheses = replace(certain.hypotheses, hypotheses=(hard,))
+    certain = replace(certain, state=replace(certain.state, hypotheses=hypotheses))
     with pytest.raises(ValueError, match="runs must have an uncertain client"):
-        plot_uncertain_clients(run_of("bcfl-g"))
+        plot_uncertain_clients(certain)
 
 
 def test_reliability_is_that_of_all_tests(run):

@@ -9,8 +9,9 @@ from scipy.stats import entropy
 from torch import nn
 
 from bcfl import Federation, Model, Objective, PredictionRule
+from bcfl.analysis.predictions import predict
+from bcfl.hypotheses import Membership
 from bcfl.methods import build
-from bcfl.rounds.evaluation import served_mixture
 
 X = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
 NAMES = ("plug-in", "monte-carlo", "linearised")
@@ -46,7 +47,7 @@ def expected_by_quadrature(run, linear, client, prior_precision, temperature):
     points, weights = hermegauss(80)
     wanted = np.zeros(len(X))
     inputs = np.concatenate([X, np.ones((len(X), 1))], axis=1)
-    for posterior, share in served_mixture(run.hypotheses, client).items():
+    for posterior, share in Membership.of_client(run.hypotheses, client).mixture.items():
         block = posterior.blocks[0]
         mean = block.gaussian.mean.double().numpy()
         precision = (block.gaussian.precision - block.base.precision).double().numpy()
@@ -79,7 +80,7 @@ def test_a_posterior_that_is_certain_predicts_as_its_mean(run, name):
 
 def test_temperature_divides_the_logits_of_each_model(run, linear):
     wanted = np.zeros((7, 2))
-    for posterior, weight in served_mixture(run.hypotheses, "c1").items():
+    for posterior, weight in Membership.of_client(run.hypotheses, "c1").mixture.items():
         mean = posterior.mean(linear).double().numpy()
         logits = X @ mean[:6].reshape(2, 3).T + mean[6:]
         wanted += weight * softmax(logits / 3, axis=1)
@@ -98,7 +99,7 @@ def test_each_posterior_has_its_own_running_statistics(batch_norm, clients):
         num_clusters=2, objective=Objective(local_steps=3, batch_size=4), temperature=4.0
     )
     run = Federation(clients, batch_norm, build("bcfl-c-3", **settings)).run(2)
-    mixture = served_mixture(run.hypotheses, "c1")
+    mixture = Membership.of_client(run.hypotheses, "c1").mixture
     assert len({tuple(p.buffers(batch_norm).tolist()) for p in mixture}) == len(mixture) > 1
     wanted = torch.zeros(7, 2, dtype=torch.float64)
     for posterior, weight in mixture.items():
@@ -122,6 +123,20 @@ def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
     precision = component.posterior.covariance.precision
     wanted = posterior.precision(shared_body) - 3.0 + 50.0
     torch.testing.assert_close(precision, wanted)
+
+
+def test_a_cluster_that_nobody_trained_is_predicted_under_its_prior(linear, clients, newborn):
+    settings = dict(num_clusters=1, objective=Objective(local_steps=3, batch_size=4))
+    run = Federation(clients, linear, build("bcfl-g", **settings)).run(1)
+    trained, dormant = run.hypotheses.best.clusters[0], newborn(linear, precision=3.0)
+    rule = PredictionRule(predictive="linearised")
+    precision = rule.untempered(linear, dormant).posterior.covariance.precision
+    torch.testing.assert_close(precision, torch.full_like(precision, 3.0))
+    mixture = {trained: 0.9, dormant: 0.1}
+    mean = predict(linear, mixture, np.ones(1), torch.from_numpy(X), rule).mean
+    np.testing.assert_allclose(mean.sum(axis=1), 1)
+    with pytest.raises(ValueError, match="needs curvature"):
+        predict(linear, {dormant: 1.0}, np.ones(1), torch.from_numpy(X), rule)
 
 
 @pytest.mark.parametrize("name", NAMES[1:])

@@ -2,14 +2,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import entropy
 from sklearn.metrics import adjusted_rand_score
 
-from bcfl import Federation, Objective
+from bcfl import ClientData, Federation, Objective
 from bcfl.analysis import metrics
+from bcfl.architecture.layout import Part
+from bcfl.hypotheses import Membership
 from bcfl.methods import build
 from bcfl.policies import FedAvg
-from bcfl.rounds.evaluation import served_mixture
 
 
 def test_every_object_says_what_it_is_in_one_line(run, linear, clients):
@@ -70,7 +72,8 @@ def test_nothing_is_known_of_a_client_never_seen(linear, clients):
     unseen = run.association_probabilities().sum(axis=1) == 0
     assert unseen.sum() == 3
     assert run.association_entropy()[unseen].tolist() == pytest.approx([np.log(2)] * 3)
-    assert run.association_entropy()[~unseen].tolist() == [0.0]
+    (seen,) = run.association_probabilities()[~unseen]
+    assert run.association_entropy()[~unseen].tolist() == pytest.approx([entropy(seen)])
 
 
 def test_a_prediction_splits_its_entropy(run):
@@ -85,10 +88,10 @@ def test_a_prediction_splits_its_entropy(run):
     assert prediction.association_uncertainty.max() > 0
 
 
-def test_a_prediction_is_that_of_the_served_mixture(run, linear):
+def test_a_prediction_is_that_of_the_believed_mixture(run, linear):
     x = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
     wanted = np.zeros((7, 2))
-    for posterior, weight in served_mixture(run.hypotheses, "c1").items():
+    for posterior, weight in Membership.of_client(run.hypotheses, "c1").mixture.items():
         mean = posterior.mean(linear).double().numpy()
         logits = x @ mean[:6].reshape(2, 3).T + mean[6:]
         odds = np.exp(logits - logits.max(1, keepdims=True))
@@ -120,3 +123,38 @@ def test_regressions_have_no_class_probabilities(regression):
     run = Federation([data], regression, FedAvg(Objective(local_steps=1, batch_size=4))).run(1)
     with pytest.raises(ValueError, match="predict needs a classifier"):
         run.predict("a", np.ones((1, 3)))
+
+
+@pytest.fixture
+def changing(linear, clients):
+    """Clients with data of two time steps."""
+    return [
+        ClientData(data.client, {**data.views, "train:1": data.views["train"]}) for data in clients
+    ]
+
+
+@pytest.mark.parametrize("name", ["apd", "fedweit"])
+def test_an_earlier_step_is_predicted_with_what_the_client_kept_of_it(linear, changing, name):
+    run = Federation(changing, linear, build(name, objective=Objective(local_steps=3))).run(4)
+    client, inputs = run.clients[0], torch.randn(5, 3)
+    now, then = run.predict(client, inputs), run.predict(client, inputs, step=0)
+    assert not np.allclose(now.mean, then.mean)
+    best = run.hypotheses.best
+    kept = best.carried_models[f"model of {client} at time step 0"]
+    today = best.clusters[best.association.label(client)]
+    mean = kept.mean(run.model).clone()
+    shared = run.model.chosen(Part("shared"))
+    mean[shared] = today.mean(run.model)[shared]
+    network = run.model.network(mean, kept.buffers(run.model))
+    with torch.no_grad():
+        np.testing.assert_allclose(then.mean, network(inputs).softmax(1), atol=1e-6)
+    np.testing.assert_array_equal(run.predict(client, inputs, step=1).mean, now.mean)
+
+
+def test_methods_without_parts_of_time_steps_predict_all_alike(run):
+    client, inputs = run.clients[0], torch.randn(5, 3)
+    np.testing.assert_array_equal(
+        run.predict(client, inputs).mean, run.predict(client, inputs, step=0).mean
+    )
+    with pytest.raises(ValueError, match="step must be at least 0, got -1"):
+        run.predict(client, inputs, step=-1)

@@ -1,6 +1,7 @@
 """Expansion over parents, capping, captured mass, and what each tracker keeps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -111,6 +112,34 @@ def test_successors_of_all_parents_are_ranked_together(parents, context, memory,
     assert log_captured_mass(found, log_total) == pytest.approx(min(captured, 0.0))
 
 
+@dataclass(frozen=True)
+class Referred:
+    """The table's rankings, whose weights count from references of any size."""
+
+    table: Table
+    references: tuple
+
+    num_clusters = 2
+
+    def associate(self, hypothesis, context):
+        ranking = yield from self.table.associate(hypothesis, context)
+        reference = self.references[int(hypothesis.association.labels[0])]
+        return replace(ranking, reference=reference)
+
+
+@pytest.mark.parametrize("common", [0, 10**12, -(10**17), 10**30])
+def test_what_all_references_have_in_common_does_not_matter(parents, context, common):
+    found = []
+    for shift in (0, common):
+        references = (Fraction(shift), Fraction(shift) + Fraction(1, 4))
+        policy = Referred(Table(WEIGHTS, []), references)
+        steps = expand(parents.hypotheses, policy, Aggregation(), context(NAMES, 3, None), None)
+        _, (successors, log_total) = end_of(steps)
+        found.append(([(s.log_weight, s.parent) for s in successors], log_total))
+    assert found[0] == found[1]
+    assert found[0][0][0] == (pytest.approx(-0.5), 1)
+
+
 def test_rankings_are_read_no_further_than_needed(parents, context):
     table = Table(WEIGHTS, [])
     end_of(expand(parents.hypotheses, table, Aggregation(), context(NAMES, 3, None), 1))
@@ -157,6 +186,20 @@ def test_many_hypotheses_keep_the_heaviest_over_all_parents(parents, linear, con
     assert [h.parents for h in after] == [(p,) for _, p, _ in best]
     assert [h.association.labels.tolist() for h in after] == [labels for *_, labels in best]
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("min_weight", [0.0, 0.1, 0.2, 0.9])
+def test_improbable_hypotheses_are_pruned_before_they_are_trained(
+    parents, linear, context, min_weight
+):
+    """Probabilities among those that are kept; the heaviest is never pruned."""
+    tracker = MultiHypothesis(4, min_weight=min_weight)
+    _, (after, info) = step(tracker, parents, linear, context, "accumulate")
+    log_weights = np.array([w for w, _, _ in wanted("accumulate")[:4]])
+    weights = np.exp(log_weights - np.logaddexp.reduce(log_weights))
+    left = weights[weights >= min(min_weight, weights[0])]
+    assert after.weights == pytest.approx(left / left.sum())
+    assert info.num_candidates == len(left) == {0.0: 4, 0.1: 3, 0.2: 2, 0.9: 1}[min_weight]
 
 
 def test_hypotheses_that_agree_share_their_models(parents, linear, context):

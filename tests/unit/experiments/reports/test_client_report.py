@@ -94,8 +94,17 @@ def test_scores_are_those_of_the_models_on_the_clients_test_samples(folder, hist
             p = expected[score.model]
             assert score.accuracy == pytest.approx((p.argmax(axis=1) == targets).mean())
             assert score.nll == pytest.approx(-np.log(p[rows, targets]).mean(), rel=1e-4)
-        served = expected["what serves it"]
-        assert report.prediction_entropy == pytest.approx(entropy(served, axis=1).mean(), rel=1e-4)
+        believed = sum(
+            np.exp(hypothesis.log_weight) * share * outputs(model, posterior, view.inputs)
+            for hypothesis in state.hypotheses
+            for share, posterior in zip(
+                hypothesis.membership[hypothesis.association.position[report.client]],
+                hypothesis.clusters,
+                strict=True,
+            )
+        )
+        expected_entropy = entropy(believed, axis=1).mean()
+        assert report.prediction_entropy == pytest.approx(expected_entropy, rel=1e-4)
         assert -1e-9 <= report.association_uncertainty <= report.prediction_entropy
 
 
@@ -111,10 +120,14 @@ def test_peers_agree_with_the_association_graph(folder, history, reports):
     graph = nx.read_graphml(RunFiles(folder).of(history.pair).graph("clients"))
     for report in reports:
         assert {c.client for c in report.peers} == set(history.names) - {report.client}
-        mean = {c.client: c.mean for c in report.peers}
-        for other, chance in mean.items():
+        latest = {c.client: c.latest for c in report.peers}
+        for other, chance in latest.items():
             edge = graph.get_edge_data(report.client, other, {"probability": 0.0})
-            assert chance == pytest.approx(edge["probability"], abs=1e-9)
+            assert chance == pytest.approx(edge["probability"], abs=1e-3)
+        accumulated = history.run.accumulated_association_graph()
+        for peer in report.peers:
+            edge = accumulated.get_edge_data(report.client, peer.client, {"probability": 0.0})
+            assert peer.mean == pytest.approx(edge["probability"], abs=1e-9)
         now = [c.latest for c in report.peers]
         assert now == sorted(now, reverse=True)
 
@@ -123,8 +136,9 @@ def test_latest_co_association_is_summed_over_hypotheses(history, reports):
     for report, other in itertools.permutations(reports, 2):
         shared = 0.0
         for hypothesis in history.run.state.hypotheses:
-            one, two = (hypothesis.association.label(s.client) for s in (report, other))
-            shared += np.exp(hypothesis.log_weight) * (one == two != -1)
+            rows = [hypothesis.association.position[s.client] for s in (report, other)]
+            one, two = hypothesis.membership[rows]
+            shared += np.exp(hypothesis.log_weight) * float(one @ two)
         found = next(c.latest for c in report.peers if c.client == other.client)
         assert found == pytest.approx(shared, abs=1e-9)
 
@@ -224,7 +238,8 @@ def test_networks_that_a_method_makes_its_own_of_are_scored_beside_a_plain_fedav
     history = read_history(folder, Pair("ifca-cam", 1))
     (report,) = history.client_reports(["client-03"])
     tested = restore(folder, Pair("ifca-cam", 1)).run
-    prediction = tested.predict("client-03", history.clients[3].views["test"].inputs, "plug-in")
+    inputs = history.clients[3].views["test"].inputs
+    prediction = tested.predict("client-03", inputs, "plug-in", by="association")
     targets = history.clients[3].views["test"].targets.numpy()
     assert [score.model for score in report.scores] == [
         *("what serves it", "cluster 0", "cluster 1", "fedavg")

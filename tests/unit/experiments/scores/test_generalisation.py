@@ -48,7 +48,7 @@ def test_every_client_is_served_alike_there(source, name):
             )
             predicted = logits.argmax(1)
         else:
-            predicted = run.predict(client, inputs, "plug-in").mean.argmax(1)
+            predicted = run.predict(client, inputs, "plug-in", by="association").mean.argmax(1)
         scores.append(f1_score(targets, predicted, average="macro"))
         assert sums[client].num_samples == 100
     assert metrics.macro_f1_per_client(sums) == pytest.approx(np.mean(scores), abs=1e-6)

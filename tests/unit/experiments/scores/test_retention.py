@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -54,6 +56,23 @@ def test_clients_that_nobody_serves_count_for_what_is_kept_alone():
     clients = [client("a", 0, 1), client("b", 1, 1)]
     found = Retention.of(MODEL, hypothesis([-1, 0], SIGN, -SIGN), clients)
     assert (found.served, found.kept) == (0.0, 1.0)
+
+
+def test_what_a_client_keeps_of_a_time_step_predicts_it():
+    """Though another model fits the memory better."""
+    clients = [client("a", 0, 1), client("b", 0, 1)]
+    now = hypothesis([0, 1], SIGN, -SIGN)
+    own = {"model of a at time step 0": now.clusters[1]}
+    found = Retention.of(MODEL, replace(now, carried_models=own), clients)
+    assert found.kept == 0.5
+    assert found.kept_by_step == (0.5,)
+
+
+def test_backward_transfer_is_the_change_since_the_end_of_the_step():
+    clients = [client("a", 0, 1, 1), client("b", 0, 1, 1)]
+    found = Retention.of(MODEL, hypothesis([0, 0], -SIGN), clients)
+    assert found.kept_by_step == (0.0, 1.0)
+    assert found.backward_transfer([0.75, 0.5, 0.9]) == pytest.approx((-0.75 + 0.5) / 2)
 
 
 def test_one_time_step_has_no_past():

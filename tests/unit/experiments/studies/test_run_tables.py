@@ -62,6 +62,20 @@ def test_a_finished_run_is_only_read(clustered):
     assert {path: path.stat().st_mtime_ns for path in clustered.path.rglob("*")} == before
 
 
+def test_temperatures_are_means_over_splits(clustered):
+    one = clustered.facts("fedavg", "clustering_temperature")
+    assert one.shape == (2, 4)
+    assert np.isfinite(one).all()
+    table = one_shot.temperatures([one, one + 0.1])
+    middle = one.mean(axis=0)
+    assert [row[0] for row in table] == ["1", "2", "3", "4"]
+    assert table[2] == [
+        "3",
+        f"{middle[2] + 0.05:.3f}",
+        f"{middle[2]:.3f} to {middle[2] + 0.1:.3f}",
+    ]
+
+
 def test_scores_are_means_over_all_rounds(clustered):
     found = one_shot.row(clustered, "ocfl-kmeans", "published")
     rows = [rows_of(clustered, "ocfl-kmeans", seed) for seed in (0, 1)]

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from posteriors import DiagonalGaussian, fuse, fuse_without
-from posteriors.gaussians.fusion import FusionRule, LocalPosterior
+from posteriors.gaussians.fusion import FusionRule
+from posteriors.gaussians.local_posterior import LocalPosterior
 
 RULES = get_args(FusionRule)
 

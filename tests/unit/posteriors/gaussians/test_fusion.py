@@ -5,8 +5,9 @@ from typing import get_args
 import pytest
 import torch
 
-from posteriors.gaussians.fusion import Fused, FusionRule, LocalPosterior, fuse
+from posteriors.gaussians.fusion import Fused, FusionRule, fuse
 from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.gaussians.local_posterior import LocalPosterior
 
 RULES = get_args(FusionRule)
 

@@ -1,9 +1,10 @@
 import pytest
 import torch
 
-from posteriors.gaussians.fusion import LocalPosterior, fuse
+from posteriors.gaussians.fusion import fuse
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.gaussians.memory import Site, carry, cavity, damp, product, site_of
+from posteriors.gaussians.local_posterior import LocalPosterior
+from posteriors.gaussians.memory import Site, carry, damp, product, site_of
 
 
 def vector(*values):
@@ -98,8 +99,7 @@ def test_replaced_sites_count_each_data_set_once_in_all_rounds():
     sites = [Site(vector(0.0), vector(0.0)), Site(vector(0.0), vector(0.0))]
     for round_number in range(20):
         for j, (target, curvature) in enumerate(zip(targets, curvatures, strict=True)):
-            posterior = product(base, sites)
-            used = cavity(posterior, sites[j])
+            used = product(base, sites[:j] + sites[j + 1 :])
             precision = used.precision + curvature
             mean = (used.shift + curvature * target) / precision
             sites[j] = site_of(
@@ -108,22 +108,6 @@ def test_replaced_sites_count_each_data_set_once_in_all_rounds():
         if round_number in (0, 1, 19):
             assert float(product(base, sites).precision) == pytest.approx(15.0, abs=1e-12)
     assert float(product(base, sites).mean) == pytest.approx((20.0 - 4.0) / 15, abs=1e-12)
-
-
-def test_cavity_undoes_the_product():
-    base = DiagonalGaussian(vector(0.3, -0.2), vector(1.0, 2.0))
-    first = Site(vector(4.0, 0.0), vector(1.0, 0.5))
-    second = Site(vector(2.0, 3.0), vector(-1.0, 2.0))
-    without = cavity(product(base, [first, second]), second)
-    expected = product(base, [first])
-    torch.testing.assert_close(without.mean, expected.mean)
-    torch.testing.assert_close(without.precision, expected.precision)
-
-
-def test_cavity_refuses_a_factor_that_is_not_in_the_posterior():
-    posterior = DiagonalGaussian(vector(0.0, 0.0), vector(3.0, 1.0))
-    with pytest.raises(ValueError, match="it is not for 1 of 2 parameters"):
-        cavity(posterior, Site(vector(2.0, 1.0), vector(0.0, 0.0)))
 
 
 def test_site_holds_the_weighted_likelihood_factor():
@@ -158,10 +142,9 @@ def test_parallel_damped_updates_reach_the_same_fixed_point():
     base, targets, curvatures = gaussian(0.0, 1.0), (2.0, -1.0), (10.0, 4.0)
     sites = [Site(vector(0.0), vector(0.0)) for _ in targets]
     for _ in range(60):
-        posterior = product(base, sites)
         refreshed = []
-        for site, target, curvature in zip(sites, targets, curvatures, strict=True):
-            used = cavity(posterior, site)
+        for j, (target, curvature) in enumerate(zip(targets, curvatures, strict=True)):
+            used = product(base, sites[:j] + sites[j + 1 :])
             precision = used.precision + curvature
             mean = (used.shift + curvature * target) / precision
             refreshed.append(

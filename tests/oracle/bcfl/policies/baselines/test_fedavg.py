@@ -51,7 +51,9 @@ def aggregated(trained, fusion="precision_weighted", objective=OBJECTIVE):
     model = linear(2, 1, likelihood="gaussian", bias=False)
     method = bcfl.Method(policy=FedAvg(objective), aggregation=Aggregation(fusion=fusion))
     state = initial_state(method, model, sorted(trained), 0, torch.device("cpu"), torch.float64)
-    after, _ = server_round(method, model, Scripted(trained), state, RoundConfig(0, evaluate=False))
+    after, _ = server_round(
+        method, model, Scripted(trained), state, RoundConfig(seed=0, evaluate=False)
+    )
     return after.hypotheses.best.clusters[0].mean(model).numpy()
 
 
@@ -220,7 +222,7 @@ def test_blocks_of_global_scope_are_averaged_over_all_clusters(turned_clients, s
 
     state = one.initial_state()
     for _ in range(3):
-        setting = RoundConfig(0, evaluate=False)
+        setting = RoundConfig(seed=0, evaluate=False)
         state, _ = server_round(one.method, model, Overheard(), state, setting)
         best = state.hypotheses.best
         counts = {c: float(t.num_samples) for c, t in sent.items()}

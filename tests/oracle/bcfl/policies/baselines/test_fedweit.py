@@ -16,9 +16,9 @@ from bcfl.executors.batches import training_batches
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies.baselines.apd import APD
 from bcfl.policies.baselines.fedweit import FedWeIT
+from bcfl.protocol.adaptive_terms import Sparsity
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.regularizers import Sparsity
 from bcfl.protocol.requests import Train
 from bcfl.rounds.ledger import Ledger
 from bcfl.runtime.seeds import derive_seed
@@ -192,17 +192,19 @@ class Restated:
             batches = training_batches(len(labels), 10, 4, 5, number, data.client).numpy()
             values = [self.shared, *self.own[data.client]]
             for batch in batches:
-                slopes = self.slopes(values, inputs[batch], labels[batch], sparse)
+                slopes = self.slopes(values, inputs[batch], labels[batch])
                 for before, gate in self.frozen[data.client]:
                     slopes[0] = slopes[0] + retention * gate**2 * (values[0] - before)
                 values = [v - rate * s for v, s in zip(values, slopes, strict=True)]
+                size = np.abs(values[2])
+                values[2] = np.sign(values[2]) * np.maximum(size - rate * sparse, 0)
             weight, *self.own[data.client] = values
             size = np.abs(self.own[data.client][0])
             sent = np.broadcast_to(size > np.sort(size, axis=0)[int(0.3 * len(size))], weight.shape)
             total, senders = total + sent * weight, senders + sent
         self.shared = np.where(senders > 0, total / np.maximum(senders, 1), self.shared)
 
-    def slopes(self, values, inputs, labels, sparse):
+    def slopes(self, values, inputs, labels):
         weight, mask, adaptive, attention, offset = values
         gate = 1 / (1 + np.exp(-mask))
         whole = weight * gate + adaptive + np.tensordot(attention, self.knowledge, 1)
@@ -214,7 +216,7 @@ class Restated:
         return [
             by_weight * gate,
             (by_weight * weight).sum(axis=1, keepdims=True) * gate * (1 - gate),
-            by_weight + sparse * np.sign(adaptive),
+            by_weight,
             (self.knowledge * by_weight).sum(axis=(1, 2)),
             slope[:, -1],
         ]

@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective, drive
-from bcfl.architecture.decomposition import SHARED, decomposed, layers, restarted
+from bcfl.architecture.decomposition import SHARED, composed, decomposed, layers, restarted
 from bcfl.architecture.layout import Part
 from bcfl.policies import Continue, Given
 from bcfl.policies.baselines.apd import APD
-from bcfl.protocol.regularizers import Consolidation, Sparsity
+from bcfl.protocol.adaptive_terms import Retention, Sparsity
+from bcfl.protocol.regularizers import Consolidation
 
 NAMES = ("a", "b", "c")
 TWO = APD(Objective(), 3.0)
@@ -64,24 +65,75 @@ def test_a_new_time_step_starts_masks_and_adaptive_parts_anew(model, parent, ass
     assert [t.start for t in chosen.trainings] == [o.model.key for o in chosen.origins]
 
 
-def test_who_was_there_before_is_held(model, parent, associated):
-    chosen = associated(TWO, parent, 2)
-    names = {f"{w} of {c} at time step 0" for w in ("model", "squared masks") for c in "ab"}
-    assert set(chosen.carried_models) == names
+@pytest.mark.parametrize(
+    ("policy", "term"),
+    [
+        (TWO, Consolidation(3.0, Part(SHARED))),
+        (APD(Objective(), 3.0, 0.6), Retention(3.0, 0.6)),
+    ],
+)
+def test_who_was_there_before_is_held(parent, associated, policy, term):
+    chosen = associated(policy, parent, 2)
+    kept = {f"model of {c} at time step 0" for c in "ab"}
+    assert kept <= set(chosen.carried_models)
     held, _, free = chosen.trainings
-    assert held.objective.regularizers == (Consolidation(3.0, Part(SHARED)),)
-    assert held.references == (
-        tuple(
-            chosen.carried_models[f"{w} of a at time step 0"].key
-            for w in ("model", "squared masks")
-        ),
-    )
+    assert held.objective.regularizers == (term,)
+    (references,) = held.references
+    assert held.held == references
+    assert len(set(references)) == 2
     assert not free.objective.regularizers
     assert {m for t in chosen.trainings for m in t.models} == {m.key for m in chosen.models}
     assert chosen.state == {"step": 1}
     later = replace(parent, carried_models=chosen.carried_models, state=chosen.state)
-    assert associated(TWO, later, 3).trainings[0].objective == held.objective
-    assert associated(TWO, later, 3).origins[0] == Continue(0)
+    assert associated(policy, later, 3).trainings[0].objective == held.objective
+    assert associated(policy, later, 3).origins[0] == Continue(0)
+
+
+def test_earlier_parts_that_are_fixed_stay_as_they_were(parent, associated):
+    chosen = associated(TWO, parent, 2)
+    assert chosen.carried_models["model of a at time step 0"] is parent.clusters[0]
+    assert set(chosen.carried_models) == {f"model of {c} at time step 0" for c in "ab"}
+
+
+def test_an_earlier_step_is_predicted_with_todays_shared_parameters(
+    model, parent, associated, newborn
+):
+    chosen = associated(TWO, parent, 2)
+    today = tuple(newborn(model, seed) for seed in (5, 6, 7))
+    later = replace(parent, clusters=today, carried_models=chosen.carried_models)
+    shared, *own = later.at_step(model, "a", 0).blocks
+    assert shared is today[0].blocks[0]
+    assert own == list(parent.clusters[0].blocks[1:])
+    assert later.at_step(model, "a", 1) is None
+    assert later.at_step(model, "c", 0) is None
+
+
+def test_earlier_parts_that_are_trained_restore_the_earlier_weights(
+    model, parent, associated, newborn
+):
+    policy = APD(Objective(), 100.0, 4e-4)
+    before = associated(policy, parent, 2)
+    today = tuple(newborn(model, seed) for seed in (5, 6, 7))
+    later = replace(
+        parent, clusters=today, carried_models=before.carried_models, state=before.state
+    )
+    after = associated(policy, later, 3)
+    restored = replace(later, carried_models=after.carried_models).at_step(model, "a", 0)
+    kept = composed(model, parent.clusters[0].mean(model))
+    found = composed(model, restored.mean(model))
+    torch.testing.assert_close(found, kept, rtol=0, atol=4.1e-6)
+    assert not torch.allclose(restored.mean(model), parent.clusters[0].mean(model), atol=1e-2)
+
+
+def test_small_adaptive_parts_are_left_out_when_predicting(linear):
+    module = decomposed(linear, least=0.1).module()
+    (layer,) = [m for m in module.modules() if hasattr(m, "parametrizations")]
+    adaptive = layer.parametrizations.weight.original2
+    with torch.no_grad():
+        adaptive.fill_(0.05)
+    trained = layer.weight
+    module.eval()
+    torch.testing.assert_close(trained - layer.weight, torch.full_like(adaptive, 0.05))
 
 
 def test_parts_are_blocks(model, linear):

@@ -6,7 +6,13 @@ import torch
 
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import ClusterSize, KMeansAssociation
-from bcfl.policies.updates.kmeans import relabel, weighted_kmeans
+from bcfl.policies.updates.kmeans import (
+    distances_to_cavities,
+    distances_to_centroids,
+    moved_to_nearest_cavities,
+    relabel,
+    weighted_kmeans,
+)
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 
@@ -133,3 +139,48 @@ def test_bounds_that_do_not_fit_the_clients_are_refused():
         KMeansAssociation(
             num_clusters=2, objective=Objective(), cluster_size=ClusterSize(3, 3)
         ).check(2, 4, 4)
+
+
+def test_a_cavity_is_the_centroid_of_the_others():
+    random = np.random.default_rng(0)
+    points, weights = random.normal(size=(7, 3)), random.uniform(1, 5, size=7)
+    labels, origins = np.array([0, 0, 0, 1, 1, 2, 0]), random.normal(size=(4, 3))
+    found = distances_to_cavities(points, weights, labels, origins)
+    for row, cluster in itertools.product(range(7), range(4)):
+        others = [i for i in np.flatnonzero(labels == cluster) if i != row]
+        if cluster == 3:  # empty: the centroid of all points
+            others = list(range(7))
+        centre = np.average(points[others], axis=0, weights=weights[others]) if others else None
+        centre = origins[cluster] if centre is None else centre
+        assert found[row, cluster] == pytest.approx(((points[row] - centre) ** 2).sum())
+
+
+def test_clients_move_to_the_nearest_cavity():
+    """The point at 4 is closer to its centroid at 6, but closer to 0.7 than to 8, the other's."""
+    points = np.array([[0.0], [0.9], [1.1], [4.0], [8.0]])
+    labels, weights = np.array([0, 0, 0, 1, 1]), np.ones(5)
+    assert distances_to_centroids(points, weights, labels, 2).argmin(axis=1).tolist() == [*labels]
+    moved = moved_to_nearest_cavities(points, weights, labels, np.array([[0.0], [7.0]]))
+    assert moved.tolist() == [0, 0, 0, 0, 1]
+    assert labels.tolist() == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("cluster_size", [(0, None), (1, 3)])
+def test_the_policy_measures_clients_against_cavities(associated, cluster_size):
+    """Local models start at clusters of small means, so that the lone client keeps its own."""
+    values = {"a": (-3.0, 1), "b": (-2.5, 1), "c": (0.1, 1), "d": (3.0, 1)}
+    for scored_by, together in (("cluster", False), ("cavity", True)):
+        policy = KMeansAssociation(
+            num_clusters=2,
+            objective=Objective(),
+            weighting="equal",
+            scored_by=scored_by,
+            cluster_size=ClusterSize(*cluster_size),
+        )
+        association = associated(policy, values)[1].association
+        assert (association.label("c") == association.label("a")) is together
+
+
+def test_only_known_ways_of_measuring():
+    with pytest.raises(ValueError, match="scored_by must be one of cluster, cavity, got 'mean'"):
+        KMeansAssociation(num_clusters=2, objective=Objective(), scored_by="mean")
