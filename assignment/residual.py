@@ -54,7 +54,8 @@ class Moves:
             target: index of the new cluster.
         """
         members = self._members(source)
-        return members[self.extra[members, target] == self.least[source, target]]
+        tied: IntArray = members[self.extra[members, target] == self.least[source, target]]
+        return tied
 
     def _members(self, cluster: int) -> IntArray:
         start = self.starts[cluster]

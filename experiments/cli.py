@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands import explain, inspect, listing, profile, run, uncertainty
+from experiments.commands import explain, inspect, listing, preview, profile, run, uncertainty
 
 app = typer.Typer(
     help="Clustered federated learning as probabilistic data association.",
@@ -37,6 +37,7 @@ def start(
 
 app.command()(run.run)
 app.command()(run.resume)
+app.command()(preview.preview)
 app.command()(inspect.compare)
 app.command()(inspect.report)
 app.command()(inspect.graph)

@@ -5,36 +5,29 @@ so that all reduced costs stay non-negative and one shortest path updates them. 
 least cycle in the reduced costs; the best exchange of two rows bounds it, and only the few edges
 and rows below that bound enter the search. Unused clusters are held by one idle row together, so
 that the work grows with clients times clusters, and not with the cube of the clusters.
-
-The best one comes from shortest augmenting paths (Jonker and Volgenant, 1987). `lap` is the faster
-implementation, but takes 1e6 for infinity: path costs beyond that silently give wrong results. It
-is therefore given only matrices without forbidden pairs, reduced by rows and columns and scaled by
-a power of two to stay far below; all others go to scipy.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.util import find_spec
 
-import lap
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from assignment.arrays import BoolArray, FloatArray, IntArray, frozen
-from assignment.costs import InfeasibleError, cost_of, row_gaps
+from assignment.arrays import FloatArray, IntArray
+from assignment.costs import cost_of
 from assignment.problem import Problem
 from assignment.ranked import Search
+from assignment.ranking.compiled import compiled_steps
+from assignment.ranking.one_to_one_table import (
+    SMALLEST_EDGE,
+    Table,
+    dual_prices,
+    exchanges,
+    make_table,
+)
 from assignment.ranking.splitting import Second, ascending
-
-SMALLEST_EDGE = 1e-300
-"""Zero reduced costs are raised to this, since a sparse graph takes zero for no edge."""
-
-LARGEST_EXPONENT = 900
-"""Costs are searched times a power of two that brings the largest below 2 to this power.
-
-No difference between costs is then as small as `SMALLEST_EDGE`, and no path cost overflows.
-"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,38 +53,6 @@ class Part:
     barred_from: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Table:
-    """Data of a search for second-best associations.
-
-    Attributes:
-        cost: costs times 2 ** exponent in nats, float64 of shape (clients, columns).
-        exponent: see `LARGEST_EXPONENT`.
-        best: column of every client in the best association of all, int64 of shape (clients,).
-        required: columns that must be filled, bool of shape (columns,).
-    """
-
-    cost: FloatArray
-    exponent: int
-    best: IntArray
-    required: BoolArray
-
-    @property
-    def idle(self) -> bool:
-        """Whether some columns are left empty."""
-        return self.cost.shape[1] > len(self.cost)
-
-    def free(self, columns: IntArray) -> BoolArray:
-        """Columns that no client has, bool of shape (columns,).
-
-        Args:
-            columns: column of every client, int64 of shape (clients,).
-        """
-        unused = np.ones(self.cost.shape[1], dtype=bool)
-        unused[columns] = False
-        return unused
-
-
 @dataclass(frozen=True, eq=False)
 class Cycle:
     """A least cycle of exchanges.
@@ -114,79 +75,33 @@ def hungarian_search(problem: Problem) -> Search:
         ValueError: some cluster may take more than one client.
         InfeasibleError: no one-to-one association is permitted.
     """
-    if not problem.one_to_one:
-        raise ValueError("solver hungarian needs one-to-one sizes: at most 1 client per cluster")
-    gaps, bounds = row_gaps(problem.cost)[1], problem.bounds
-    required = np.zeros(problem.clusters, dtype=bool)
-    if bounds is not None:
-        gaps, required = np.where(bounds.upper == 0, np.inf, gaps), bounds.lower == 1
-    columns = frozen(_best_columns(gaps, required))
-    largest = np.frexp(np.max(gaps, where=np.isfinite(gaps), initial=0.0))[1]
-    exponent = LARGEST_EXPONENT - int(largest)
-    table = Table(cost=np.ldexp(gaps, exponent), exponent=exponent, best=columns, required=required)
+    table = make_table(problem)
 
     def best() -> Part:
-        row_prices, column_prices = _dual_prices(table)
-        return Part(columns=columns, row_prices=row_prices, column_prices=column_prices)
+        row_prices, column_prices = dual_prices(table)
+        return Part(columns=table.best, row_prices=row_prices, column_prices=column_prices)
 
-    steps = ascending(best, partial(_second_best, table), columns)
-    return Search(columns, cost_of(problem.cost, columns), steps)
+    steps = ascending(best, partial(_second_best, table), table.best)
+    return Search(table.best, cost_of(problem.cost, table.best), steps)
 
 
-def _best_columns(gaps: FloatArray, required: BoolArray) -> IntArray:
-    """Column of every client in the best association, int64 of shape (clients,).
-
-    Args:
-        gaps: costs above each row's minimum in nats, shape (clients, columns).
-        required: columns that must be filled, bool of shape (columns,).
+def compiled_search(problem: Problem) -> Search:
+    """As `hungarian_search`, to the bit, by code that numba compiles.
 
     Raises:
+        ValueError: some cluster may take more than one client, or numba is not installed.
         InfeasibleError: no one-to-one association is permitted.
     """
-    clients, clusters = gaps.shape
-    if not required.any():
-        return one_to_one_columns(gaps)
-    idle = np.where(required, np.inf, np.zeros((clusters - clients, clusters)))
-    return one_to_one_columns(np.concatenate([gaps, idle]))[:clients]
+    if not numba_is_installed():
+        raise ValueError("solver numba needs the package numba: pip install 'bcfl[compiled]'")
+    table = make_table(problem)
+    return Search(table.best, cost_of(problem.cost, table.best), compiled_steps(table))
 
 
-def _dual_prices(table: Table) -> tuple[FloatArray, FloatArray]:
-    """Row and column prices that prove the best optimal, by Bellman and Ford's recursion."""
-    matched = table.cost[np.arange(len(table.best)), table.best]
-    unused = table.free(table.best)
-    extra = _exchanges(table, table.cost, table.best)
-    extra[: len(matched)] -= matched[:, None]
-    prices = np.zeros(len(extra))
-    for _ in range(len(extra)):
-        lower = np.minimum(prices, (prices[:, None] + extra).min(axis=0))
-        if np.array_equal(lower, prices):
-            break
-        prices = lower
-    column_prices = np.zeros(len(unused))
-    column_prices[table.best] = prices[: len(matched)]
-    if not table.idle:
-        return matched - prices, column_prices
-    column_prices[unused] = prices[-1]
-    return np.append(matched - prices[:-1], -prices[-1]), column_prices
-
-
-def _exchanges(table: Table, costs: FloatArray, columns: IntArray) -> FloatArray:
-    """Cost in nats of row i taking row k's column, at [i, k]; the idle row, if any, is the last.
-
-    Args:
-        table: the problem.
-        costs: costs of clients and columns, shape (clients, columns).
-        columns: column of every client, int64 of shape (clients,).
-    """
-    if not table.idle:
-        return costs[:, columns]
-    clients = len(columns)
-    exchange = np.empty((clients + 1, clients + 1))
-    exchange[:clients, :clients] = costs[:, columns]
-    exchange[:clients, clients] = costs[:, table.free(columns)].min(axis=1)
-    exchange[clients, :clients] = np.where(table.required[columns], np.inf, 0.0)
-    exchange[clients, clients] = np.inf
-    return exchange
+@cache
+def numba_is_installed() -> bool:
+    """Whether the package that compiles is there; it is imported with the first ranking."""
+    return find_spec("numba") is not None
 
 
 def _second_best(table: Table, part: Part) -> Second[Part] | None:
@@ -207,7 +122,7 @@ def _second_best(table: Table, part: Part) -> Second[Part] | None:
     row = cycle.rows[0]
     return Second(
         columns,
-        float(np.ldexp(excess.sum(), -table.exponent)),
+        float(np.ldexp(np.add.accumulate(excess)[-1], -table.exponent)),
         Part(
             columns=part.columns,
             row_prices=part.row_prices,
@@ -249,7 +164,7 @@ def _reduced_costs(table: Table, part: Part) -> FloatArray:
 
 def _reduced_exchanges(table: Table, part: Part, reduced: FloatArray) -> FloatArray:
     """Reduced cost in nats of row i taking row k's column, at [i, k]; see `_exchanges`."""
-    exchange = _exchanges(table, reduced, part.columns)
+    exchange = exchanges(table, reduced, part.columns)
     if table.idle:
         exchange[-1, :-1] -= part.row_prices[-1] + part.column_prices[part.columns]
     fixed = list(part.fixed)
@@ -268,61 +183,18 @@ def _least_cycle(exchange: FloatArray, clients: int) -> Cycle | None:
     starts = np.flatnonzero((leave + enter <= bound)[:clients] & np.isfinite(leave[:clients]))
     if not len(starts):
         return None
-    rows, targets = np.nonzero((exchange + leave <= bound) & np.isfinite(exchange))
-    graph = csr_array((exchange[rows, targets], (rows, targets)), shape=exchange.shape)
-    distances, before = dijkstra(graph, indices=starts, limit=bound, return_predecessors=True)
+    edges = np.where(exchange + leave <= bound, exchange, np.inf)
+    rows, targets = np.nonzero(np.isfinite(edges))
+    graph = csr_array((edges[rows, targets], (rows, targets)), shape=edges.shape)
+    distances = dijkstra(graph, indices=starts, limit=bound)
     cycles = distances + exchange[:, starts].T
     nearest, last = divmod(int(np.argmin(cycles)), len(exchange))
     length, start = float(cycles[nearest, last]), int(starts[nearest])
     if length == np.inf:
         return None
     path = [last]
-    while path[-1] != start:
-        path.append(int(before[nearest, path[-1]]))
+    while path[-1] != start:  # of predecessors that tie, the first
+        path.append(int((distances[nearest] + edges[:, path[-1]]).argmin()))
     onward = (distances[nearest][:, None] + exchange).min(axis=0)
     reached = np.minimum(np.minimum(distances[nearest], onward), length)
     return Cycle(path[::-1], length, reached)
-
-
-SMALLEST_FOR_LAP = 30
-"""Rows from which `lap` is faster than scipy, its preparation included."""
-
-SAFE_PATH_COST = 1e5
-"""Bound on all path costs handed to `lap`, whose own infinity is 1e6."""
-
-
-def one_to_one_columns(cost: FloatArray) -> IntArray:
-    """Column of every row in the least-cost one-to-one association.
-
-    Args:
-        cost: costs in nats, shape (rows, columns) with no more rows than columns; +inf forbids a
-            pair.
-
-    Returns:
-        Different columns, int64 of shape (rows,).
-
-    Raises:
-        InfeasibleError: the forbidden pairs leave no one-to-one association.
-    """
-    rows, columns = cost.shape
-    if rows < SMALLEST_FOR_LAP or rows != columns or np.isposinf(cost).any():
-        return _scipy_columns(cost)
-    return lap_columns(cost)
-
-
-def lap_columns(cost: FloatArray) -> IntArray:
-    """As `one_to_one_columns`, by `lap` on reduced and scaled finite costs."""
-    reduced = cost - cost.min(axis=1, keepdims=True)
-    reduced -= reduced.min(axis=0)
-    longest = float(reduced.max()) * 2.0 * len(cost) ** 2
-    if longest > SAFE_PATH_COST or 0.0 < longest < 1.0:
-        reduced = np.ldexp(reduced, -int(np.ceil(np.log2(longest / SAFE_PATH_COST))))
-    columns, _ = lap.lapjv(np.ascontiguousarray(reduced), return_cost=False)
-    return np.asarray(columns, dtype=np.int64)
-
-
-def _scipy_columns(cost: FloatArray) -> IntArray:
-    try:
-        return linear_sum_assignment(cost)[1].astype(np.int64)
-    except ValueError as error:
-        raise InfeasibleError("forbidden pairs leave no one-to-one association") from error

@@ -12,6 +12,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from bcfl.architecture.model import BlockSpec, Model
+from posteriors.networks.functional import own_copy
 
 SHARED, OWN = "shared", "own"
 
@@ -34,7 +35,7 @@ class AdditiveNetwork(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(samples, outputs) summed logits."""
-        total: Tensor = self.shared(inputs) + self.own(inputs)
+        total: Tensor = self.shared(own_copy(inputs)) + self.own(inputs)
         return total
 
 

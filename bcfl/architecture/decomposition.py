@@ -68,13 +68,13 @@ def decomposed(model: Model, least: float = 0.0) -> Model:
         least: adaptive entries up to this magnitude are left out when predicting.
 
     Raises:
-        ValueError: the architecture already has several blocks.
+        ValueError: the architecture already has several blocks, or no weight that is trained.
     """
     check_undivided(model)
     build = partial(_build, model, least)
     layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
-    shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
+    shared = shared_of(names)
     adaptive = tuple(name for name in names if name.endswith(f"{WEIGHT}2"))
     own = tuple(name for name in names if name not in {*shared, *adaptive})
     parts = (
@@ -94,6 +94,18 @@ def check_undivided(model: Model) -> None:
     if len(model.blocks) > 1:
         blocks = ", ".join(block.name for block in model.blocks)
         raise ValueError(f"model must have a single block to be decomposed, got blocks {blocks}")
+
+
+def shared_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the shared parts among those of all tensors.
+
+    Raises:
+        ValueError: there are none.
+    """
+    shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
+    if not shared:
+        raise ValueError("model must have a linear or convolutional layer with trained weights")
+    return shared
 
 
 def _build(model: Model, least: float) -> nn.Module:

@@ -23,6 +23,7 @@ from bcfl.architecture.decomposition import (
     Decomposition,
     check_undivided,
     layers,
+    shared_of,
 )
 from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import BlockSpec, Model
@@ -81,7 +82,8 @@ def transferring(model: Model, slots: int = 10, least: float = 0.0) -> Model:
         least: adaptive entries up to this magnitude are left out when predicting.
 
     Raises:
-        ValueError: the architecture already has several blocks, or `slots` is below 1.
+        ValueError: the architecture already has several blocks or no weight that is trained, or
+            `slots` is below 1.
     """
     if slots < 1:
         raise ValueError(f"slots must be at least 1, got {slots}")
@@ -90,7 +92,7 @@ def transferring(model: Model, slots: int = 10, least: float = 0.0) -> Model:
     layout = replace(model, build=build).layout
     names = [slot.name for slot in (*layout.parameters, *layout.buffers)]
     known = tuple(name for name in names if name.endswith((f"{PARTS}knowledge", f"{PARTS}gain")))
-    shared = tuple(name for name in names if name.endswith(f"{WEIGHT}0"))
+    shared = shared_of(names)
     adaptive = tuple(name for name in names if name.endswith(f"{WEIGHT}2"))
     own = tuple(name for name in names if name not in {*known, *shared, *adaptive})
     parts = (

@@ -37,7 +37,15 @@ from bcfl.methods.combinators import (
     with_warm_up,
 )
 from bcfl.methods.continual import apd, ewc, feddrift, fedsoft, fedweit, ssgd
-from bcfl.methods.names import NamedMethod, UnknownMethodError, applicable, build, named
+from bcfl.methods.ensembles import ensemble
+from bcfl.methods.names import (
+    NamedEnsemble,
+    NamedMethod,
+    UnknownMethodError,
+    applicable,
+    build,
+    named,
+)
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
 from bcfl.methods.racing import bcfl_race
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
@@ -61,6 +69,7 @@ __all__ = [
     "RECIPES",
     "Combinator",
     "Move",
+    "NamedEnsemble",
     "NamedMethod",
     "Option",
     "Recipe",
@@ -82,6 +91,7 @@ __all__ = [
     "centralised",
     "centralised_groups",
     "continual_faacl",
+    "ensemble",
     "ewc",
     "faacl",
     "faacl_hierarchical",

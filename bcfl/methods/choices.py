@@ -22,6 +22,6 @@ LocalPosterior = Literal[
 Memory = Literal["replace", "forget", "accumulate"]
 Move = Literal["split", "birth", "death", "merge"]
 ScoredBy = Literal["cluster", "cavity"]
-Solver = Literal["auto", "argmin", "heap", "murty", "hungarian"]
+Solver = Literal["auto", "argmin", "heap", "murty", "hungarian", "numba"]
 Temperature = float | Literal["mean", "auto"]
 NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from bcfl.methods.ensembles import JOINING, ensemble
 from bcfl.methods.options import OBJECTIVE, Option, checked
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
 
@@ -87,11 +88,47 @@ class NamedMethod:
         return replace(method, name="-".join([base, *self.suffixes]))
 
 
+@dataclass(frozen=True, kw_only=True)
+class NamedEnsemble:
+    """An ensemble of methods by their full names, joined by a plus sign.
+
+    Attributes:
+        name: the full name.
+        parts: the methods, at least two.
+    """
+
+    name: str
+    parts: tuple[NamedMethod, ...]
+
+    @cached_property
+    def options(self) -> Mapping[str, Option]:
+        """The options of all parts; one of the same name is of all parts that have it."""
+        return {name: option for part in self.parts for name, option in part.options.items()}
+
+    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of the right types; needs no torch. See `NamedMethod.check`."""
+        chosen = checked(self.name, self.options, options)
+        for part in self.parts:
+            part.check(self._of(part, chosen))
+        return chosen
+
+    def build(self, options: Mapping[str, Any]) -> "Method":
+        """The ensemble with these options. See `NamedMethod.build` and `ensembles.ensemble`."""
+        chosen = self.check(options)
+        methods = [part.build(self._of(part, chosen)) for part in self.parts]
+        return ensemble(methods, self.name)
+
+    def _of(self, part: NamedMethod, options: Mapping[str, Any]) -> dict[str, Any]:
+        known = {*part.options, OBJECTIVE}
+        return {name: value for name, value in options.items() if name in known}
+
+
 def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by the recipe
     """The method of a name, such as `wecfl`, `bcfl-mh-6`, `bcfl-g-w` or `ifca-cam-finetune`.
 
     Args:
-        name: of a recipe, a number where it takes one, and suffixes.
+        name: of a recipe, a number where it takes one, and suffixes; or several of these, joined by
+            plus signs, for an ensemble such as `fedavg+ifca`.
         options: options of the recipe and of the combinators.
 
     Raises:
@@ -102,13 +139,19 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
     return named(name).build(options)
 
 
-def named(name: str) -> NamedMethod:
-    """The recipe, number and suffixes of a name; needs no torch.
+def named(name: str) -> NamedMethod | NamedEnsemble:
+    """The recipe, number and suffixes of a name, or those of an ensemble; needs no torch.
 
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
         ValueError: a suffix occurs twice, or two exclude each other.
     """
+    if JOINING in name:
+        return NamedEnsemble(name=name, parts=tuple(map(_single, name.split(JOINING))))
+    return _single(name)
+
+
+def _single(name: str) -> NamedMethod:
     base, suffixes = name, list[str]()
     while base not in RECIPES:
         suffix = next((s for s in COMBINATORS if base.endswith(f"-{s}")), None)

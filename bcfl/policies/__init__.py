@@ -13,6 +13,7 @@ from bcfl.policies.baselines.feddrift import FedDrift
 from bcfl.policies.baselines.fedsoft import FedSoft
 from bcfl.policies.baselines.fedweit import FedWeIT
 from bcfl.policies.baselines.local_training import LocalTraining
+from bcfl.policies.baselines.side_by_side import SideBySide
 from bcfl.policies.baselines.stable_sgd import StableSGD
 from bcfl.policies.bayes.association_prior import AssociationPrior
 from bcfl.policies.bayes.borrowing import AsymmetricBCFL
@@ -84,6 +85,7 @@ __all__ = [
     "RecursiveBipartition",
     "RoundContext",
     "SharedFirst",
+    "SideBySide",
     "StableSGD",
     "WarmUp",
     "candidate",

@@ -53,9 +53,9 @@ class ClusterSize:
         """
         if solver in ("argmin", "heap") and not self.free:
             raise ValueError(f"solver {solver!r} needs free cluster sizes; use 'murty' or 'auto'")
-        if solver == "hungarian" and self.upper != 1:
+        if solver in ("hungarian", "numba") and self.upper != 1:
             raise ValueError(
-                f"solver 'hungarian' needs at most 1 client per cluster, got an upper bound of "
+                f"solver {solver!r} needs at most 1 client per cluster, got an upper bound of "
                 f"{'none' if self.upper is None else self.upper}; use 'murty' or 'auto'"
             )
 

@@ -60,7 +60,8 @@ def list_(
 
 
 NOTES = {
-    Kind.METHODS: "M is a number, as in bcfl-mh-6; suffixes go behind, as in ifca-cam-finetune",
+    Kind.METHODS: "M is a number, as in bcfl-mh-6; suffixes go behind, as in ifca-cam-finetune; "
+    "fedavg+ifca is an ensemble",
     Kind.OPTIONS: "local training: objective.learning_rate and its like, see the table [training]",
 }
 

@@ -4,6 +4,6 @@ Partitions among clients are in `experiments.partitions`.
 """
 
 from experiments.datasets.catalogue import DatasetInfo, available, load
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, joined
 
-__all__ = ["DataError", "Dataset", "DatasetInfo", "available", "load"]
+__all__ = ["DataError", "Dataset", "DatasetInfo", "available", "joined", "load"]

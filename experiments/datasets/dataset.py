@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +35,9 @@ class Dataset:
         num_native_test: number of samples at the end that form the original test set.
         source: origin of the data, for reports.
         writers: (samples,) int64 writer of each sample, None if unknown.
+        domains: (samples,) int64 source domain of each sample, such as the data set of a digit in
+            Digits-Five; None where there is one.
+        domain_names: names of the domains, by number.
 
     Raises:
         DataError: an array has another dtype or shape, inputs are not finite, or labels or
@@ -47,6 +51,8 @@ class Dataset:
     num_native_test: int = 0
     source: str = ""
     writers: NDArray[np.int64] | None = None
+    domains: NDArray[np.int64] | None = None
+    domain_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.inputs.dtype != np.float32 or self.targets.dtype != np.int64:
@@ -73,6 +79,7 @@ class Dataset:
                 f"dataset {self.name!r}: writers must be one per sample, "
                 f"{self.targets.shape}, got {self.writers.shape}"
             )
+        _check_domains(self.name, self.domains, self.domain_names, len(self.targets))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -143,6 +150,57 @@ class Dataset:
             num_classes=_num_classes(name, targets),
             num_native_test=0 if test is None else len(parts[1][1]),
             source=source,
+        )
+
+
+def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
+    """One data set of several domains, such as Digits-Five; original test samples come last.
+
+    Args:
+        name: name of the data set.
+        parts: samples by name of the domain, of one input shape and the same classes.
+
+    Raises:
+        DataError: there is no domain, or they differ in input shape or number of classes.
+    """
+    shapes = {(part.input_shape, part.num_classes) for part in parts.values()}
+    if len(shapes) != 1:
+        raise DataError(
+            f"dataset {name!r}: domains must agree in input shape and number of classes, got "
+            f"{', '.join(f'{key} {part!r}' for key, part in parts.items()) or 'none'}"
+        )
+    kept = [len(part) - part.num_native_test for part in parts.values()]
+    chosen = [
+        *((part, slice(0, first)) for part, first in zip(parts.values(), kept, strict=True)),
+        *((part, slice(first, None)) for part, first in zip(parts.values(), kept, strict=True)),
+    ]
+    numbers = [*range(len(parts)), *range(len(parts))]
+    return Dataset(
+        name=name,
+        inputs=np.concatenate([part.inputs[rows] for part, rows in chosen]),
+        targets=np.concatenate([part.targets[rows] for part, rows in chosen]),
+        num_classes=next(iter(parts.values())).num_classes,
+        num_native_test=sum(part.num_native_test for part in parts.values()),
+        source="; ".join(part.source for part in parts.values()),
+        domains=np.concatenate(
+            [
+                np.full(len(part.targets[rows]), number, dtype=np.int64)
+                for number, (part, rows) in zip(numbers, chosen, strict=True)
+            ]
+        ),
+        domain_names=tuple(parts),
+    )
+
+
+def _check_domains(
+    name: str, domains: NDArray[np.int64] | None, names: tuple[str, ...], samples: int
+) -> None:
+    if domains is None:
+        return
+    if domains.shape != (samples,) or not np.isin(domains, np.arange(len(names))).all():
+        raise DataError(
+            f"dataset {name!r}: domains must be one number per sample, ({samples},), below the "
+            f"{len(names)} domain_names, got {domains.shape}"
         )
 
 

@@ -5,8 +5,8 @@ Reading data sets is the task of `experiments.datasets`.
 
 from experiments.partitions.catalogue import PARTITIONS, build
 from experiments.partitions.class_sets import cluster_n_class, n_class
-from experiments.partitions.feature_skew import iid, rotated
-from experiments.partitions.label_skew import dirichlet, two_stage_dirichlet
+from experiments.partitions.feature_skew import by_domain, iid, rotated, skewed_sizes
+from experiments.partitions.label_skew import dirichlet, label_proportions, two_stage_dirichlet
 from experiments.partitions.ocfl import ocfl, shared_ocfl
 from experiments.partitions.partition import Partition, Split, SplitOptions
 from experiments.partitions.stream import stream
@@ -24,10 +24,12 @@ __all__ = [
     "Split",
     "SplitOptions",
     "build",
+    "by_domain",
     "cluster_n_class",
     "dirichlet",
     "iid",
     "label_halves",
+    "label_proportions",
     "merged_classes",
     "n_class",
     "noisy",
@@ -35,6 +37,7 @@ __all__ = [
     "rotated",
     "shared_ocfl",
     "shifted_labels",
+    "skewed_sizes",
     "stream",
     "two_stage_dirichlet",
     "writers",

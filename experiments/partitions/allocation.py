@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
+from numbers import Real
 from operator import itemgetter
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
+SMALLEST_ALPHA, LARGEST_ALPHA = 1e-3, 1e6
 
 
 def largest_remainder(total: int, shares: NDArray[np.float64]) -> Counts:
@@ -61,6 +63,24 @@ def dirichlet_counts(class_sizes: Counts, units: int, alpha: float, random: Gene
     shares = random.dirichlet(np.full(units, alpha), size=len(class_sizes))
     columns = [largest_remainder(int(n), p) for n, p in zip(class_sizes, shares, strict=True)]
     return np.stack(columns, axis=1)
+
+
+def proportioned(class_sizes: Counts, shares: NDArray[np.float64], sizes: Counts) -> Counts:
+    """(groups, classes) samples of one client of each group, equally many for all, the most.
+
+    Args:
+        class_sizes: (classes,) number of samples.
+        shares: (groups, classes) share of each class among a client's samples; rows sum to 1.
+        sizes: (groups,) number of clients.
+    """
+    wanted = sizes @ shares
+    fits = np.divide(class_sizes, wanted, out=np.full(len(wanted), np.inf), where=wanted > 0)
+    each = int(min(class_sizes.sum() // sizes.sum(), fits.min()))
+    while True:
+        counts = np.stack([largest_remainder(each, row) for row in shares])
+        if (sizes @ counts <= class_sizes).all():
+            return counts
+        each -= 1
 
 
 def raise_to_minimum(
@@ -149,3 +169,15 @@ class _Donors:
                 return donor, self.classes[counts.index(most)]
             heappop(heap)
         return -1, -1
+
+
+def check_alpha(alpha: float) -> None:
+    """Check the concentration of a Dirichlet distribution.
+
+    Raises:
+        ValueError: it is no number, or out of range.
+    """
+    if not isinstance(alpha, Real) or not SMALLEST_ALPHA <= alpha <= LARGEST_ALPHA:
+        raise ValueError(
+            f"alpha must be a number, {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, got {alpha!r}"
+        )

@@ -10,8 +10,8 @@ from typing import Any
 from experiments.config.options import check_keys, chosen
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.class_sets import cluster_n_class, n_class
-from experiments.partitions.feature_skew import iid, rotated
-from experiments.partitions.label_skew import dirichlet, two_stage_dirichlet
+from experiments.partitions.feature_skew import by_domain, iid, rotated, skewed_sizes
+from experiments.partitions.label_skew import dirichlet, label_proportions, two_stage_dirichlet
 from experiments.partitions.ocfl import ocfl, shared_ocfl
 from experiments.partitions.partition import Partition, Split
 from experiments.partitions.stream import stream
@@ -28,7 +28,10 @@ PARTITIONS: Mapping[str, Callable[..., Partition]] = {
     "dirichlet": dirichlet,
     "n-class": n_class,
     "cluster-n-class": cluster_n_class,
+    "label-proportions": label_proportions,
     "rotated": rotated,
+    "by-domain": by_domain,
+    "skewed-sizes": skewed_sizes,
     "iid": iid,
     "ocfl": ocfl,
     "shared-ocfl": shared_ocfl,

@@ -1,4 +1,4 @@
-"""Concepts of two groups: group 0 has the original samples, group 1 transformed ones.
+"""Concepts of groups: group 0 has the original samples, group 1 transformed ones.
 
 Group 1 has shifted labels, noisy inputs, other classes, or fewer samples with merged classes. These
 are the scenarios S1, S2, A1 and A2 of Zhang (2024), "Asymmetric clustering in federated continual
@@ -39,14 +39,16 @@ class Concept:
         alter: transform of the samples of a client.
         keeps: (samples,) bool from targets (samples,) and group: classes that a client of the group
             may hold; None for all classes.
-        share: share of its samples that a client of group 1 keeps.
+        share: share of its samples that a client of another group than 0 keeps.
         tests: classes that test views hold, as `keeps`; None for those of the client.
+        count: number of concepts, numbered from 0.
     """
 
     alter: Callable[[Samples, Place], Samples]
     keeps: Kept | None = None
     share: float = 1.0
     tests: Kept | None = None
+    count: int = 2
 
     def kept_rows(self, rows: Indices, targets: Targets, group: int, split: Split) -> Indices:
         """Rows that a client keeps of those allocated to it.
@@ -91,6 +93,20 @@ def merged_labels(samples: Samples, place: Place) -> Samples:
     """Labels 1 and 3 of group 1 become 2; see `Alter`."""
     inputs, targets = samples
     return inputs, np.where(place.group & np.isin(targets, MERGED), INTO, targets)
+
+
+def rotated_images(samples: Samples, place: Place) -> Samples:
+    """Images of group g are rotated counter-clockwise by g quarter turns; see `Alter`.
+
+    Raises:
+        ValueError: the inputs are no square images.
+    """
+    inputs, targets = samples
+    if inputs.ndim < 3 or inputs.shape[-1] != inputs.shape[-2]:
+        raise ValueError(
+            f"rotations need square images (..., height, width), got inputs of {inputs.shape[1:]}"
+        )
+    return np.ascontiguousarray(np.rot90(inputs, place.group, axes=(-2, -1))), targets
 
 
 @dataclass(frozen=True)
@@ -262,6 +278,7 @@ CONCEPTS: Mapping[str, Callable[[str, int, int], Concept]] = {
     "shifted-labels": lambda name, classes, seed: Concept(ShiftedLabels(classes)),
     "noisy": lambda name, classes, seed: Concept(Noise.of_data_set(name, seed)),
     "merged-labels": lambda name, classes, seed: Concept(merged_labels, share=SMALL_SHARE),
+    "rotations": lambda name, classes, seed: Concept(rotated_images, count=4),
 }
 """Concepts by name, built from the name of a data set, its number of classes and a seed.
 

@@ -1,4 +1,4 @@
-"""IID partition, and feature skew by rotation of images."""
+"""IID partition, quantity skew, and feature skew by rotation of images or by source domain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
-from experiments.partitions.allocation import evenly
+from experiments.partitions.allocation import check_alpha, evenly, largest_remainder
 from experiments.partitions.assembly import Assembly, Place, Samples
 from experiments.partitions.partition import (
     Indices,
@@ -17,6 +17,7 @@ from experiments.partitions.partition import (
     Split,
     SplitOptions,
     check_clients,
+    members,
 )
 
 
@@ -76,6 +77,87 @@ def rotated(
     return Assembly(name="rotated", seed=seed, split=split, alter=rotate).build(
         dataset, shares, labels
     )
+
+
+def skewed_sizes(
+    dataset: Dataset,
+    clients: int = 40,
+    alpha: float = 0.5,
+    seed: int = 0,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Quantity skew: clients of very different sizes with IID samples, without groups.
+
+    Beyond `min_samples` for each client, samples are shared in proportions from Dir(alpha).
+
+    Args:
+        dataset: data set; each sample is used once.
+        clients: number of clients.
+        alpha: concentration; smaller values give more skew.
+        seed: seed of the partition.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or there are too few samples.
+
+    References:
+        Li, Diao, Chen, He (2022), "Federated learning on non-IID data silos: an experimental
+        study", quantity skew.
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split)
+    check_alpha(alpha)
+    shares = generator(seed, "partition", "sizes").dirichlet(np.full(clients, alpha))
+    spare = len(dataset) - clients * split.min_samples
+    sizes = split.min_samples + largest_remainder(spare, shares)
+    rows = generator(seed, "partition", "rows").permutation(len(dataset))
+    parts = np.split(rows, np.cumsum(sizes)[:-1])
+    return Assembly(name="skewed-sizes", seed=seed, split=split).build(dataset, parts)
+
+
+def by_domain(
+    dataset: Dataset,
+    clients: int = 10,
+    seed: int = 0,
+    group_sizes: tuple[int, ...] | None = None,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """A group of clients for each source domain: Feature (K, C / K) of BCFL.
+
+    The samples of a domain are divided evenly at random among the clients of its group.
+
+    Args:
+        dataset: data set of several domains, such as Digits-Five; each sample is used once.
+        clients: number of clients.
+        seed: seed of the partition.
+        group_sizes: number of clients of each domain; even by default.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+
+    Raises:
+        ValueError: the data set has one domain, an argument is out of range, or a domain has too
+            few samples.
+
+    References:
+        "A Bayesian framework for clustered federated learning", section 5 and Table 1.
+    """
+    split, names = Split(**options), dataset.domain_names
+    assembly = Assembly(name="by-domain", seed=seed, split=split)
+    check_clients(dataset, clients, split, max(len(names), 1))
+    if dataset.domains is None:
+        raise ValueError(f"dataset {dataset.name!r} has no domains, such as Digits-Five has")
+    sizes = members(clients, len(names), group_sizes)
+    shares: list[Indices] = []
+    for domain, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
+        rows = np.flatnonzero(dataset.domains == domain)
+        if len(rows) < size * split.min_samples:
+            raise ValueError(
+                f"min_samples={split.min_samples}: the {size} clients of domain {name!r} require "
+                f"{size * split.min_samples} samples, it has {len(rows)}"
+            )
+        mixed = generator(seed, "partition", "domain", name).permutation(rows)
+        shares += np.split(mixed, np.cumsum(evenly(len(rows), size))[:-1])
+    labels = np.repeat(np.arange(len(names)), sizes).tolist()
+    return assembly.build(dataset, shares, labels)
 
 
 def equal_parts(dataset: Dataset, clients: int, seed: int) -> list[Indices]:

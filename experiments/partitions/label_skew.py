@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Unpack
 
 import numpy as np
@@ -13,7 +12,9 @@ from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import (
     Counts,
+    check_alpha,
     dirichlet_counts,
+    proportioned,
     raise_to_minimum,
 )
 from experiments.partitions.assembly import Assembly, deal
@@ -27,7 +28,6 @@ from experiments.partitions.partition import (
 
 MAX_DRAWS = 1000
 SMALLEST_GROUP = 0.3
-SMALLEST_ALPHA, LARGEST_ALPHA = 1e-3, 1e6
 
 
 def two_stage_dirichlet(
@@ -66,8 +66,8 @@ def two_stage_dirichlet(
     check_clients(dataset, clients, split, groups)
     if np.shape(alpha) != (2,):
         raise ValueError(f"alpha must be two numbers, over groups and over clients, got {alpha}")
-    _check_alpha(alpha[0])
-    _check_alpha(alpha[1])
+    check_alpha(alpha[0])
+    check_alpha(alpha[1])
     sizes = members(clients, groups, group_sizes)
     minimum = np.maximum(SMALLEST_GROUP * len(dataset) / groups, sizes * split.min_samples)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
@@ -120,12 +120,66 @@ def dirichlet(
     """
     split = Split(**options)
     check_clients(dataset, clients, split)
-    _check_alpha(alpha)
+    check_alpha(alpha)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
     counts = dirichlet_counts(class_sizes, clients, alpha, generator(seed, "partition", "clients"))
     raised = raise_to_minimum(counts, split.min_samples)
     shares = deal(dataset, raised, seed, split.native_test)
     return Assembly(name="dirichlet", seed=seed, split=split).build(dataset, shares)
+
+
+def label_proportions(
+    dataset: Dataset,
+    groups: int | None = None,
+    clients: int = 40,
+    alpha: float = 0.1,
+    seed: int = 0,
+    group_sizes: tuple[int, ...] | None = None,
+    **options: Unpack[SplitOptions],
+) -> Partition:
+    """Class proportions of each client, or of each group of clients, from a Dirichlet distribution.
+
+    A client's samples have the classes in the proportions p ~ Dir(alpha), and all clients are of
+    one size: the largest for which no class runs out. Other samples are left out. `dirichlet`
+    divides each class among clients instead, which uses all samples.
+
+    Args:
+        dataset: data set to partition; each sample belongs to at most one client.
+        groups: number of groups whose clients have the same proportions; None for proportions of
+            each client, without groups.
+        clients: number of clients.
+        alpha: concentration; smaller values give more skew.
+        seed: seed of the partition.
+        group_sizes: number of clients of each group; even by default.
+        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+
+    Raises:
+        ValueError: an argument is out of range, or a client cannot get `min_samples` samples.
+
+    References:
+        "A Bayesian framework for clustered federated learning", appendix D.2; Li, Diao, Chen, He
+        (2022), "Federated learning on non-IID data silos: an experimental study".
+    """
+    split = Split(**options)
+    check_clients(dataset, clients, split, clients if groups is None else groups)
+    check_alpha(alpha)
+    sizes = members(clients, clients if groups is None else groups, group_sizes)
+    random = generator(seed, "partition", "proportions")
+    shares = random.dirichlet(np.full(dataset.num_classes, alpha), size=len(sizes))
+    class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
+    each = proportioned(class_sizes, shares, sizes)
+    if each[0].sum() < split.min_samples:
+        raise ValueError(
+            f"min_samples={split.min_samples}: with alpha={alpha:g} the scarcest class leaves "
+            f"{each[0].sum()} samples to each of clients={clients}; use a larger alpha or fewer "
+            "clients"
+        )
+    counts = np.repeat(each, sizes, axis=0)
+    labels = np.repeat(np.arange(len(sizes)), sizes).tolist()
+    shares_of_rows = deal(dataset, counts, seed, split.native_test)
+    return Assembly(name="label-proportions", seed=seed, split=split).build(
+        dataset, shares_of_rows, None if groups is None else labels
+    )
 
 
 def _draw_groups(
@@ -140,10 +194,3 @@ def _draw_groups(
         f"{MAX_DRAWS} draws gave every group at least {int(minimum.max())} of {class_sizes.sum()} "
         "samples; use fewer groups or clients, or a larger alpha[0]"
     )
-
-
-def _check_alpha(alpha: float) -> None:
-    if not isinstance(alpha, Real) or not SMALLEST_ALPHA <= alpha <= LARGEST_ALPHA:
-        raise ValueError(
-            f"alpha must be a number, {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, got {alpha!r}"
-        )

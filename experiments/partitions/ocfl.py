@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
-from experiments.partitions.allocation import Counts, largest_remainder
+from experiments.partitions.allocation import Counts, proportioned
 from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
     Indices,
@@ -79,7 +79,7 @@ def ocfl(
         return Assembly(
             name="ocfl", seed=seed, split=split, hold_out=held_out, test_rows=tests
         ).build(dataset, drawn, labels)
-    counts = np.repeat(_counts(class_sizes, shares, sizes), sizes, axis=0)
+    counts = np.repeat(proportioned(class_sizes, shares, sizes), sizes, axis=0)
     least = int(counts.sum(axis=1).min())
     if least < split.min_samples:
         raise ValueError(
@@ -173,18 +173,6 @@ def class_shares(
     shares: NDArray[np.float64] = weights * class_sizes
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
-
-
-def _counts(class_sizes: Counts, shares: NDArray[np.float64], sizes: Counts) -> Counts:
-    """(groups, classes) number of samples of one client of each group, the largest feasible."""
-    wanted = sizes @ shares
-    fits = np.divide(class_sizes, wanted, out=np.full(CLASSES, np.inf), where=wanted > 0)
-    each = int(min(class_sizes.sum() // sizes.sum(), fits.min()))
-    while True:
-        counts = np.stack([largest_remainder(each, row) for row in shares])
-        if (sizes @ counts <= class_sizes).all():
-            return counts
-        each -= 1
 
 
 def _checked(

@@ -48,7 +48,7 @@ def stream(  # noqa: PLR0913 - keywords with defaults
     standardised: bool = False,
     **options: Unpack[SplitOptions],
 ) -> Partition:
-    """Samples in time steps, each under one of two concepts.
+    """Samples in time steps, each under one of several concepts, mostly two.
 
     Step t of a client is its views `train:t` and `test:t`, and `train` and `test` for step 0 (see
     `bcfl.data.streams`). Steps are disjoint. A client's group is its concept at step 0;
@@ -57,11 +57,12 @@ def stream(  # noqa: PLR0913 - keywords with defaults
     Args:
         dataset: data set, divided evenly at random among clients and steps.
         clients: number of clients.
-        concept: difference of concept 1 from concept 0; see `CONCEPTS`.
+        concept: difference of concept 1 from concept 0; see `CONCEPTS`. `rotations` has four,
+            images turned by 0, 90, 180 and 270 degrees.
         steps: number of time steps.
-        order: `sequential`: all clients have the same concept, which alternates every two steps;
-            `multi-task`: each client starts with a random concept and switches at each step with
-            probability 0.5.
+        order: `sequential`: all clients have the same concept, which changes to the next every two
+            steps; `multi-task`: each client starts with a random concept and changes to the next at
+            each step with probability 0.5.
         seed: seed of the partition.
         noise: variance and amount of the concept `noisy`; those of its data set by default.
         by_index: of the concept `noisy`, see `Noise`.
@@ -92,7 +93,7 @@ def stream(  # noqa: PLR0913 - keywords with defaults
     elif noise is not None or by_index:
         raise ValueError(f"noise and by_index are of the concept 'noisy', got concept {concept!r}")
     dataset = standardised_pixels(dataset) if standardised else dataset
-    plan = concepts_over_time(clients, steps, order, seed)
+    plan = concepts_over_time(clients, steps, order, seed, difference.count)
     shares = equal_parts(dataset, clients * steps, seed)
     pieces = []
     for step in range(steps):
@@ -107,25 +108,29 @@ def stream(  # noqa: PLR0913 - keywords with defaults
     return _joined(pieces, plan, len(dataset))
 
 
-def concepts_over_time(clients: int, steps: int, order: str, seed: int) -> NDArray[np.int64]:
-    """(clients, steps) int64 concept of each client at each step, 0 or 1.
+def concepts_over_time(
+    clients: int, steps: int, order: str, seed: int, count: int = 2
+) -> NDArray[np.int64]:
+    """(clients, steps) int64 concept of each client at each step.
 
     Args:
         clients: number of clients.
         steps: number of time steps.
         order: `sequential` or `multi-task`; see `stream`.
         seed: seed of the `multi-task` order.
+        count: number of concepts.
 
     Raises:
         ValueError: the order is unknown.
     """
     if order == "sequential":
-        return np.tile(np.arange(steps) // BLOCK % 2, (clients, 1))
+        return np.tile(np.arange(steps) // BLOCK % count, (clients, 1))
     if order != "multi-task":
         raise ValueError(f"order must be 'sequential' or 'multi-task', got {order!r}")
     random = generator(seed, "partition", "concepts")
     switches = random.random((clients, steps)) < SWITCH
-    concepts: NDArray[np.int64] = np.cumsum(switches, axis=1) % 2
+    first = random.integers(0, count, (clients, 1)) if count > 2 else 0
+    concepts: NDArray[np.int64] = (first + np.cumsum(switches, axis=1)) % count
     return concepts
 
 

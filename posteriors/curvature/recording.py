@@ -158,19 +158,33 @@ def require_separate_samples(module: nn.Module, inputs: Tensor) -> None:
     if len(some) < 2:
         return
     with torch.no_grad():
-        alone = module(own_copy(some[:1]))
+        alone = torch.cat([module(own_copy(row)) for row in torch.split(some, 1)])
     with torch.enable_grad():
         watched = own_copy(some).requires_grad_(some.is_floating_point())
         outputs = module(own_copy(watched))
     scale = _tolerance(alone) * alone.abs().max()
-    mixes = bool(((outputs[:1].detach() - alone).abs() > scale).any())
-    if watched.requires_grad and outputs.requires_grad:
-        (gradient,) = torch.autograd.grad(outputs[0].sum(), watched, allow_unused=True)
-        mixes = mixes or (gradient is not None and bool(gradient[1:].any()))
+    mixes = bool(((outputs.detach() - alone).abs() > scale).any()) or _reaches_others(
+        outputs, watched
+    )
     if mixes and bool(outputs.isfinite().all()):  # with NaN or inf, nothing can be told
         raise UnsupportedLayerError(
             "the outputs for one sample depend on the other samples, or are drawn at random"
         )
+
+
+def _reaches_others(outputs: Tensor, inputs: Tensor) -> bool:
+    """Whether a sample's outputs have a derivative in the inputs of others."""
+    if not (inputs.requires_grad and outputs.requires_grad):
+        return False
+    for index, output in enumerate(outputs):
+        (gradient,) = torch.autograd.grad(
+            output.sum(), inputs, retain_graph=True, allow_unused=True
+        )
+        if gradient is not None:
+            gradient[index] = 0
+            if bool(gradient.any()):
+                return True
+    return False
 
 
 def _spread(inputs: Tensor) -> Tensor:
@@ -210,7 +224,7 @@ def _compare(outputs: Tensor, calls: Sequence[Call], layers: Mapping[nn.Module, 
     ]
     edges = [call.edge for call in reached.values() if call.edge is not None]
     gradients = torch.autograd.grad(
-        outputs, [*edges, *(p for *_, p in wanted)], column, allow_unused=True
+        outputs, [*edges, *(get_gradient_edge(p) for *_, p in wanted)], column, allow_unused=True
     )
     at_output = dict(zip(reached, gradients, strict=False))
     for (layer, index, _), gradient in zip(wanted, gradients[len(edges) :], strict=True):

@@ -163,8 +163,8 @@ def copied(module: nn.Module, inputs: Tensor) -> nn.Module:
     twin = copy.deepcopy(module)
     elsewhere = 1.5 * flat_parameters(module) + 0.1
     with torch.no_grad():
-        both = [outputs_at(network, elsewhere, inputs[:1]) for network in (module, twin)]
-    if not torch.allclose(*both, equal_nan=True):
+        of_network, of_twin = (outputs_at(one, elsewhere, inputs[:1]) for one in (module, twin))
+    if not torch.allclose(of_network, of_twin, equal_nan=True):
         raise UnsupportedFitError(
             "a copy of the network does not compute what the network does: a forward or a hook "
             "may refer to the network itself, or draw random numbers in evaluation mode"

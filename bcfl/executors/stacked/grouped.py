@@ -170,8 +170,8 @@ def _of_vectors(module: nn.Module, own: Places) -> Layer | None:
     kind = type(module)
     if kind is nn.Linear and own[0] is not None:
         return Linear(own[0], own[1])
-    if kind is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1):
-        return FlattenSamples()
+    if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
+        return FlattenSamples() if kind is nn.Flatten else None
     return Elementwise(module) if kind in ELEMENTWISE else None
 
 
@@ -180,10 +180,10 @@ def _of_images(module: nn.Module, own: Places) -> Layer | None:
     if isinstance(module, nn.Conv2d) and own[0] is not None:
         known = kind is nn.Conv2d and module.padding_mode == "zeros"
         return Convolution(module, own[0], own[1]) if known else None
-    if kind is nn.GroupNorm and own[0] is not None and own[1] is not None:
-        return GroupNorm(module, own[0], own[1])
-    if kind is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1):
-        return FlattenImages()
+    if isinstance(module, nn.GroupNorm) and own[0] is not None and own[1] is not None:
+        return GroupNorm(module, own[0], own[1]) if kind is nn.GroupNorm else None
+    if isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1):
+        return FlattenImages() if kind is nn.Flatten else None
     return Elementwise(module) if kind in (*ELEMENTWISE, *POOLING) else None
 
 

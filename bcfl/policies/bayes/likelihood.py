@@ -56,7 +56,8 @@ class LikelihoodAssociation:
             linear-Gaussian models; `monte_carlo` and `importance` (equation 9 with N > 1) by models
             drawn from the prior that clients are sent, or from the cluster's posterior.
         solver: ranking algorithm: `argmin` (the best alone) and `heap` for free cluster sizes,
-            `murty` for any, `hungarian` for one client per cluster; `auto` chooses.
+            `murty` for any, `hungarian` and `numba` (compiled) for one client per cluster; `auto`
+            chooses.
         score_samples: largest number of samples scored per client; None scores all.
         cluster_size: bounds on the number of clients per cluster.
         prior: prior over associations.

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import floyd_warshall
 
 import assignment
-from assignment.ranking.one_to_one import lap_columns, one_to_one_columns
+from assignment.ranking.best_one_to_one import lap_columns, one_to_one_columns
 from assignment.residual import path_levels, shortest_path
 
 

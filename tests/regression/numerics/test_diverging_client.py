@@ -91,5 +91,6 @@ def test_command_writes_all_rounds(tmp_path, posterior):
     result = CliRunner().invoke(app, arguments)
     if result.exit_code != 0:
         pytest.fail(f"status {result.exit_code}: {result.output}")
+    assert "failed   8 requests of clients" in result.output
     with (folder / "bcfl-g" / "seed-0" / "metrics.jsonl").open() as lines:
         assert [json.loads(line)["round"] for line in lines] == [1, 2]

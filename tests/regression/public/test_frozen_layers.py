@@ -3,10 +3,13 @@
 Reported to neighbouring projects: a layer with frozen weights and a trainable bias breaks.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
+from bcfl import BlockSpec
 from posteriors import DiagonalGaussian, UnsupportedFitError, diagonal_curvature
 from posteriors import local_posterior_fit as posterior_named
 
@@ -88,6 +91,46 @@ def test_a_frozen_classifier_stays(clients, mlp, federation, parameters, name, e
     build = network(head)
     run = federation(clients(), mlp(build), name, executor=executor).run(rounds=2)
     assert furthest(run, parameters, build, HEAD)[0] < 1e-6
+
+
+@pytest.mark.parametrize("name", ["apd", "fedweit"])
+def test_a_frozen_body_is_not_decomposed(clients, mlp, federation, name):
+    build = network(body)
+    run = federation(clients(), mlp(build), name).run(rounds=2)
+    start, model = dict(build().named_parameters()), run.model
+    for slot in model.layout.parameters:
+        for cluster in run.hypotheses.best.clusters if body(slot.name) else ():
+            found = cluster.mean(model)[slot.start : slot.stop].view(slot.shape)
+            torch.testing.assert_close(found, start[slot.name].detach(), rtol=0, atol=1e-6)
+    with pytest.raises(ValueError, match="trained weights"):
+        federation(clients(), mlp(network(weights)), name)
+
+
+@pytest.mark.parametrize("executor", ["loop", "batched"])
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "ifca-con-para", "wecfl-con-cks", "bcfl-g"])
+def test_a_frozen_block_stays(clients, mlp, federation, parameters, name, executor):
+    blocks = (BlockSpec("body", prefixes=("0.",), frozen=True), BlockSpec("head", prefixes=("2.",)))
+    build = network(lambda _: False)
+    model = replace(mlp(build), blocks=blocks)
+    run = federation(clients(), model, name, executor=executor).run(rounds=2)
+    frozen, any_of_all = furthest(run, parameters, build, BODY)
+    assert any_of_all > 1e-3
+    assert frozen < 1e-6
+
+
+@pytest.mark.parametrize("affine_only", [True, False])
+@pytest.mark.parametrize("name", ["fedavg", "bcfl-g", "ifca-con-para"])
+def test_statistics_of_frozen_normalisation_stay(clients, mlp, federation, name, affine_only):
+    def build():
+        made = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 2))
+        for parameter in (made[1] if affine_only else made[:2]).parameters():
+            parameter.requires_grad = False
+        return made
+
+    run = federation(clients(), mlp(build), name).run(rounds=2)
+    for cluster in run.hypotheses.best.clusters:
+        expected = torch.cat([torch.zeros(6), torch.ones(6)])
+        torch.testing.assert_close(cluster.buffers(run.model), expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(("frozen", "places"), [(weights, WEIGHTS), (body, BODY)])

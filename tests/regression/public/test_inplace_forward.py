@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from bcfl.executors import ExecutorConfig
 from posteriors import (
     DiagonalGaussian,
     Linearised,
@@ -78,6 +79,44 @@ def test_models_are_those_of_the_same_network_out_of_place(
     assert torch.equal(*map(parameters, runs))
 
 
+@pytest.mark.parametrize("executor", ["loop", "processes"])
+@pytest.mark.parametrize(
+    "name",
+    ["ifca-con-rep", "bcfl-g-cam", "bcfl-asym", "bcfl-mht-4", "faacl", "fedsoft"],
+)
+def test_terms_blocks_and_workers_see_the_samples_too(
+    clients, mlp, federation, parameters, name, executor
+):
+    choice = ExecutorConfig(executor, workers=1 if executor == "processes" else None)
+    given = clients(4)
+    runs = [
+        federation(given, mlp(build), name, executor=choice).run(rounds=2)
+        for build in (InPlace, OutOfPlace)
+    ]
+    assert torch.equal(*map(parameters, runs))
+
+
+@pytest.mark.parametrize("first", [nn.ELU, nn.LeakyReLU, nn.SiLU])
+@pytest.mark.parametrize("name", ["ifca", "bcfl-g"])
+def test_a_first_activation_in_place_is_that_out_of_place(
+    clients, mlp, federation, parameters, first, name
+):
+    """Several models score the same rows, one after another."""
+
+    def build(inplace):
+        return lambda: nn.Sequential(first(inplace=inplace), nn.Linear(4, 8), nn.Linear(8, 2))
+
+    given = clients()
+    runs = [
+        federation(given, mlp(build(inplace)), name, executor="batched").run(rounds=2)
+        for inplace in (False, True)
+    ]
+    assert torch.equal(*map(parameters, runs))
+    assert runs[0].records[-1].evaluations.keys() == runs[1].records[-1].evaluations.keys()
+    for client, sums in runs[0].records[-1].evaluations.items():
+        assert runs[1].records[-1].evaluations[client].nll == sums.nll
+
+
 @pytest.mark.parametrize("name", ["fedavg", "ifca"])
 def test_test_scores_are_those_of_the_same_network_out_of_place(clients, mlp, federation, name):
     scores = [
@@ -121,6 +160,7 @@ def spread():
     return StructuredGaussian.from_diagonal(PRIOR)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(
     "call",
     [
@@ -141,10 +181,10 @@ def spread():
         *("plug-in", "monte-carlo", "linearised", "laplace-full", "laplace-kron", "mode"),
     ],
 )
-def test_posteriors_leave_the_callers_inputs(call):
-    inputs = torch.linspace(-1, 1, 32).view(8, 4)
+def test_posteriors_leave_the_callers_inputs(call, dtype):
+    inputs = torch.linspace(-1, 1, 32, dtype=dtype).view(8, 4)
     before = inputs.clone()
-    call(InPlace(), inputs)
+    call(InPlace().to(dtype), inputs)
     assert torch.equal(inputs, before)
 
 

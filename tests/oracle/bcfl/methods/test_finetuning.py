@@ -104,3 +104,15 @@ def test_each_model_of_an_ensemble_is_finetuned(run):
     for client, (train, (inputs, labels)) in zip(tuned.clients, views, strict=True):
         scores = [paper.logits(paper.trained(mean, train), inputs) for mean in models]
         assert_scored(tuned.records[-1].evaluations[client], np.mean(scores, axis=0), labels)
+
+
+def test_an_ensemble_of_methods_votes_by_the_mean_of_logits(run):
+    """Equation 7.36 of Ma (2024), after a round of fine-tuning of each."""
+    for suffix, changed in (("", lambda mean, _: mean), ("-finetune", paper.trained)):
+        done, views = run(f"fedavg{suffix}+ifca{suffix}")
+        best = done.hypotheses.best
+        models = [cluster.mean(done.model).numpy() for cluster in best.clusters]
+        for client, (train, (inputs, labels)) in zip(done.clients, views, strict=True):
+            two = models[0], models[best.association.label(client)]
+            scores = [paper.logits(changed(mean, train), inputs) for mean in two]
+            assert_scored(done.records[-1].evaluations[client], np.mean(scores, axis=0), labels)

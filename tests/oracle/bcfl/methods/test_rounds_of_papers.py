@@ -139,6 +139,19 @@ def test_ifca(run, suffix):
         before = chosen
 
 
+def test_an_ensemble_trains_each_method_alone(run):
+    """FedAvg on the first network, IFCA on the others, of which each client has one."""
+    data, (single, *models), states = run("fedavg+ifca")
+    counts = np.array(SIZES)
+    for ours, labels in states:
+        single = paper.weighted([paper.trained(single, d) for d in data], counts)
+        chosen = [int(np.argmin([paper.loss(m, d) for m in models])) for d in data]
+        local = np.array([paper.trained(models[k], d) for k, d in zip(chosen, data, strict=True)])
+        models = paper.cluster_means(models, local, counts, chosen)
+        assert labels == [1 + k for k in chosen]
+        assert_equal(ours, [single, *models])
+
+
 def assert_settled(points, weights, labels):
     """Every client is nearest to the centroid of its own cluster, where Lloyd's algorithm ends.
 

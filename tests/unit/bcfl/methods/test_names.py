@@ -199,3 +199,39 @@ def test_finetuning_is_plain_training():
     assert kinds(method.policy.objective) == [Proximal]
     assert method.finetuned.regularizers == ()
     assert build("fedprox").finetuned is None
+
+
+def test_methods_joined_by_a_plus_sign_are_an_ensemble():
+    found = named("fedavg-finetune+ifca-finetune")
+    assert [part.name for part in found.parts] == ["fedavg-finetune", "ifca-finetune"]
+    assert "num_clusters" in found.options
+    method = build("fedprox+wecfl", num_clusters=3, proximal=0.5)
+    assert method.name == "fedprox+wecfl"
+    assert [policy.num_clusters for policy in method.policy.policies] == [1, 3]
+    assert method.num_clusters == 4
+    assert (method.pooling, method.finetuned) == ("logits", None)
+    assert kinds(method.policy.objective) == [Proximal]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fedavg+ifca-finetune", "must have -finetune in all of its parts, or in none"),
+        ("fedavg+bcfl-mh-3", "must join methods with one hypothesis.*got 'bcfl-mh-3'"),
+        ("fedavg+ifca-cam", "must join methods with one hypothesis.*got 'ifca-cam'"),
+        ("fedavg+icfa", "unknown method 'icfa'. Did you mean 'ifca'"),
+    ],
+)
+def test_ensembles_that_do_not_fit(name, message):
+    with pytest.raises(ValueError, match=message):
+        build(name)
+
+
+def test_members_of_an_ensemble_do_not_score_by_cavities():
+    with pytest.raises(ValueError, match=r"must join methods .* no "):
+        build("fedavg+ifca", scored_by="cavity")
+
+
+def test_options_of_an_ensemble_are_those_of_its_parts():
+    with pytest.raises(ValueError, match="has no option 'proximal'"):
+        build("fedavg+ifca", proximal=1.0)

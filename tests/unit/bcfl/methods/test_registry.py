@@ -83,7 +83,7 @@ def test_every_option_of_every_method_changes_it(name, option):
 
 def _fitting(option, value):
     """Further options without which a value is refused."""
-    if option == "solver" and value == "hungarian":
+    if option == "solver" and value in ("hungarian", "numba"):
         return {"cluster_size": (0, 1)}
     return {}
 

@@ -1,14 +1,16 @@
 """Worker processes leave Ctrl-C to their parent, end with it, and their death is told."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from bcfl.runtime import died
+from bcfl.runtime import died, portable
 
 WORKER = """
 import os, sys, time
@@ -55,3 +57,38 @@ def test_a_death_says_what_to_try():
     expected = "one of 2 worker processes died; .* memory ran out: try fewer workers .code -9."
     with pytest.raises(ChildProcessError, match=expected):
         raise error
+
+
+class OfTwo(Exception):
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+class Changing(Exception):
+    """Comes back with other words."""
+
+    def __reduce__(self):
+        return Changing, ("others",)
+
+
+@pytest.mark.parametrize("error", [ValueError("a", 1), KeyError("k"), OSError(2, "no file", "x")])
+def test_an_error_that_can_be_sent_is_sent(error):
+    assert portable(error) is error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OfTwo("one", "two"), "OfTwo: one and two"),
+        (Changing("these"), "Changing: these"),
+        (ValueError(threading.Lock()), "ValueError: <unlocked"),
+        (SystemExit(0), "SystemExit: 0"),
+    ],
+)
+def test_an_error_that_cannot_be_sent_is_told_with_its_notes(error, words):
+    error.add_note("where it was")
+    told = portable(error)
+    assert type(told) is RuntimeError
+    assert str(told).startswith(words)
+    assert told.__notes__ == ["where it was"]
+    assert str(pickle.loads(pickle.dumps(told))) == str(told)

@@ -1,5 +1,7 @@
 """Streams: views by time step, concepts over time."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -155,3 +157,31 @@ def test_random_labels_of_the_other_half_are_in_training_only(images):
             tested = client.views[test].targets.numpy()
             assert (tested == images.targets[rows[test]]).all()
             assert ((tested >= 5) == bool(concept)).all()
+
+
+@pytest.mark.parametrize("order", ["sequential", "multi-task"])
+def test_images_turn_from_step_to_step(order):
+    random = np.random.default_rng(0)
+    inputs = random.random((1600, 1, 4, 4)).astype(np.float32)
+    images = Dataset(name="images", inputs=inputs, targets=np.arange(1600) % 10, num_classes=10)
+    options = {"clients": 8, "steps": 8, "concept": "rotations", "order": order, "seed": 2}
+    partition = partitions.build("stream", images, options)
+    seen = set()
+    for client in partition:
+        plan = partition.concepts[client.client]
+        if order == "sequential":
+            assert plan == (0, 0, 1, 1, 2, 2, 3, 3)
+        assert all((now - before) % 4 in (0, 1) for before, now in pairwise(plan))
+        for step, turns in enumerate(plan):
+            view = f"train:{step}" if step else "train"
+            expected = inputs[partition.indices[client.client][view]]
+            for _ in range(turns):
+                expected = np.flip(expected.swapaxes(-1, -2), axis=-2)
+            np.testing.assert_array_equal(client.views[view].inputs.numpy(), expected)
+            seen.add(turns)
+    assert seen == {0, 1, 2, 3}
+    flat = Dataset(
+        name="f", inputs=inputs.reshape(1600, 16), targets=images.targets, num_classes=10
+    )
+    with pytest.raises(ValueError, match="rotations need square images"):
+        partitions.build("stream", flat, options)

@@ -1,0 +1,89 @@
+"""`bcfl preview`: who holds which samples, before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.commands.overrides import overridden
+from experiments.commands.shared import Debug, console, explained
+
+if TYPE_CHECKING:
+    from experiments.partitions import Partition
+
+MOST_ROWS = 60
+"""Clients that are listed one by one."""
+
+
+@explained
+def preview(
+    scenario: Annotated[
+        str, typer.Argument(help="Name of a scenario, or a .toml file.", metavar="SCENARIO|FILE")
+    ],
+    *,
+    seed: Annotated[int | None, typer.Option(help="Seed; the first of the scenario.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Draw clients by classes into this .svg, .png or .pdf.")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Show which client holds how many samples of which class, without training."""
+    del debug
+    from experiments.config.scenario import load
+    from experiments.runs.runner import Experiment
+
+    if out is not None and out.suffix not in (".svg", ".png", ".pdf"):
+        raise ValueError(f"--out must end in .svg, .png or .pdf, got {str(out)!r}")
+    chosen = overridden(load(scenario), {"data-dir": data_dir})
+    drawn = chosen.seeds[0] if seed is None else seed
+    partition = Experiment(scenario=chosen, device="cpu").partition(drawn)
+    screen = console()
+    screen.print(f"{chosen.name}, seed {drawn}: {partition!r}", soft_wrap=True)
+    for line in rows(partition):
+        screen.print(line, soft_wrap=True)
+    if out is not None:
+        _draw(partition, out)
+        typer.echo(str(out))
+
+
+def rows(partition: Partition) -> list[str]:
+    """Lines of text: samples by client, view and class, and what no client holds.
+
+    Streams show the concept of each time step; of many clients the first are listed.
+
+    Args:
+        partition: clients with their samples.
+    """
+    counts, groups = partition.class_counts(), partition.groups or {}
+    wide = max(len(data.client) for data in partition)
+    digits = max(5, len(str(counts.max())) + 1)
+    classes = "".join(f"{f'y={label}':>{digits}}" for label in range(partition.num_classes))
+    lines = [f"{'client':<{wide}}  group  train   test  {classes}"]
+    for data, row in list(zip(partition, counts, strict=True))[:MOST_ROWS]:
+        concepts = partition.concepts.get(data.client)
+        group = "".join(map(str, concepts)) if concepts else str(groups.get(data.client, "-"))
+        sizes = [_samples(data.num_samples, view) for view in ("train", "test")]
+        held = "".join(f"{count:>{digits}}" for count in row)
+        lines.append(f"{data.client:<{wide}}  {group:>5}  {sizes[0]:>5}  {sizes[1]:>5}  {held}")
+    if len(partition) > MOST_ROWS:
+        lines.append(f"... and {len(partition) - MOST_ROWS} more clients")
+    lines += [f"{count} samples {reason}" for reason, count in partition.left_out.items()]
+    return lines
+
+
+def _samples(sizes: Mapping[str, int], view: str) -> int:
+    """Samples of a view over all time steps."""
+    return sum(count for name, count in sizes.items() if name.partition(":")[0] == view)
+
+
+def _draw(partition: Partition, out: Path) -> None:
+    from bcfl.drawing import in_style
+    from experiments.reports.pictures.bubbles import draw_partition
+
+    with in_style():
+        figure = draw_partition(partition.class_counts(), [data.group for data in partition])
+        figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None)

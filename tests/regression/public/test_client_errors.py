@@ -1,0 +1,110 @@
+"""Whatever goes wrong in the work for one client is that client's failure; the others go on.
+
+Reported to neighbouring projects: one client's exception, or an `exit()` in a library, ends the run
+of all.
+"""
+
+import pytest
+import torch
+from torch import nn
+
+from bcfl import ClientData
+from bcfl.executors import ExecutorConfig
+
+MARK = 777.0
+
+
+class OfTwo(Exception):
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+def raising(kind):
+    """A network that raises where it sees a marked sample."""
+
+    class Raising(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(4, 2)
+
+        def forward(self, x):
+            if len(x) > 1 and bool((x == MARK).any()):
+                raise OfTwo("one", "two") if kind is OfTwo else kind("one and two")
+            return self.last(x)
+
+    return Raising
+
+
+def with_marked(clients, arrays, names):
+    """The clients, those of some names with a marked training sample."""
+    others = [data for data in clients() if data.client not in names]
+    for name in names:
+        x, y, group = arrays()[int(name[1:])]
+        x[3] = MARK
+        others.append(ClientData.from_arrays(name, (x[:30], y[:30]), (x[30:], y[30:]), group))
+    return others
+
+
+@pytest.mark.parametrize("executor", ["loop", "batched", "processes"])
+@pytest.mark.parametrize("kind", [OfTwo, SystemExit])
+@pytest.mark.parametrize("name", ["ifca", "bcfl-g"])
+def test_one_client_is_left_out(
+    clients, arrays, mlp, federation, parameters, failures, name, kind, executor
+):
+    choice = ExecutorConfig(executor, workers=1 if executor == "processes" else None)
+    given = with_marked(clients, arrays, ["c2"])
+    run = federation(given, mlp(raising(kind)), name, executor=choice).run(rounds=2)
+    assert bool(torch.isfinite(parameters(run)).all())
+    assert all("one and two" in text and text.startswith("c2: ") for text in failures(run))
+    assert all(any("c2" in text for text in r.ledger.failures) for r in run.records)
+    assert run.records[-1].evaluations.keys() == {"c0", "c1", "c2", "c3", "c4", "c5"}
+    assert run.association_probabilities()[2].sum() in (0.0, pytest.approx(1.0))
+
+
+def test_the_others_learn_what_they_would_without_it(clients, arrays, mlp, federation, parameters):
+    network = raising(OfTwo)
+    without = [data for data in clients() if data.client != "c2"]
+    runs = [
+        federation(given, mlp(network), "fedavg").run(rounds=2)
+        for given in (with_marked(clients, arrays, ["c2"]), without)
+    ]
+    torch.testing.assert_close(*map(parameters, runs))
+
+
+def test_an_interruption_ends_the_run(clients, arrays, mlp, federation):
+    given = with_marked(clients, arrays, ["c2"])
+    with pytest.raises(KeyboardInterrupt):
+        federation(given, mlp(raising(KeyboardInterrupt)), "fedavg").run(rounds=1)
+
+
+@pytest.mark.parametrize("executor", ["loop", "processes"])
+def test_no_answer_at_all_is_an_error(clients, mlp, federation, executor):
+    class Raises(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(4, 2)
+
+        def forward(self, x):
+            if len(x) > 5:
+                raise OfTwo("one", "two")
+            return self.last(x)
+
+    choice = ExecutorConfig(executor, workers=1 if executor == "processes" else None)
+    prepared = federation(clients(2), mlp(Raises), "ifca", executor=choice)
+    with pytest.raises(ValueError, match=r"no client could answer.*OfTwo: one and two"):
+        prepared.run(rounds=2)
+
+
+def test_batches_that_fail_are_done_one_client_at_a_time(
+    clients, mlp, federation, parameters, monkeypatch
+):
+    alone = federation(clients(), mlp(), "ifca", executor="loop").run(rounds=1)
+    prepared = federation(clients(), mlp(), "ifca", executor="batched")
+
+    def failing(*_):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(type(prepared.engine.network), "gradients", failing)
+    with pytest.warns(RuntimeWarning, match="one client at a time.*out of memory"):
+        run = prepared.run(rounds=1)
+    torch.testing.assert_close(parameters(run), parameters(alone), rtol=1e-4, atol=1e-6)

@@ -1,0 +1,37 @@
+"""Errors of the work for one client become its failure; refusals of a method do not."""
+
+import pytest
+
+from bcfl.executors.attempts import LONGEST, attempted
+from bcfl.protocol.answers import Failure
+from posteriors import UnsupportedFitError, UnsupportedLayerError
+
+
+def raising(error):
+    raise error
+
+
+def test_a_result_is_passed_on():
+    assert attempted(divmod, 7, 2) == (3, 1)
+    assert attempted(sorted, [1, 2], reverse=True) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("no\n  numbers"), "ValueError: no numbers"),
+        (SystemExit(), "SystemExit()"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyError("k"), "KeyError: 'k'"),
+        (ArithmeticError(), "ArithmeticError()"),
+        (ValueError("x" * 1000), "ValueError: " + LONGEST * "x"),
+    ],
+)
+def test_an_error_is_a_failure_in_one_line(error, text):
+    assert attempted(raising, error) == Failure("crashed", text)
+
+
+@pytest.mark.parametrize("kind", [UnsupportedFitError, UnsupportedLayerError, KeyboardInterrupt])
+def test_refusals_and_interruptions_are_raised(kind):
+    with pytest.raises(kind):
+        attempted(raising, kind("not so"))
