@@ -155,6 +155,51 @@ def size_messages(log_odds: FloatArray, size_weights: FloatArray) -> tuple[Float
             shape (clients, clusters).
         allowed: log of the mean weight of sizes in nats, shape (clusters,).
     """
+    scaled = _scaled_messages(log_odds, size_weights)
+    return _log_messages(log_odds, size_weights) if scaled is None else scaled
+
+
+SMALLEST_SUM = 1e-200
+"""Sums of scaled weights down to this are right to the last digit: what underflows is far below."""
+
+
+def _scaled_messages(
+    log_odds: FloatArray, size_weights: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """`size_messages` by weights that are scaled at each client; None where they underflow."""
+    clients = len(log_odds)
+    joins, stays_out = expit(log_odds)[:, :, None], expit(-log_odds)[:, :, None]
+    highest = size_weights.max(axis=1)
+    completion = np.empty((clients + 1, *size_weights.shape))
+    completion[clients] = np.exp(size_weights - highest[:, None])
+    so_far = np.zeros_like(completion)
+    so_far[0, :, 0] = 1.0
+    scales = highest.copy()
+    for client in range(clients - 1, -1, -1):
+        before = completion[client + 1] * stays_out[client]
+        before[:, :-1] += completion[client + 1, :, 1:] * joins[client]
+        largest = before.max(axis=1)
+        if not largest.all():
+            return None
+        scales += np.log(largest)
+        np.divide(before, largest[:, None], out=completion[client])
+    for client in range(clients):
+        after = so_far[client] * stays_out[client]
+        after[:, 1:] += so_far[client, :, :-1] * joins[client]
+        largest = after.max(axis=1)
+        if not largest.all():
+            return None
+        np.divide(after, largest[:, None], out=so_far[client + 1])
+    member = np.einsum("jik,jik->ji", so_far[:-1, :, :-1], completion[1:, :, 1:])
+    absent = np.einsum("jik,jik->ji", so_far[:-1], completion[1:])
+    whole = completion[0, :, 0]
+    if min(member.min(), absent.min(), whole.min()) < SMALLEST_SUM:
+        return None
+    return np.log(member) - np.log(absent), np.log(whole) + scales
+
+
+def _log_messages(log_odds: FloatArray, size_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`size_messages` by log weights, for any odds and bounds."""
     joins, stays_out = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
     clients = len(log_odds)
     completion = np.empty((clients + 1, *size_weights.shape))

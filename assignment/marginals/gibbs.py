@@ -1,7 +1,8 @@
 """Association marginals by Gibbs sampling, for problems beyond exact counting.
 
-Each sweep resamples every client's cluster where the bounds permit, and proposes swaps of clusters
-between disjoint random pairs of clients, which preserve all sizes; with all sizes fixed it makes
+Each sweep resamples the cluster of every client, or of a random 200 of more clients, where the
+bounds permit, and proposes swaps of clusters between disjoint random pairs of all clients, which
+preserve all sizes; with all sizes fixed it makes
 several rounds of swaps. Chains start from best associations of perturbed costs (Papandreou and
 Yuille, 2011), and are thus overdispersed. With forbidden pairs some associations may not be
 connected by swaps. Either chains then disagree, or none has found the others; a client that never
@@ -27,7 +28,7 @@ def effective_sample_size(draws: FloatArray) -> float:
     negative pair (Geyer, 1992; Vehtari et al., 2021, equations 10 to 13).
 
     Args:
-        draws: float64 of shape (draws, chains, quantities).
+        draws: floats of shape (draws, chains, quantities).
 
     Returns:
         Effective number of draws over all chains. Constant quantities, which say nothing of
@@ -57,7 +58,7 @@ def potential_scale_reduction(draws: FloatArray) -> float:
     """Split-chain potential scale reduction of the worst quantity (Gelman and Rubin, 1992).
 
     Args:
-        draws: float64 of shape (draws, chains, quantities).
+        draws: floats of shape (draws, chains, quantities).
 
     Returns:
         At least about 1, its value where all chains agree; infinite where chains are constant at
@@ -84,8 +85,11 @@ WARM_UP = 100
 SWAPS = 5
 """Rounds of swaps in a sweep if all sizes are fixed."""
 
+RELOCATED = 200
+"""Most clients that are resampled one by one in a sweep."""
+
 MAX_STORED_LABELS = 20_000_000
-"""Sweeps are thinned so that no more labels (8 bytes each) are kept."""
+"""Sweeps are thinned so that no more labels are kept, of one byte each for up to 127 clusters."""
 
 ENOUGH_DRAWS = 400
 """Effective sample size from which a run counts as converged (Vehtari et al., 2021)."""
@@ -98,7 +102,7 @@ class GibbsDraws:
     """Associations visited by all chains.
 
     Attributes:
-        labels: clusters, int64 of shape (sweeps, chains, clients).
+        labels: clusters, integers of shape (sweeps, chains, clients).
         effective_sample_size: effective number of draws, of the worst membership or of the cost.
         scale_reduction: largest potential scale reduction (1: chains agree).
         settled: whether no client that never moved had to move at the cost that draws of this
@@ -121,7 +125,7 @@ class GibbsDraws:
 
     @property
     def pooled(self) -> IntArray:
-        """All draws, int64 of shape (draws, clients)."""
+        """All draws, integers of shape (draws, clients)."""
         return self.labels.reshape(-1, self.labels.shape[-1])
 
     def probabilities(self, clusters: int) -> FloatArray:
@@ -140,7 +144,7 @@ class GibbsDraws:
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
         """Draws resampled from the chains, with replacement. See `JointDistribution.sample`."""
-        return self.pooled[rng.integers(len(self.pooled), size=n)]
+        return self.pooled[rng.integers(len(self.pooled), size=n)].astype(np.int64)
 
 
 def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) -> GibbsDraws:
@@ -169,7 +173,7 @@ def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) 
         for _ in range(1 if has_slack else SWAPS):
             _swap(labels, gaps, rng)
         if sweep >= WARM_UP and (sweep - WARM_UP) % thinning == 0:
-            stored.append(labels.copy())
+            stored.append(labels.astype(np.min_scalar_type(-problem.clusters)))
             costs.append(gaps[np.arange(len(gaps)), labels].sum(axis=1))
     history = np.stack(stored)
     quality = _quality(history, np.stack(costs), problem.clusters)
@@ -184,16 +188,17 @@ def _starts(gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> IntAr
 
 
 def _relocate(labels: IntArray, gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> None:
-    """Resample one client after the other among the clusters that may take it."""
+    """Resample clients, one after the other, among the clusters that may take each."""
     chains, clusters = np.arange(len(labels)), gaps.shape[1]
     sizes = np.stack([(labels == cluster).sum(axis=1) for cluster in range(clusters)], axis=1)
-    noise = rng.gumbel(size=(len(gaps), len(labels), clusters))
-    for client in rng.permutation(len(gaps)):
+    chosen_clients = rng.permutation(len(gaps))[:RELOCATED]
+    noise = rng.gumbel(size=(len(chosen_clients), len(labels), clusters))
+    for number, client in enumerate(chosen_clients):
         present = labels[:, client]
         open_to = sizes < bounds.upper
         open_to &= (sizes[chains, present] > bounds.lower[present])[:, None]
         open_to[chains, present] = True
-        score = np.where(open_to, noise[client] - gaps[client], -np.inf)
+        score = np.where(open_to, noise[number] - gaps[client], -np.inf)
         chosen = score.argmax(axis=1)
         sizes[chains, present] -= 1
         sizes[chains, chosen] += 1
@@ -225,7 +230,7 @@ def _quality(history: IntArray, costs: FloatArray, clusters: int) -> tuple[float
     at_once = max(1, MAX_BLOCK // costs.size)
     for cluster in range(clusters):
         for start in range(0, history.shape[2], at_once):
-            member = (history[..., start : start + at_once] == cluster).astype(np.float64)
+            member = (history[..., start : start + at_once] == cluster).astype(np.float32)
             size = min(size, effective_sample_size(member))
             reduction = max(reduction, potential_scale_reduction(member))
     return size, reduction

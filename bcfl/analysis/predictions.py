@@ -119,7 +119,11 @@ def predict(
         association: (clusters,) probabilities to be reported.
         inputs: (samples, *input_shape).
         rule: how a posterior becomes a prediction.
+
+    Raises:
+        ValueError: the predictive needs curvature that the posteriors lack.
     """
+    rule.check(mixture)
     components: Sequence[Predictive] = [rule.component(model, posterior) for posterior in mixture]
     weights = torch.tensor(list(mixture.values()), dtype=torch.float64)
     predicted = predict_mixture(components, weights, inputs, rule.num_draws, rule.generator)

@@ -26,10 +26,21 @@ def test_a_run_ends_with_a_table_and_next_steps(whole):
     assert any(line.startswith("bcfl-mht-4  round 6/6   acc") for line in lines)
     assert any(line.startswith("bcfl-mh-3") and " / " in line for line in lines)
     assert f"report   {folder / 'report.html'}" in lines
+    assert not any(line.startswith("warning") for line in lines)
     assert "\x1b" not in out
     assert {path.name for path in folder.iterdir()} == {
         *("run.json", "summary.json", "rounds.csv", "report.html", "bcfl-mht-4", "bcfl-mh-3"),
     }
+
+
+def test_priors_that_outweigh_all_data_are_a_warning(tiny, tmp_path):
+    """The literal recursion ends, and says what happened; defaults have nothing to say."""
+    literal = ("--set", "bcfl-g.fusion=literal", "--set", "bcfl-g.memory=accumulate")
+    options = ("--methods", "bcfl-g", "--rounds", 15, "--out", tmp_path / "run")
+    result = invoke("run", tiny, *options, *literal)
+    assert result.exit_code == 0, result.output
+    (warning,) = (line for line in result.output.splitlines() if line.startswith("warning: "))
+    assert "that data no longer move" in warning
 
 
 @pytest.mark.parametrize(("clients", "client"), [(8, 7), (5, 4), (1, 0)])

@@ -110,3 +110,27 @@ def test_effective_sample_size_of_an_autoregressive_chain():
     assert effective_sample_size(chain) == pytest.approx(expected, rel=0.1)
     assert potential_scale_reduction(chain) == pytest.approx(1.0, abs=0.005)
     assert potential_scale_reduction(chain + np.arange(8)[:, None]) > 1.5
+
+
+@pytest.mark.parametrize(
+    ("seed", "coefficient", "shift", "size", "reduction"),
+    [
+        (0, 0.0, 0.0, 2188.3968814452073, 1.0001086017478937),
+        (1, 0.5, 0.0, 950.0656079247682, 1.0033707896265212),
+        (2, 0.9, 0.0, 93.45140029000598, 1.0484506139437177),
+        (3, -0.4, 0.0, 5901.074466497613, 0.9990280244837135),
+        (4, 0.5, 0.5, 27.03153102208385, 1.1124369459924945),
+    ],
+)
+def test_diagnostics_are_those_of_arviz(seed, coefficient, shift, size, reduction):
+    """`ess(method="mean")` and `rhat(method="split")` of arviz-stats 0.8.0 on the same chains.
+
+    ArviZ adds the last even autocorrelation to its sum, at most 2 % here.
+    """
+    rng = np.random.default_rng(seed)
+    chains = rng.normal(size=(600, 4))
+    for step in range(1, len(chains)):
+        chains[step] += coefficient * chains[step - 1]
+    chains += shift * np.arange(4)
+    assert effective_sample_size(chains[:, :, None]) == pytest.approx(size, rel=0.02)
+    assert potential_scale_reduction(chains[:, :, None]) == pytest.approx(reduction, rel=1e-12)

@@ -9,6 +9,7 @@ from scipy.stats import entropy
 from torch import nn
 
 from bcfl import Federation, Model, Objective, PredictionRule
+from bcfl.analysis.predictions import predict
 from bcfl.hypotheses import Membership
 from bcfl.methods import build
 
@@ -122,6 +123,20 @@ def test_a_prior_precision_is_exchanged_in_every_block(shared_body, clients):
     precision = component.posterior.covariance.precision
     wanted = posterior.precision(shared_body) - 3.0 + 50.0
     torch.testing.assert_close(precision, wanted)
+
+
+def test_a_cluster_that_nobody_trained_is_predicted_under_its_prior(linear, clients, newborn):
+    settings = dict(num_clusters=1, objective=Objective(local_steps=3, batch_size=4))
+    run = Federation(clients, linear, build("bcfl-g", **settings)).run(1)
+    trained, dormant = run.hypotheses.best.clusters[0], newborn(linear, precision=3.0)
+    rule = PredictionRule(predictive="linearised")
+    precision = rule.untempered(linear, dormant).posterior.covariance.precision
+    torch.testing.assert_close(precision, torch.full_like(precision, 3.0))
+    mixture = {trained: 0.9, dormant: 0.1}
+    mean = predict(linear, mixture, np.ones(1), torch.from_numpy(X), rule).mean
+    np.testing.assert_allclose(mean.sum(axis=1), 1)
+    with pytest.raises(ValueError, match="needs curvature"):
+        predict(linear, {dormant: 1.0}, np.ones(1), torch.from_numpy(X), rule)
 
 
 @pytest.mark.parametrize("name", NAMES[1:])

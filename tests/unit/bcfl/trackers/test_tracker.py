@@ -1,6 +1,7 @@
 """Expansion over parents, capping, captured mass, and what each tracker keeps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -109,6 +110,34 @@ def test_successors_of_all_parents_are_ranked_together(parents, context, memory,
     assert log_total - common == pytest.approx(total)
     captured = np.logaddexp.reduce([w for w, _, _ in best]) - total
     assert log_captured_mass(found, log_total) == pytest.approx(min(captured, 0.0))
+
+
+@dataclass(frozen=True)
+class Referred:
+    """The table's rankings, whose weights count from references of any size."""
+
+    table: Table
+    references: tuple
+
+    num_clusters = 2
+
+    def associate(self, hypothesis, context):
+        ranking = yield from self.table.associate(hypothesis, context)
+        reference = self.references[int(hypothesis.association.labels[0])]
+        return replace(ranking, reference=reference)
+
+
+@pytest.mark.parametrize("common", [0, 10**12, -(10**17), 10**30])
+def test_what_all_references_have_in_common_does_not_matter(parents, context, common):
+    found = []
+    for shift in (0, common):
+        references = (Fraction(shift), Fraction(shift) + Fraction(1, 4))
+        policy = Referred(Table(WEIGHTS, []), references)
+        steps = expand(parents.hypotheses, policy, Aggregation(), context(NAMES, 3, None), None)
+        _, (successors, log_total) = end_of(steps)
+        found.append(([(s.log_weight, s.parent) for s in successors], log_total))
+    assert found[0] == found[1]
+    assert found[0][0][0] == (pytest.approx(-0.5), 1)
 
 
 def test_rankings_are_read_no_further_than_needed(parents, context):

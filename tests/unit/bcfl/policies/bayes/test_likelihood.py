@@ -1,8 +1,11 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
+from bcfl.policies.bayes.association_prior import AssociationPrior
 from bcfl.protocol.requests import Score, Train
 from bcfl.protocol.statistics.loss import Loss, LossSum
 
@@ -127,3 +130,33 @@ def test_members_train_from_their_clusters_model(parent, ranked):
 def test_a_policy_names_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         LikelihoodAssociation(**{"num_clusters": 2, "objective": Objective(), **arguments})
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0, "mean"])
+@pytest.mark.parametrize("offset", [2.0**20, 2.0**45])
+def test_a_constant_in_all_losses_of_a_client_cancels(parent, context, temperature, offset):
+    """Where the addition is exact; the reference moves by exactly the tempered constant."""
+    policy = LikelihoodAssociation(
+        num_clusters=2,
+        objective=Objective(),
+        temperature=temperature,
+        prior=AssociationPrior(staying=0.7),
+    )
+    keys = [posterior.key for posterior in parent.clusters]
+
+    def ranking(added):
+        def answer(r):
+            row = [loss + (added if r.client == "b" else 0.0) for loss in LOSSES[r.client]]
+            return {k: LossSum(row[keys.index(k)], 0.0, 3) for k in r.models}
+
+        return drive(policy.associate(parent, context(NAMES, candidates_per_parent=None)), answer)
+
+    plain, moved = ranking(0.0), ranking(offset)
+    assert moved.log_total == plain.log_total
+    divisor = 3 if temperature == "mean" else Fraction(temperature)
+    apart = moved.reference - plain.reference + Fraction(offset) / divisor
+    assert abs(apart) < Fraction(1, 10**13)
+    weights = [
+        [(c.association.labels.tolist(), c.log_weight) for c in one] for one in (plain, moved)
+    ]
+    assert weights[0] == weights[1]
