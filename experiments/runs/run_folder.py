@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Round = Mapping[str, Any]
+CoAssociation = tuple[NDArray[np.float64], list[int | None]]
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 
 
@@ -137,6 +138,19 @@ class RunFolder:
             method: self.graph(method, self.seeds(method)[0], clients) for method in self.methods
         }
 
+    def co_associations(self, method: str, clients: int) -> list[CoAssociation]:
+        """For each seed, co-association probabilities and true groups of clients.
+
+        Args:
+            method: name of the method.
+            clients: at most so many, evenly from all groups.
+
+        Raises:
+            NoRunError: a file is not GraphML.
+        """
+        graphs = (self.graph(method, seed, clients) for seed in self.seeds(method))
+        return [co_association(graph) for graph in graphs if graph is not None]
+
     def memberships(self) -> dict[str, Memberships]:
         """By method, with its first seed; methods that haven't written them yet are left out.
 
@@ -157,6 +171,15 @@ class RunFolder:
         files = RunFiles(self.path)
         paths = {m: files.of(Pair(m, self.seeds(m)[0])).graph(kind) for m in self.methods}
         return {method: path for method, path in paths.items() if path.is_file()}
+
+
+def co_association(graph: ClientGraph) -> CoAssociation:
+    """(clients, clients) probabilities of a graph, 0 where no edge is, and true groups."""
+    place = {client: row for row, client in enumerate(graph.groups)}
+    together = np.eye(len(place))
+    for (first, second), probability in graph.edges.items():
+        together[place[first], place[second]] = together[place[second], place[first]] = probability
+    return together, list(graph.groups.values())
 
 
 def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
