@@ -39,7 +39,7 @@ def tuned(
         The rule; None where no client has such samples.
 
     Raises:
-        ValueError: the predictive needs a curvature that a model has not got.
+        ValueError: the predictive needs a curvature that no model has got.
     """
     plug_in = rule.predictive == "plug-in"
     if plug_in:
@@ -55,8 +55,7 @@ def tuned(
                 client=client, models=tuple(p.key for p in mixture), statistic=statistic, view=view
             )
         )
-    for posterior in models.values():
-        rule.check(posterior)
+    rule.check(models.values())
     replies = yield Exchange.of(scores, models.values())
     sums: list[HeldOutSums] = [replies[score] for score in scores if score in replies]
     if not sums:

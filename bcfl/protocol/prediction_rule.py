@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -59,14 +60,17 @@ class PredictionRule:
         """A new source of the draws."""
         return torch.Generator().manual_seed(self.seed)
 
-    def check(self, posterior: Posterior) -> None:
-        """Check that a posterior holds what the predictive needs.
+    def check(self, posteriors: Iterable[Posterior]) -> None:
+        """Check that the posteriors of a mixture hold what the predictive needs.
+
+        Those of clusters that no client has trained yet have one precision for all parameters, that
+        of their prior.
 
         Raises:
-            ValueError: it has one precision for all parameters, because no curvature ever entered
-                it, and the predictive needs more than its mean.
+            ValueError: all of them have, because no curvature ever entered them, and the predictive
+                needs more than their means.
         """
-        if self.predictive != "plug-in" and not posterior.curved:
+        if self.predictive != "plug-in" and not any(one.curved for one in posteriors):
             raise ValueError(
                 f"predictive {self.predictive!r} needs curvature, which has not entered the "
                 "models of this run: use a bcfl method with its default curvature, or 'plug-in'"
@@ -78,9 +82,6 @@ class PredictionRule:
         Args:
             model: architecture.
             posterior: over its parameters.
-
-        Raises:
-            ValueError: the predictive needs curvature that the posterior lacks; see `check`.
         """
         return _Tempered(self.untempered(model, posterior), self.temperature)
 
@@ -90,15 +91,11 @@ class PredictionRule:
         Args:
             model: architecture.
             posterior: over its parameters.
-
-        Raises:
-            ValueError: the predictive needs curvature that the posterior lacks; see `check`.
         """
         mean = posterior.mean(model)
         module = model.network(mean, posterior.buffers(model))
         if self.predictive == "plug-in":
             return PlugIn(module, mean)
-        self.check(posterior)
         gaussian = DiagonalGaussian(mean, self._precision(model, posterior))
         structured = StructuredGaussian.from_diagonal(gaussian)
         match self.predictive:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 
 from posteriors.curvature.layers.rules import UnsupportedLayerError, rule_for
-from posteriors.networks.functional import own_copy
+from posteriors.networks.functional import outputs_of, own_copy
 
 PROBED = 3
 """Samples on which a network is checked before its curvature is computed."""
@@ -105,7 +105,7 @@ def recorded(
 
     hooks = [layer.register_forward_hook(note, prepend=True, with_kwargs=True) for layer in layers]
     try:
-        outputs: Tensor = module(own_copy(inputs))
+        outputs = outputs_of(module, inputs)
     finally:
         for hook in hooks:
             hook.remove()
@@ -158,10 +158,10 @@ def require_separate_samples(module: nn.Module, inputs: Tensor) -> None:
     if len(some) < 2:
         return
     with torch.no_grad():
-        alone = torch.cat([module(own_copy(row)) for row in torch.split(some, 1)])
+        alone = torch.cat([outputs_of(module, row) for row in torch.split(some, 1)])
     with torch.enable_grad():
         watched = own_copy(some).requires_grad_(some.is_floating_point())
-        outputs = module(own_copy(watched))
+        outputs = outputs_of(module, watched)
     scale = _tolerance(alone) * alone.abs().max()
     mixes = bool(((outputs.detach() - alone).abs() > scale).any()) or _reaches_others(
         outputs, watched

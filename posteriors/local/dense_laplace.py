@@ -21,7 +21,7 @@ from posteriors.local.fit import (
     some_targets,
 )
 from posteriors.local.laplace_fit import LaplaceOptions, laplace_fit
-from posteriors.networks.functional import eval_mode, free_indices, indices_of, own_copy
+from posteriors.networks.functional import eval_mode, free_indices, indices_of, outputs_of
 from posteriors.predictive import Link
 
 
@@ -191,7 +191,7 @@ def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
     hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in names]
     try:
         with eval_mode(module), torch.no_grad():
-            module(own_copy(inputs[:1]))
+            outputs_of(module, inputs[:1])
     finally:
         for hook in hooks:
             hook.remove()

@@ -14,7 +14,7 @@ from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.local_posterior import LocalPosterior
-from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, own_copy
+from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, outputs_of
 from posteriors.predictive import Linearised, MonteCarlo, Predictive
 
 EvidenceKind = Literal["laplace", "lower bound", "importance"]
@@ -181,7 +181,7 @@ def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> T
         likelihood: Of its outputs.
     """
     with eval_mode(module), torch.no_grad():
-        outputs = module(own_copy(inputs))
+        outputs = outputs_of(module, inputs)
     targets: Tensor = outputs if likelihood == "gaussian" else outputs.argmax(1)
     return targets
 

@@ -22,7 +22,7 @@ from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied
 from posteriors.local.laplace_fit import laplace_fit
 from posteriors.networks.alterations import is_altered
-from posteriors.networks.functional import eval_mode, own_copy
+from posteriors.networks.functional import eval_mode, outputs_of
 from posteriors.predictive import Link
 from posteriors.torch_state import seeded
 
@@ -66,7 +66,7 @@ class KroneckerLaplace:
         twin = copied(module, inputs).double().eval()
         inputs = inputs.double() if inputs.is_floating_point() else inputs
         with torch.no_grad():
-            check_targets(twin(own_copy(inputs[:1])), targets, self.likelihood)
+            check_targets(outputs_of(twin, inputs[:1]), targets, self.likelihood)
         factors = _fitted_factors(copy.deepcopy(twin), inputs, targets, self.likelihood)
         sizes = tuple(value.numel() for value in twin.parameters())
         structure = KroneckerCurvature(factors, sizes)

@@ -59,6 +59,17 @@ def own_copy(inputs: Tensor, like: Tensor | None = None) -> Tensor:
     return inputs.to(like.dtype, copy=True)
 
 
+def outputs_of(module: nn.Module, inputs: Tensor) -> Tensor:
+    """Outputs of the network, in the mode that it is in, in the dtype of its parameters.
+
+    Args:
+        module: Network.
+        inputs: Inputs, (samples, ...), left as they are.
+    """
+    outputs: Tensor = module(own_copy(inputs, next(module.parameters(), None)))
+    return outputs
+
+
 def outputs_at(module: nn.Module, vector: Tensor, inputs: Tensor) -> Tensor:
     """Outputs of the network with other parameters; differentiable in the vector.
 

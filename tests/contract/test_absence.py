@@ -51,12 +51,15 @@ def test_hypotheses_keep_absent_clients_where_their_parents_had_them(federation)
 
 
 def test_when_all_clients_drop_out_nothing_is_learned(name, federation, assert_lawful, same_models):
-    run = federation(name, drop_out=1.0).run(2)
+    """Who does not train is tested all the same, unless the test is of fine-tuned models."""
+    one = federation(name, drop_out=1.0)
+    run = one.run(2)
     assert_lawful(run, run.clients)
     starts = federation(name).initial_state().hypotheses
     assert all(same_models(h, starts[h.lineage[0]]) for h in run.hypotheses)
     assert all(record.ledger.failures for record in run.records)
-    assert set(run.records[0].evaluations) == set(run.clients)
+    tested = set() if one.method.finetuned else set(run.clients)
+    assert set(run.records[0].evaluations) == tested
 
 
 def test_after_a_round_without_clients_the_federation_continues(

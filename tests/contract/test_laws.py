@@ -108,4 +108,5 @@ def test_clients_of_equal_data_make_a_federation(name, recipe, federation, asser
             )
             for spec, before, after in blocks:
                 same = torch.equal(before.gaussian.mean, after.gaussian.mean)
-                assert same or spec.scope == "global"
+                returns = before.is_zero and not after.is_zero  # after a warm-up without it
+                assert same or returns or spec.scope == "global"
