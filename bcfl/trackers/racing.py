@@ -35,8 +35,8 @@ class RacingStarts:
             share of the clients are one; the heavier is kept with the weight of both.
     """
 
-    burn_in: float = 0.4
-    min_weight: float = 0.02
+    burn_in: float = 0.3
+    min_weight: float = 0.002
     same: float = 0.95
 
     def __post_init__(self) -> None:

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
-from sklearn.metrics import adjusted_rand_score, roc_auc_score
+from sklearn.metrics import adjusted_rand_score
 
 from bcfl import Federation, Method, methods
+from bcfl.analysis import pairs
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 from experiments.partitions import Partition
 
-GROUPS, CLIENTS, ROUNDS, NUM_BINS = 4, 40, 25, 10
-SMALLEST = 1e-6
+GROUPS, CLIENTS, ROUNDS = 4, 40, 25
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
     "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
@@ -42,32 +42,6 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "bcfl-race-8": ("bcfl-race-8", {}),
 }
 COLUMNS = ("NLL", "Brier", "ECE", "AUROC", "ARI", "trainings")
-
-
-def pair_scores(
-    together: NDArray[np.float64], groups: Sequence[int | None]
-) -> tuple[float, float, float, float]:
-    """Scores of co-association probabilities.
-
-    Args:
-        together: (clients, clients) probabilities that two clients share a cluster.
-        groups: true group of each client.
-
-    Returns:
-        Log loss in nats, Brier score, expected calibration error in ten bins, AUROC.
-    """
-    labels = np.array(groups)
-    pairs = np.triu_indices(len(labels), 1)
-    same = (labels[:, None] == labels[None])[pairs].astype(float)
-    p = together[pairs].clip(SMALLEST, 1 - SMALLEST)
-    nll = -(same * np.log(p) + (1 - same) * np.log(1 - p)).mean()
-    bins = np.minimum((p * NUM_BINS).astype(int), NUM_BINS - 1)
-    ece = sum(
-        abs(p[bins == b].mean() - same[bins == b].mean()) * (bins == b).mean()
-        for b in np.unique(bins)
-    )
-    brier = ((p - same) ** 2).mean()
-    return float(nll), float(brier), float(ece), float(roc_auc_score(same, p))
 
 
 def clients_of(kind: str, samples: int, seed: int) -> Partition:
@@ -118,7 +92,11 @@ def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) 
     groups = [run.groups[client] for client in run.clients]
     ari = adjusted_rand_score(groups, run.hypotheses.best.association.labels)
     trainings = sum(record.ledger.trainings_run for record in run.records)
-    return [*pair_scores(run.hypotheses.co_association(), groups), float(ari), float(trainings)]
+    return [
+        *pairs.association_scores(run.co_association(), groups).values(),
+        float(ari),
+        float(trainings),
+    ]
 
 
 def row(name: str, scores: NDArray[np.float64]) -> str:

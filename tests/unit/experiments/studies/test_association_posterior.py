@@ -1,19 +1,10 @@
-"""The study of association posteriors at a reduced size, and its scores by hand."""
+"""The study of association posteriors at a reduced size."""
 
 import numpy as np
 import pytest
 
 from bcfl import methods
 from experiments.studies import association_posterior as study
-
-
-def test_scores_of_three_clients():
-    together = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
-    nll, brier, ece, auroc = study.pair_scores(together, [0, 0, 1])
-    assert nll == pytest.approx(-(np.log(0.9) + np.log(0.8) + np.log(0.7)) / 3)
-    assert brier == pytest.approx((0.1**2 + 0.2**2 + 0.3**2) / 3)
-    assert ece == pytest.approx((0.1 + 0.2 + 0.3) / 3)
-    assert auroc == 1
 
 
 def test_a_run_is_scored():
