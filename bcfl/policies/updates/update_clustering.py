@@ -6,7 +6,6 @@ agglomerative clustering is that of BCL (Briggs et al., 2020).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -14,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.policies.updates.kmeans import weighted_kmeans
+from posteriors.global_state import without_warnings
 
 NOISE = -1
+ITERATIONS = 200
+"""Within which affinity propagation has to converge, as in scikit-learn."""
 DECIMALS = 12
 """Decimals of cosine distances that rounding leaves correct, for updates in single precision."""
 Distances = NDArray[np.float64]
@@ -106,20 +108,19 @@ class AffinityClustering:
     def groups(self, distances: Distances, seed: int) -> Groups:
         """Ties are broken by the seed. See `UpdateClustering.groups`."""
         from sklearn.cluster import AffinityPropagation
-        from sklearn.exceptions import ConvergenceWarning
 
         distances = distances.round(DECIMALS)
         off_diagonal = distances[~np.eye(len(distances), dtype=bool)]
         if np.ptp(off_diagonal) == 0:
             return np.zeros(len(distances), dtype=np.int64)
         affinities = -distances if self.reads == "similarity" else distances
-        method = AffinityPropagation(affinity="precomputed", random_state=seed % 2**32)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            labels = method.fit(affinities).labels_
-        if any(issubclass(one.category, ConvergenceWarning) for one in caught):
-            labels = np.zeros_like(labels)
-        return renumbered(labels)
+        method = AffinityPropagation(
+            affinity="precomputed", random_state=seed % 2**32, max_iter=ITERATIONS + 1
+        )
+        with without_warnings():
+            method.fit(affinities)
+        converged = method.n_iter_ <= ITERATIONS
+        return renumbered(method.labels_ if converged else np.zeros_like(method.labels_))
 
 
 @dataclass(frozen=True)
