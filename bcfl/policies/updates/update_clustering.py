@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from bcfl.policies.updates.kmeans import weighted_kmeans
 from posteriors.global_state import without_warnings
@@ -93,7 +94,8 @@ class MeanShiftClustering:
 class AffinityClustering:
     """Affinity propagation; finds the number of clusters.
 
-    All clients stay together if it does not converge or all distances are equal.
+    All clients stay together if it does not converge or all distances are equal. Groups that share
+    out clients at distance zero, between which affinity propagation cannot choose, are one group.
 
     Attributes:
         reads: `similarity`: similarities are minus the distances. `distance`: the distances
@@ -119,8 +121,12 @@ class AffinityClustering:
         )
         with without_warnings():
             method.fit(affinities)
-        converged = method.n_iter_ <= ITERATIONS
-        return renumbered(method.labels_ if converged else np.zeros_like(method.labels_))
+        if method.n_iter_ > ITERATIONS:
+            return np.zeros(len(distances), dtype=np.int64)
+        together = np.equal.outer(method.labels_, method.labels_)
+        if self.reads == "similarity":
+            together |= distances == 0
+        return renumbered(connected_components(together)[1])
 
 
 @dataclass(frozen=True)
