@@ -52,7 +52,8 @@ def from_torch(
     """Make a data set of one of torch or torchvision.
 
     Args:
-        dataset: map-style data set of pairs: a tensor, array or image, and a class.
+        dataset: map-style data set of pairs: a tensor or array with its channels first, or an
+            image; and a class.
         test: the original test set, if any.
         name: name of the data set.
 
@@ -60,7 +61,9 @@ def from_torch(
         DataError: samples are no such pairs or differ in shape; see also `Dataset.from_arrays`.
     """
     train = _pairs(name, dataset)
-    return Dataset.from_arrays(name, train, None if test is None else _pairs(name, test), name)
+    return Dataset.from_arrays(
+        name, train, None if test is None else _pairs(name, test), name, channels="first"
+    )
 
 
 def from_huggingface(
@@ -76,7 +79,7 @@ def from_huggingface(
     Args:
         dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` or `validation`.
         test: the original test set, if any.
-        inputs: column of images or arrays; by default the first of `image`, `img`, `inputs`, `x`.
+        inputs: column of images, or of arrays with their channels first; by default the first of `image`, `img`, `inputs`, `x`.
         targets: column of classes; by default the first of `label`, `labels`, `fine_label`, `y`.
         name: name of the data set.
 
@@ -94,7 +97,9 @@ def from_huggingface(
     y = _column(name, columns, targets, ("label", "labels", "fine_label", "y"))
     parts = [dataset] if test is None else [dataset, test]
     pairs = [_stacked(name, list(part[x]), list(part[y])) for part in parts]
-    return Dataset.from_arrays(name, pairs[0], pairs[1] if test is not None else None, name)
+    return Dataset.from_arrays(
+        name, pairs[0], pairs[1] if test is not None else None, name, channels="first"
+    )
 
 
 def _column(name: str, columns: Sequence[str], given: str | None, usual: Sequence[str]) -> str:
@@ -117,8 +122,15 @@ def _pairs(name: str, dataset: Any) -> Pair:  # noqa: ANN401 - torch's stubs lac
 
 
 def _stacked(name: str, inputs: Sequence[Any], targets: Sequence[Any]) -> Pair:
-    arrays = [np.asarray(sample) for sample in inputs]
+    arrays = [_array(sample) for sample in inputs]
     shapes = sorted({array.shape for array in arrays})
     if len(shapes) != 1:
         raise DataError(f"dataset {name!r}: inputs must agree in shape, got {shapes[:3]}")
     return np.stack(arrays), np.asarray([int(target) for target in targets], dtype=np.int64)
+
+
+def _array(sample: Any) -> NDArray[np.generic]:  # noqa: ANN401 - tensors, arrays, images
+    """A sample as an array; the channels of an image of Pillow come first."""
+    array = np.asarray(sample)
+    is_colour_image = hasattr(sample, "getbands") and array.ndim == 3
+    return np.moveaxis(array, 2, 0) if is_colour_image else array

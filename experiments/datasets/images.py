@@ -38,6 +38,11 @@ def decoded(content: bytes, size: tuple[int, int] | None = None) -> NDArray[np.u
     return np.asarray(plain)
 
 
+def channels_first(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images as decoded, (samples, height, width) or with a last axis of channels, which moves."""
+    return images if images.ndim == 3 else np.ascontiguousarray(np.moveaxis(images, 3, 1))
+
+
 def resized(inputs: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
     """Images of another height and width, by antialiased bilinear interpolation.
 
@@ -96,6 +101,7 @@ def from_folder(
         _read(_by_class(train, classes), size),
         _read(_by_class(tests[0], classes), size) if tests else None,
         f"images in {folder}",
+        channels="first",
     )
 
 
@@ -123,7 +129,7 @@ def load_lists(name: str, folder: Path) -> Dataset:
             raise DataError(f"{path} must have lines of a file name and a label")
         images = path.with_name(path.name.removesuffix("_labels.txt"))
         pairs.append(_read([(images / file, int(label)) for file, label in rows], None))
-    return Dataset.from_arrays(name, pairs[0], pairs[1], f"images in {folder}")
+    return Dataset.from_arrays(name, pairs[0], pairs[1], f"images in {folder}", channels="first")
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -168,4 +174,4 @@ def _read(
             if files
             else "there must be at least one image"
         )
-    return np.stack(alike), np.array([label for _, label in files])
+    return channels_first(np.stack(alike)), np.array([label for _, label in files])

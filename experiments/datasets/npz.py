@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.dataset import DataError, Dataset
-from experiments.datasets.images import decoded
+from experiments.datasets.images import channels_first, decoded
 
 TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
 WHOLE_KEYS = ("x", "y")
@@ -95,10 +95,12 @@ def _of_jpeg(name: str, path: Path, arrays: dict[str, NDArray[np.generic]]) -> D
             f"{labels.shape} and {is_train.shape}"
         )
     spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-    images = np.stack([decoded(content[start:stop]) for start, stop in spans])
+    images = channels_first(np.stack([decoded(content[start:stop]) for start, stop in spans]))
     test = (images[~is_train], labels[~is_train]) if not is_train.all() else None
     train = images[is_train], labels[is_train]
-    return Dataset.from_arrays(name, train, test, f"JPEG images of {path}", highest=255)
+    return Dataset.from_arrays(
+        name, train, test, f"JPEG images of {path}", highest=255, channels="first"
+    )
 
 
 def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:

@@ -46,7 +46,7 @@ def test_both_forms_are_read(tmp_path, written):
 def test_a_batch_that_is_missing_or_damaged(written):
     path = next(written.glob("data_batch_4*"))
     path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(DataError, match="data_batch_4.* cannot be read"):
+    with pytest.raises(DataError, match=r"data_batch_4.* cannot be read"):
         datasets.load(written)
     path.unlink()
     with pytest.raises(DataError, match="lacks data_batch_4"):
