@@ -65,8 +65,8 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
     if name in BUILT_IN:
         return BUILT_IN[name].load()
     for place in places:
-        if (path := _found(name, place)) is not None:
-            return KNOWN[name].load(name, path) if name in KNOWN else load_path(name, path)
+        if (found := _found(name, place)) is not None:
+            return KNOWN[name].load(name, found) if name in KNOWN else load_path(name, found)
     raise DataError(_not_found(name, places))
 
 

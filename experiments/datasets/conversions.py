@@ -79,7 +79,8 @@ def from_huggingface(
     Args:
         dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` or `validation`.
         test: the original test set, if any.
-        inputs: column of images, or of arrays with their channels first; by default the first of `image`, `img`, `inputs`, `x`.
+        inputs: column of images, or of arrays with their channels first; by default the first of
+            `image`, `img`, `inputs`, `x`.
         targets: column of classes; by default the first of `label`, `labels`, `fine_label`, `y`.
         name: name of the data set.
 

@@ -45,7 +45,9 @@ MNIST = Stems()
 
 def holds_idx(folder: Path, stems: Stems = MNIST) -> bool:
     """Whether a folder holds at least one of the four files."""
-    return folder.is_dir() and any(_find(folder, *part) is not None for _, *part in stems.parts)
+    return folder.is_dir() and any(
+        _find(folder, stem, axes) is not None for _, stem, axes in stems.parts
+    )
 
 
 def load_idx(name: str, folder: Path) -> Dataset:

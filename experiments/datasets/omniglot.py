@@ -55,7 +55,7 @@ def load_omniglot(name: str, path: Path, size: tuple[int, int] = (28, 28)) -> Da
     numbers = {pair: number for number, pair in enumerate(writers)}
     return Dataset(
         name=name,
-        inputs=images[:, None].astype(np.float32) / 255,
+        inputs=images[:, None].astype(np.float32) / np.float32(255),
         targets=np.array([classes[one.alphabet, one.character] for one in drawings]),
         num_classes=len(characters),
         source=str(path),

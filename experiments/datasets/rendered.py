@@ -55,7 +55,7 @@ def _image(
 ) -> NDArray[np.uint8]:
     from PIL import Image, ImageDraw
 
-    font = fonts[rng.integers(len(fonts))]
+    font = fonts[int(rng.integers(len(fonts)))]
     mask = Image.new("L", (SIDE, SIDE))
     centre = tuple(SIDE / 2 + rng.uniform(-3, 3, size=2))
     ImageDraw.Draw(mask).text(centre, str(digit), fill=255, font=font, anchor="mm")
