@@ -304,4 +304,5 @@ def bcfl_exact(*, limit: int = 100_000, **options: Unpack[BayesianOptions]) -> "
     """
     from bcfl.trackers import Exact
 
-    return bcfl(Exact(limit), **options)
+    # the weights of all associations are the posterior; a belief given each would blur it
+    return replace(bcfl(Exact(limit), **options), belief_temperature=None)

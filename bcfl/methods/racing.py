@@ -23,6 +23,7 @@ def bcfl_race(
     belief_temperature: BeliefTemperature = "auto",
     annealing: float | None = 3.0,
     annealed_until: float = 0.8,
+    warm_starts: int = 1,
     burn_in: float = 0.3,
     min_weight: float = 0.002,
     same: float = 0.95,
@@ -45,11 +46,15 @@ def bcfl_race(
             the best. Default: measured.
         annealed_until: round, or share of the run below 1, in which the temperature reaches 0.
             Default: measured.
+        warm_starts: how many of the starts begin with two rounds of K-means on local models, which
+            finds many clusters where random networks leave some without clients. Default: measured.
         burn_in: round, or share of the run below 1, before which every start is kept. Default:
             measured.
         min_weight: starts of lower weight are dropped. Default: measured.
         same: share of clients on which two starts agree that count as one.
     """
+    from bcfl.policies import KMeansAssociation, WarmUp
+    from bcfl.policies.capacity import bounds_of
     from bcfl.policies.wrappers.annealed import AnnealedAssociation
     from bcfl.trackers.racing import RacingStarts
 
@@ -63,7 +68,13 @@ def bcfl_race(
         belief_temperature=belief_temperature,
         **options,
     )
-    if annealing is None:
-        return replace(method, starts=starts)
-    policy = AnnealedAssociation(method.policy, annealing, annealed_until)
-    return replace(method, starts=starts, policy=policy)
+    policy = method.policy
+    if annealing is not None:
+        policy = AnnealedAssociation(policy, annealing, annealed_until)
+    first = KMeansAssociation(
+        num_clusters=num_clusters,
+        objective=policy.objective,
+        weighting="equal",
+        cluster_size=bounds_of(method.policy),
+    )
+    return replace(method, starts=starts, policy=WarmUp(first, policy, starts=warm_starts))

@@ -91,7 +91,7 @@ def check_rounds(setup, data):
     executor, state = Altering(setup.engine, data.draw), setup.initial_state()
     for _ in range(2):
         state, record = server_round(
-            setup.method, setup.model, executor, state, RoundConfig(setup.seed)
+            setup.method, setup.model, executor, state, RoundConfig(seed=setup.seed)
         )
     assert all(text.startswith(f"{LIAR}: ") for text in record.ledger.failures)
     assert np.isfinite(state.hypotheses.log_weights).all()

@@ -54,7 +54,7 @@ def test_bits_depend_on_no_order_of_clients_or_answers(clients, mlp, federation,
         state = setup.initial_state()
         for _ in range(2):
             state, _ = server_round(
-                setup.method, setup.model, wrap(setup.engine), state, RoundConfig(setup.seed)
+                setup.method, setup.model, wrap(setup.engine), state, RoundConfig(seed=setup.seed)
             )
         states.append([p.mean(setup.model).numpy() for h in state.hypotheses for p in h.clusters])
     for ours, theirs in zip(*states, strict=True):

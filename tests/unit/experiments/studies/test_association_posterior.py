@@ -24,5 +24,12 @@ def test_every_named_method_can_be_built():
 
 
 def test_other_kinds_are_refused():
-    with pytest.raises(ValueError, match="kind must be rotated or label-skew, got 'mirrored'"):
+    with pytest.raises(ValueError, match=r"kind must be one of rotated, .* got 'mirrored'"):
         study.clients_of("mirrored", 8, 0)
+
+
+def test_sizes_may_be_unequal():
+    sizes = [len(client.views["train"]) for client in study.clients_of("unequal", 8, 0)]
+    assert sorted(sizes) == [4] * 10 + [8] * 20 + [16] * 10
+    again = [len(client.views["train"]) for client in study.clients_of("unequal", 8, 1)]
+    assert again != sizes
