@@ -299,6 +299,11 @@ class Federation:
             raise ValueError(f"state must be one of these clients, it differs in {other}")
         state = state.planned(rounds, planned_rounds)
         planned = state.planned_rounds or rounds
+        if executor is None and self.executor.name == "flower":
+            raise ValueError(
+                "executor must be given to run where its name is 'flower': a "
+                "bcfl.executors.RemoteExecutor on a grid of bcfl.flower"
+            )
         schedule = Schedule.of(self.clients, planned)
         reliable = self.executor_of(planned) if executor is None else executor
         present = self._dropping_out(reliable)
