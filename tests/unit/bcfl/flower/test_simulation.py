@@ -37,7 +37,7 @@ def test_a_federation_of_this_executor_must_be_given_a_grid():
 
 @pytest.mark.parametrize(("nodes", "cpus"), [(0, 1.0), (1.5, 1.0), (2, 0.0)])
 def test_numbers_of_nodes_and_processors_are_checked(nodes, cpus):
-    with pytest.raises(ValueError, match="nodes must be|cpus_per_node must be"):
+    with pytest.raises(ValueError, match=r"nodes must be|cpus_per_node must be"):
         ExecutorConfig("flower", nodes=nodes, cpus_per_node=cpus)
     with pytest.raises(ValueError, match="for executor 'flower' alone"):
         ExecutorConfig("loop", nodes=2)
