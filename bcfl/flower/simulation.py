@@ -90,12 +90,12 @@ def _run(open_node: OpenNode, nodes: int, cpus: float, lent: Queue[Any], over: E
 
         server = ServerApp()
 
-        @server.main()
         def lend(grid: ServerGrid, context: Context) -> None:
             del context
             lent.put(FlowerGrid(grid))
             over.wait()
 
+        server.main()(lend)
         with _quiet():
             run_simulation(
                 server_app=server,

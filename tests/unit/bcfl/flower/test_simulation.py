@@ -1,5 +1,6 @@
 """Messages as Flower's records, and a run on its simulation engine."""
 
+import gc
 import json
 
 import numpy as np
@@ -89,9 +90,12 @@ def test_an_app_of_a_node_has_the_three_handlers():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # those of Ray and Flower themselves
 def test_simulated_runs_have_the_bits_of_the_loop():
     pytest.importorskip("flwr", reason="Flower is not installed")
     pytest.importorskip("ray", reason="Ray is not installed")
+    import ray
+
     with simulated_grid(open_node, 6) as grid:
         for name in FAMILIES:
             federation = federation_of(name, executor="loop")
@@ -100,3 +104,5 @@ def test_simulated_runs_have_the_bits_of_the_loop():
             there = federation.run(ROUNDS, executor=executor)
             assert not any(record.ledger.failures for record in there.records)
             assert everything(federation.run(ROUNDS).state) == everything(there.state), name
+    ray.shutdown()
+    gc.collect()  # Ray leaves files open: their warnings belong here
