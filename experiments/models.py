@@ -16,7 +16,13 @@ from typing import Any, Literal
 from torch import nn
 
 from bcfl import Model
-from experiments.config.options import check_keys, check_whole, chosen, named_arguments
+from experiments.config.options import (
+    check_keys,
+    check_whole,
+    chosen,
+    named_arguments,
+    typed_options,
+)
 from experiments.datasets import Dataset
 from posteriors.curvature.likelihood import Likelihood
 
@@ -159,7 +165,7 @@ def build(name: str, config: Mapping[str, Any]) -> Model:
     """
     builder = chosen("model", name, MODELS)
     check_keys(f"model {name!r}", builder, config)
-    return builder(**config)
+    return builder(**typed_options(config, builder))
 
 
 def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:

@@ -184,9 +184,7 @@ def _least_cycle(exchange: FloatArray, clients: int) -> Cycle | None:
     if not len(starts):
         return None
     edges = np.where(exchange + leave <= bound, exchange, np.inf)
-    rows, targets = np.nonzero(np.isfinite(edges))
-    graph = csr_array((edges[rows, targets], (rows, targets)), shape=edges.shape)
-    distances = dijkstra(graph, indices=starts, limit=bound)
+    distances = _distances(edges, starts, bound)
     cycles = distances + exchange[:, starts].T
     nearest, last = divmod(int(np.argmin(cycles)), len(exchange))
     length, start = float(cycles[nearest, last]), int(starts[nearest])
@@ -198,3 +196,23 @@ def _least_cycle(exchange: FloatArray, clients: int) -> Cycle | None:
     onward = (distances[nearest][:, None] + exchange).min(axis=0)
     reached = np.minimum(np.minimum(distances[nearest], onward), length)
     return Cycle(path[::-1], length, reached)
+
+
+FEW_ROWS = 16
+"""Rows up to which dense tables are faster than a sparse graph."""
+
+
+def _distances(edges: FloatArray, starts: IntArray, bound: float) -> FloatArray:
+    """Least path costs from some rows, +inf beyond a bound, float64 of shape (starts, rows)."""
+    if len(edges) > FEW_ROWS:
+        rows, targets = np.nonzero(np.isfinite(edges))
+        graph = csr_array((edges[rows, targets], (rows, targets)), shape=edges.shape)
+        distances: FloatArray = dijkstra(graph, indices=starts, limit=bound)
+        return distances
+    distances = edges[starts]
+    distances[np.arange(len(starts)), starts] = 0.0
+    while True:
+        shorter = np.minimum(distances, (distances[:, :, None] + edges).min(axis=1))
+        if np.array_equal(shorter, distances):
+            return np.where(distances <= bound, distances, np.inf)
+        distances = shorter

@@ -3,7 +3,7 @@
 Reads values only. Files of runs and reports are in `experiments`.
 """
 
-from bcfl.analysis import metrics, uncertainty
+from bcfl.analysis import metrics, pairs, uncertainty
 from bcfl.analysis.graphs import (
     accumulated_association_graph,
     association_graph,
@@ -13,6 +13,7 @@ from bcfl.analysis.graphs import (
 )
 from bcfl.analysis.plots import (
     plot_association_graph,
+    plot_association_reliability,
     plot_cluster_sizes,
     plot_hypothesis_weights,
     plot_reliability,
@@ -29,7 +30,9 @@ __all__ = [
     "client_cluster_graph",
     "hypothesis_tree",
     "metrics",
+    "pairs",
     "plot_association_graph",
+    "plot_association_reliability",
     "plot_cluster_sizes",
     "plot_hypothesis_weights",
     "plot_reliability",

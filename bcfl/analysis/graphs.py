@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import networkx as nx
 import numpy as np
+from scipy.special import entr
 
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
@@ -185,10 +186,11 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     Nodes are named `r3h0` (round 3, most probable hypothesis) or `r3p0` (round 3, first proposal).
     Node attributes: `round`, `rank`, `weight` (0 for proposals), `log_weight` (nats; left out where
     the weight is 0, since not every format has infinity), `kind` (`hypothesis`, or how a proposal
-    was made), `sizes` (clients per cluster, as text) and `non_empty` (number of clusters with
-    clients). Round 0 is the start. A proposal is made from the trainings of its own round, so its
-    parent is the hypothesis of the round before that these belong to; it survives if it is the
-    parent of a hypothesis of the next round.
+    was made), `association_entropy` (of hypotheses: mean entropy of what it believes of clients'
+    clusters, nats; 0 where it holds an association alone), `sizes` (clients per cluster, as text)
+    and `non_empty` (number of clusters with clients). Round 0 is the start. A proposal is made from
+    the trainings of its own round, so its parent is the hypothesis of the round before that these
+    belong to; it survives if it is the parent of a hypothesis of the next round.
     """
     graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
     names: list[str] = []
@@ -198,6 +200,8 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
         for rank, (log_weight, association, parents) in enumerate(rows):
             names.append(f"r{snapshot.round}h{rank}")
             _add_node(graph, names[-1], association, float(log_weight), "hypothesis")
+            entropy = entr(snapshot.memberships[rank]).sum(axis=1).mean()
+            graph.nodes[names[-1]]["association_entropy"] = max(float(entropy), 0.0)
             _join(graph, names[-1], parents, before)
         for rank, proposed in enumerate(snapshot.proposals):
             names.append(f"r{snapshot.round}p{rank}")

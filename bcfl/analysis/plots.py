@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bcfl.analysis.pairs import pair_reliability
 from bcfl.analysis.run import Run
 from bcfl.analysis.uncertainty import Reliability
 from bcfl.drawing import (
@@ -20,6 +22,7 @@ from bcfl.drawing import (
     GraphPicture,
     HypothesisLineage,
     Memberships,
+    draw_association_reliability,
     draw_client_graphs,
     draw_cluster_sizes,
     draw_hypothesis_weights,
@@ -113,6 +116,26 @@ def plot_reliability(runs: Runs) -> Figure:
     """
     bins = {name: {name: _tested(name, run)} for name, run in _named(runs).items()}
     return _styled(lambda: draw_reliability(bins))
+
+
+def plot_association_reliability(runs: Runs) -> Figure:
+    """Share of pairs of one true group against the probability that they share a cluster.
+
+    Args:
+        runs: a run, or several by name.
+
+    Raises:
+        ValueError: fewer than two clients of a run have a known group.
+    """
+    bins = {name: pair_reliability([_pairs(name, run)]) for name, run in _named(runs).items()}
+    return _styled(lambda: draw_association_reliability(bins))
+
+
+def _pairs(name: str, run: Run) -> tuple[NDArray[np.float64], list[int | None]]:
+    groups = [run.groups.get(client) for client in run.clients]
+    if sum(group is not None for group in groups) < 2:
+        raise ValueError(f"runs must know the true groups of two clients, {name!r} does not")
+    return run.co_association(), groups
 
 
 def _tested(name: str, run: Run) -> Reliability:

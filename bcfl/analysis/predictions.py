@@ -37,6 +37,9 @@ class Prediction:
         ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
             client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where the
             run has no executor.
+        co_association: (clients,) probability that a new client shares a cluster with each client
+            of the federation, in the order of `Run.clients`; None for these themselves, see
+            `Run.co_association`.
     """
 
     mean: NDArray[np.float64]
@@ -46,6 +49,7 @@ class Prediction:
     association_uncertainty: NDArray[np.float64]
     association: NDArray[np.float64]
     ood_score: NDArray[np.float64] | None = None
+    co_association: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         mean = f", mean entropy {self.entropy.mean():.3f} nats" if len(self.mean) else ""

@@ -229,7 +229,8 @@ class Run:
             adaptation: the client's own inputs (few, *input_shape) and classes (few,).
             predictive: as in `predict`.
             temperature: of the association, not of the predicted probabilities: 1 is Bayes' rule,
-                `"mean"` divides the loss by the number of samples.
+                `"mean"` divides the loss by the number of samples. No model was trained on the
+                samples, and with 1 the pairs (`Prediction.co_association`) were calibrated best.
 
         Raises:
             ValueError: inputs, classes or temperature are not valid, the model is not a
@@ -246,7 +247,8 @@ class Run:
                 outputs = network_outputs(network, view.inputs)
             losses[key] = float(sample_losses(self.model.likelihood, outputs, view.targets).sum())
         membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
-        return self._predicted(membership, inputs, rule)
+        predicted = self._predicted(membership, inputs, rule)
+        return replace(predicted, co_association=membership.co_association)
 
     def tuned(
         self,

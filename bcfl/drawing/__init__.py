@@ -4,6 +4,7 @@ Functions that take a `Run` are in `bcfl.analysis`; pages and files of runs in `
 matplotlib is imported when something is drawn.
 """
 
+from bcfl.drawing.association_reliability import draw_association_reliability
 from bcfl.drawing.client_graph import (
     GROUP_COLOURS,
     LARGER,
@@ -54,6 +55,7 @@ __all__ = [
     "Memberships",
     "Node",
     "cluster_colours",
+    "draw_association_reliability",
     "draw_client_graphs",
     "draw_cluster_sizes",
     "draw_hypothesis_weights",

@@ -100,6 +100,16 @@ class Membership:
         return total
 
     @property
+    def co_association(self) -> NDArray[np.float64]:
+        """(clients,) probability of sharing a cluster with each client of the federation."""
+        pairs = zip(self.hypotheses, self.shares, strict=True)
+        together: NDArray[np.float64] = sum(
+            (h.membership @ row for h, row in pairs),
+            start=np.zeros(len(self.hypotheses.best.association.clients)),
+        )
+        return together
+
+    @property
     def mixture(self) -> dict[Posterior, float]:
         """The models that serve the client and their probabilities.
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from bcfl.methods.choices import Layers, ScoredBy, Solver
+from bcfl.methods.choices import BeliefTemperature, Layers, ScoredBy, Solver
 from bcfl.methods.registry import recipe
 from bcfl.methods.training import Common, flat, with_regularizers
 
@@ -112,7 +112,7 @@ def ifca(
     cluster_size: Bounds = (0, None),
     solver: Solver = "auto",
     scored_by: ScoredBy = "cluster",
-    belief_temperature: float = 2.0,
+    belief_temperature: BeliefTemperature = 2.0,
     **common: Unpack[Common],
 ) -> "Method":
     """Each client joins the cluster of lowest loss.
@@ -124,7 +124,8 @@ def ifca(
         solver: how the best association is found.
         scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
             leaves out what the client contributed to it.
-        belief_temperature: divides cavity scores where they become membership probabilities.
+        belief_temperature: divides cavity scores where they become membership probabilities; auto
+            fits it on two halves of the clients' samples.
             Default: measured.
     """
     from bcfl.policies import ClusterSize, LikelihoodAssociation

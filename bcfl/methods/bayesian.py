@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from bcfl.methods.choices import (
+    BeliefTemperature,
     Curvature,
     Evidence,
     Fusion,
@@ -30,14 +31,12 @@ class PosteriorOptions(Common, total=False):
     curvature: Curvature
     posterior: LocalPosterior
     prior_precision: float
-    fusion: Fusion
     decay: float
     history_weights: Memory | None
     evidence: Evidence
     evidence_draws: int
     reweighed: int
     judge: Literal["training", "held_out"]
-    belief_temperature: float
     validation: float | None
     score_samples: int | None
     solver: Solver
@@ -46,7 +45,14 @@ class PosteriorOptions(Common, total=False):
     concentration: float | None
 
 
-class BayesianOptions(PosteriorOptions, total=False):
+class SharedDefaults(PosteriorOptions, total=False):
+    """Those whose defaults are the same in all methods but bcfl-race."""
+
+    fusion: Fusion
+    belief_temperature: BeliefTemperature
+
+
+class BayesianOptions(SharedDefaults, total=False):
     """Options of the methods that differ in the tracker alone."""
 
     num_clusters: int
@@ -65,7 +71,7 @@ def bcfl(
     reweighed: int = 64,
     judge: Literal["training", "held_out"] = "training",
     scored_by: ScoredBy = "cluster",
-    belief_temperature: float = 2.0,
+    belief_temperature: BeliefTemperature = 2.0,
     validation: float | None = None,
     score_samples: int | None = None,
     solver: Solver = "auto",
@@ -98,7 +104,8 @@ def bcfl(
         judge: whether hypotheses compete by training samples or by validation samples.
         scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
             leaves out what the client contributed to it. Default: the paper, equation 15.
-        belief_temperature: divides cavity scores where they become membership probabilities.
+        belief_temperature: divides cavity scores where they become membership probabilities; auto
+            fits it on two halves of the clients' samples.
             Default: measured.
         validation: share of the clients' training samples that is set aside; none is 0.25 where
             the judge or an automatic temperature needs them, else 0.
@@ -297,4 +304,5 @@ def bcfl_exact(*, limit: int = 100_000, **options: Unpack[BayesianOptions]) -> "
     """
     from bcfl.trackers import Exact
 
-    return bcfl(Exact(limit), **options)
+    # the weights of all associations are the posterior; a belief given each would blur it
+    return replace(bcfl(Exact(limit), **options), belief_temperature=None)

@@ -6,6 +6,7 @@ test check that they agree.
 
 from typing import Literal
 
+BeliefTemperature = float | Literal["auto"]
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
 Evidence = Literal["separable", "joint", "monte_carlo", "importance"]
 Fusion = Literal["precision_weighted", "exact", "literal", "normalised"]

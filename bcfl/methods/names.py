@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from bcfl.rounds.method import Method
 
 
+DEFAULT = "bcfl-race"
+"""The method that the name `default` stands for; `experiments/RESULTS.md` has what it rests on."""
+
+
 class UnknownMethodError(ValueError):
     """An unknown name of a method."""
 
@@ -128,7 +132,8 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
 
     Args:
         name: of a recipe, a number where it takes one, and suffixes; or several of these, joined by
-            plus signs, for an ensemble such as `fedavg+ifca`.
+            plus signs, for an ensemble such as `fedavg+ifca`. `default` is the recipe that is
+            recommended where nothing else is known.
         options: options of the recipe and of the combinators.
 
     Raises:
@@ -160,7 +165,7 @@ def _single(name: str) -> NamedMethod:
         base = base.removesuffix(f"-{suffix}")
         suffixes.insert(0, suffix)
     _check_together(name, suffixes)
-    recipe, number = _recipe(base, name)
+    recipe, number = _recipe(DEFAULT if base == "default" else base, name)
     return NamedMethod(name=name, recipe=recipe, number=number, suffixes=tuple(suffixes))
 
 
@@ -199,6 +204,6 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
 def _names_like(base: str) -> list[str]:
     """Names of recipes, numbered ones too, and what suffixes make of them where `base` has one."""
     examples = (f"{r.name}-{r.options[r.number].default}" for r in RECIPES.values() if r.number)
-    names = [*RECIPES, *examples]
+    names = ["default", *RECIPES, *examples]
     heads = [name for name in names if base.startswith(f"{name}-")]
     return names + [f"{head}-{suffix}" for head in heads for suffix in COMBINATORS]

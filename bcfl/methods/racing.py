@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from bcfl.methods.bayesian import PosteriorOptions, bcfl
-from bcfl.methods.choices import Memory, ScoredBy, Temperature
+from bcfl.methods.choices import BeliefTemperature, Fusion, Memory, ScoredBy, Temperature
 from bcfl.methods.registry import recipe
 
 if TYPE_CHECKING:
@@ -17,12 +17,15 @@ def bcfl_race(
     num_clusters: int = 4,
     starts: int = 4,
     temperature: Temperature = 1.0,
+    fusion: Fusion = "normalised",
     memory: Memory = "replace",
     scored_by: ScoredBy = "cavity",
+    belief_temperature: BeliefTemperature = "auto",
     annealing: float | None = 3.0,
     annealed_until: float = 0.8,
-    burn_in: float = 0.4,
-    min_weight: float = 0.02,
+    warm_starts: int = 1,
+    burn_in: float = 0.3,
+    min_weight: float = 0.002,
     same: float = 0.95,
     **options: Unpack[PosteriorOptions],
 ) -> "Method":
@@ -32,17 +35,26 @@ def bcfl_race(
         num_clusters: number K of clusters.
         starts: initial hypotheses, each with networks of its own.
         temperature: as in the other methods, but as Bayes has it.
+        fusion: how local posteriors are fused; the prior's precision in the weights of the opinion
+            pool keeps parameters that few clients know from following one of them. Default:
+            measured.
         memory: what the next round's prior remembers.
         scored_by: model that scores a client in a cluster, see bcfl-g. Default: measured.
+        belief_temperature: divides cavity scores where they become membership probabilities; auto
+            fits it on two halves of the clients' samples. Default: measured.
         annealing: temperature at which associations are drawn in the first round; none always takes
             the best. Default: measured.
         annealed_until: round, or share of the run below 1, in which the temperature reaches 0.
             Default: measured.
+        warm_starts: how many of the starts begin with two rounds of K-means on local models, which
+            finds many clusters where random networks leave some without clients. Default: measured.
         burn_in: round, or share of the run below 1, before which every start is kept. Default:
             measured.
         min_weight: starts of lower weight are dropped. Default: measured.
         same: share of clients on which two starts agree that count as one.
     """
+    from bcfl.policies import KMeansAssociation, WarmUp
+    from bcfl.policies.capacity import bounds_of
     from bcfl.policies.wrappers.annealed import AnnealedAssociation
     from bcfl.trackers.racing import RacingStarts
 
@@ -50,11 +62,19 @@ def bcfl_race(
         RacingStarts(burn_in, min_weight, same),
         num_clusters=num_clusters,
         temperature=temperature,
+        fusion=fusion,
         memory=memory,
         scored_by=scored_by,
+        belief_temperature=belief_temperature,
         **options,
     )
-    if annealing is None:
-        return replace(method, starts=starts)
-    policy = AnnealedAssociation(method.policy, annealing, annealed_until)
-    return replace(method, starts=starts, policy=policy)
+    policy = method.policy
+    if annealing is not None:
+        policy = AnnealedAssociation(policy, annealing, annealed_until)
+    first = KMeansAssociation(
+        num_clusters=num_clusters,
+        objective=policy.objective,
+        weighting="equal",
+        cluster_size=bounds_of(method.policy),
+    )
+    return replace(method, starts=starts, policy=WarmUp(first, policy, starts=warm_starts))

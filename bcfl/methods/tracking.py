@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from bcfl.methods.bayesian import PosteriorOptions, bcfl
+from bcfl.methods.bayesian import SharedDefaults, bcfl
 from bcfl.methods.choices import NUMBER_CHANGING, Memory, Move, ScoredBy, Temperature
 from bcfl.methods.registry import recipe
 
@@ -58,7 +58,7 @@ def bcfl_mht(
     min_gain: float = 3.0,
     max_cost_ratio: float = 2.0,
     max_clusters: int = 16,
-    **options: Unpack[PosteriorOptions],
+    **options: Unpack[SharedDefaults],
 ) -> "Method":
     """Up to M distinct hypotheses, split proposals, adaptive.
 

@@ -96,7 +96,8 @@ class Costs:
             nats, as two numbers whose sum it is, so that large ones keep their digits; None is 0.
         judged_offsets: (clients, 2) the same of `judged`.
         belief_temperature: divides the values where they become membership probabilities, since
-            samples are no independent evidence for a misspecified model; None where the values are
+            samples are no independent evidence for a misspecified model; (clients, 1) where it
+            differs between clients, None where the values are
             no evidence of membership.
     """
 
@@ -106,7 +107,7 @@ class Costs:
     judged: NDArray[np.float64] | None = None
     offsets: NDArray[np.float64] | None = None
     judged_offsets: NDArray[np.float64] | None = None
-    belief_temperature: float | None = None
+    belief_temperature: float | NDArray[np.float64] | None = None
 
     @property
     def competing(self) -> NDArray[np.float64]:

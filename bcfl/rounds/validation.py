@@ -28,7 +28,10 @@ def checked(request: Request, outcome: Outcome, model: Model) -> Outcome:
     """
     if isinstance(outcome, Failure):
         return outcome
-    trouble = _trouble(request, outcome, model)
+    try:
+        trouble = _trouble(request, outcome, model)
+    except Exception as error:  # parts of any type may come over a network
+        trouble = f"an answer that cannot be checked ({type(error).__name__}: {error})"
     if trouble:
         return Failure("invalid", f"client {request.client!r} sent {trouble}")
     return outcome

@@ -8,7 +8,7 @@ log evidence, which is out of sample where clients are scored by cavities, throu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,8 @@ class RacingStarts:
             share of the clients are one; the heavier is kept with the weight of both.
     """
 
-    burn_in: float = 0.4
-    min_weight: float = 0.02
+    burn_in: float = 0.3
+    min_weight: float = 0.002
     same: float = 0.95
 
     def __post_init__(self) -> None:
@@ -60,8 +60,11 @@ class RacingStarts:
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
         """Associate each start, weight them, drop losers, train the rest. See `Tracker.step`."""
         parents = hypotheses.hypotheses
-        rankings = yield from together([policy.associate(h, context) for h in parents])
-        chosen = [next(iter(ranking)) for ranking in rankings]
+        named = [replace(h, lineage=h.lineage or (i,)) for i, h in enumerate(parents)]
+        rankings = yield from together([policy.associate(h, context) for h in named])
+        first = [next(iter(ranking)) for ranking in rankings]
+        needed = any(one.needs_cavities for one in first)
+        chosen = [replace(one, needs_cavities=needed) for one in first]
         weights = start_weights(chosen, context)
         if context.round >= round_number(self.burn_in, context):
             weights = self._raced(chosen, weights)

@@ -95,11 +95,11 @@ def graph(
 ) -> None:
     """Write the association graph of a run for networkx, Gephi or the web."""
     del debug
-    import networkx as nx
+    from experiments.runs.run_folder import read_graph
 
     if not 0 <= min_probability <= 1:
         raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
-    stored = nx.read_graphml(_stored(folder, method, seed, kind))
+    stored = read_graph(_stored(folder, method, seed, kind), kind.value)
     weak = [
         (a, b) for a, b, p in stored.edges(data="probability", default=1) if p < min_probability
     ]

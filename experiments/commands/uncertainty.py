@@ -89,6 +89,7 @@ def _show(screen: Console, results: list[Result]) -> None:
         CALIBRATION,
         DETECTION,
         aligned,
+        association_table,
         chosen_values,
         table,
     )
@@ -103,5 +104,8 @@ def _show(screen: Console, results: list[Result]) -> None:
         lines = [title, *aligned(table(results, columns)), ""]
         for line in lines:
             screen.print(line, soft_wrap=True)
+    title = "pairs of clients by co-association probability; ± half a 95 % interval over draws"
+    for line in [title, *aligned(association_table(results)), ""]:
+        screen.print(line, soft_wrap=True, markup=False)
     for line in chosen_values(results):
         screen.print(f"tuned   {line}", soft_wrap=True)

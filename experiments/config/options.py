@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin, get_type_hints
 
-from bcfl.methods import nearest
+from bcfl.methods import nearest, typed
 
 Built = TypeVar("Built")
 
@@ -62,6 +62,26 @@ def check_keys(
     ]
     if required:
         raise ValueError(f"{what} lacks {', '.join(required)}")
+
+
+def typed_options(config: Mapping[str, Any], *kinds: object) -> dict[str, Any]:
+    """Configuration with values of the annotated types; lists become tuples.
+
+    Args:
+        config: keys and values.
+        kinds: functions and dataclasses that annotate the keys. Sequences of any kind are not
+            checked.
+
+    Raises:
+        ValueError: a value is of another type.
+    """
+    hints = {name: hint for kind in kinds for name, hint in get_type_hints(kind).items()}
+    return {
+        key: value
+        if key not in hints or get_origin(hints[key]) is Sequence
+        else typed(key, value, hints[key])
+        for key, value in config.items()
+    }
 
 
 def named_arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -150,5 +149,5 @@ def _find(folder: Path, stem: str, axes: int) -> Path | None:
 def _bytes(path: Path) -> bytes:
     try:
         return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
+    except Exception as error:  # damaged archives raise errors of several kinds
         raise DataError(f"{path} cannot be read: {error}") from error

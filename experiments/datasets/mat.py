@@ -79,11 +79,10 @@ LAYOUTS: Mapping[tuple[str, ...], Callable[[Arrays, Path], tuple[Pair, Pair | No
 
 def _contents(path: Path) -> dict[str, NDArray[np.generic]]:
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
     try:
         arrays = loadmat(path)
-    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
+    except Exception as error:  # damaged files raise errors of a dozen kinds
         raise DataError(f"{path} cannot be read as a MATLAB file: {error}") from error
     return {key: array for key, array in arrays.items() if not key.startswith("__")}
 

@@ -74,7 +74,7 @@ def _drawings(path: Path) -> list[_Drawing]:
         with zipfile.ZipFile(path) as archive:
             entries = [(_place(entry), entry) for entry in archive.namelist()]
             return [_Drawing(*place, archive.read(entry)) for place, entry in entries if place]
-    except (zipfile.BadZipFile, OSError) as error:
+    except Exception as error:  # damaged archives raise errors of a dozen kinds
         raise DataError(f"{path} cannot be read as a .zip file: {error}") from error
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from experiments.config.options import check_keys, chosen
+from experiments.config.options import check_keys, chosen, typed_options
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.class_sets import cluster_n_class, n_class
 from experiments.partitions.feature_skew import by_domain, iid, rotated, skewed_sizes
@@ -54,9 +54,10 @@ def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
 
     Raises:
         ValueError: the name or an option is unknown (the message suggests the nearest), or a value
-            is out of range.
+            is of another type or out of range.
     """
-    divide = partial(chosen("partition", name, PARTITIONS), dataset)
+    function = chosen("partition", name, PARTITIONS)
+    divide = partial(function, dataset)
     also = [option.name for option in fields(Split)]
     check_keys(f"partition {name!r}", divide, config, also)
-    return divide(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})
+    return divide(**typed_options(config, function, Split))

@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from bcfl.drawing import (
     LEAST_PROBABILITY,
     MOST_CLIENTS,
-    MOST_UNCERTAIN,
     GraphPicture,
     HypothesisLineage,
     draw_client_graphs,
     draw_cluster_sizes,
     draw_hypothesis_weights,
-    draw_uncertain_clients,
     with_alternatives,
 )
+from experiments.reports.association_gallery import association_pictures
 from experiments.reports.client_gallery import client_pictures
 from experiments.reports.family_gallery import family_pictures
 from experiments.reports.pictures import (
@@ -46,8 +45,8 @@ def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
         "ribbons": _ribbons(ancestries),
         "tree": _tree(ancestries),
         "hypotheses": _hypotheses(run),
-        "uncertainty": _uncertainty(run),
         "cost": _cost(run),
+        **association_pictures(run),
         **client_pictures(run),
         **family_pictures(run),
     }
@@ -130,7 +129,7 @@ def _client_graph(run: RunFolder) -> Picture | None:
     )
     seed = run.seeds(run.methods[0])[0]
     notes = [
-        "Edge width: probability of sharing a cluster, mean over rounds "
+        "Edge width: probability of sharing a cluster, as believed after the last round "
         f"(seed {seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
     ]
     if len(picture.groups) < picture.num_clients:
@@ -203,32 +202,6 @@ def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
         "tree",
         "Hypotheses over rounds with edges to their parents, one panel per method",
         " ".join(note for note in notes if note),
-    )
-
-
-def _uncertainty(run: RunFolder) -> Picture | None:
-    known = run.memberships()
-    shown = {method: rows for method, rows in known.items() if rows.num_uncertain}
-    if not known:
-        return None
-    if not shown:
-        return Picture("", "No client is uncertain: each has a cluster of probability above 99 %.")
-    certain = [method for method in known if method not in shown]
-    notes = [
-        "Look for clusters that share several clients of one true group: they compete for it. "
-        "Association probabilities over the kept hypotheses after the last round, with their "
-        "entropy; colours of clusters as in the figure of cluster sizes."
-    ]
-    most = max(rows.num_uncertain for rows in shown.values())
-    if most > MOST_UNCERTAIN:
-        notes.append(f"Shown: the {MOST_UNCERTAIN} most uncertain of up to {most:,}.")
-    if certain:
-        notes.append(f"No client is uncertain for {', '.join(certain)}.")
-    return Picture.of(
-        lambda: draw_uncertain_clients(shown),
-        "uncertainty",
-        "Association probabilities of uncertain clients, by method",
-        " ".join(notes),
     )
 
 

@@ -13,6 +13,7 @@ from experiments.reports.uncertainty_table import (
     CALIBRATION,
     DETECTION,
     TEXTS,
+    association_table,
     chosen_values,
     table,
 )
@@ -91,6 +92,14 @@ def _sections(results: Sequence[Result]) -> list[Section]:
             "samples of other groups and noise by their out-of-distribution (OOD) score; for the "
             "latter two also AUROC by entropy and by mutual information (MI) of label and model.",
             cells=table(results, DETECTION),
+        ),
+        Section(
+            id="associations",
+            title="Associations",
+            look="Whether two clients are of one true group, by the probability that they share a "
+            "cluster: log loss in nats per pair, Brier score, expected calibration error, AUROC; "
+            "with half a 95 % interval over draws where there are several.",
+            cells=association_table(results),
         ),
         Section(
             id="reliability",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import get_args
 
-from bcfl import PredictionRule
+from bcfl import PredictionRule, Run
+from bcfl.analysis import pairs
 from bcfl.protocol import PredictiveName
 from experiments.config.options import chosen
 from experiments.runs.files import Pair
@@ -36,6 +37,8 @@ class Result:
         tuned: whether prior precision and temperature were tuned.
         parts: scores by name for each part of the clients.
         predictions: predictions of all clients.
+        association: scores of the pairs of clients, see `bcfl.analysis.pairs`; they do not depend
+            on the rule.
     """
 
     pair: Pair
@@ -43,6 +46,7 @@ class Result:
     tuned: bool
     parts: Mapping[str, Mapping[str, float]]
     predictions: ClientPredictions
+    association: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -123,7 +127,13 @@ def _result(
         tuned=tuned,
         parts=parts,
         predictions=ClientPredictions.joined(list(predictions.values())),
+        association=_association(evaluation.run),
     )
+
+
+def _association(run: Run) -> dict[str, float]:
+    groups = [run.groups.get(client) for client in run.clients]
+    return pairs.association_scores(run.co_association(), groups)
 
 
 def named_predictive(name: str) -> PredictiveName:
@@ -146,9 +156,14 @@ def as_json(results: Sequence[Result]) -> str:
             "prior_precision": result.rule.prior_precision,
             "temperature": result.rule.temperature,
             "part": part,
-            "scores": {k: v if isfinite(v) else None for k, v in scores.items()},
+            "scores": _finite(scores),
+            "association": _finite(result.association),
         }
         for result in results
         for part, scores in result.parts.items()
     ]
     return json.dumps(rows, indent=1) + "\n"
+
+
+def _finite(scores: Mapping[str, float]) -> dict[str, float | None]:
+    return {k: v if isfinite(v) else None for k, v in scores.items()}

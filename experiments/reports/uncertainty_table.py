@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, nan, sqrt
+from statistics import fmean, stdev
 
 from experiments.reports.compare import UNKNOWN
 from experiments.reports.uncertainty_results import Result
@@ -67,6 +68,44 @@ def table(
         ]
         lines.append([method, label, *([] if whole else [part]), *cells])
     return lines
+
+
+ASSOCIATION: Mapping[str, str] = {
+    "association_nll": "NLL",
+    "association_brier": "Brier",
+    "association_ece": "ECE",
+    "association_auroc": "AUROC",
+}
+LEVEL = 0.95
+
+
+def association_table(results: Sequence[Result]) -> list[list[str]]:
+    """Cells of a table of association scores, header first: one row per method.
+
+    Scores are means over seeds with the half width of their 95 % interval (Student's t over draws).
+
+    Args:
+        results: at least one result.
+    """
+    draws: dict[str, dict[int, Mapping[str, float]]] = {}
+    for result in results:
+        draws.setdefault(result.pair.method, {})[result.pair.seed] = result.association
+    lines = [["method", "draws", *ASSOCIATION.values()]]
+    for method, seeds in draws.items():
+        columns = [[scores.get(name, nan) for scores in seeds.values()] for name in ASSOCIATION]
+        lines.append([method, str(len(seeds)), *map(_with_interval, columns)])
+    return lines
+
+
+def _with_interval(values: Sequence[float]) -> str:
+    """Mean of the known values, with the half width of its interval where there are several."""
+    from scipy.stats import t
+
+    known = [value for value in values if isfinite(value)]
+    if len(known) < 2:
+        return f"{known[0]:.3f}" if known else UNKNOWN
+    width = float(t.ppf((1 + LEVEL) / 2, len(known) - 1)) * stdev(known) / sqrt(len(known))
+    return f"{fmean(known):.3f} ±{width:.3f}"
 
 
 def _cell(values: Sequence[float], form: str, factor: float) -> str:

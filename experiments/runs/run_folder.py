@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Round = Mapping[str, Any]
+CoAssociation = tuple[NDArray[np.float64], list[int | None]]
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 
 
@@ -137,6 +138,19 @@ class RunFolder:
             method: self.graph(method, self.seeds(method)[0], clients) for method in self.methods
         }
 
+    def co_associations(self, method: str, clients: int) -> list[CoAssociation]:
+        """For each seed, co-association probabilities and true groups of clients.
+
+        Args:
+            method: name of the method.
+            clients: at most so many, evenly from all groups.
+
+        Raises:
+            NoRunError: a file is not GraphML.
+        """
+        graphs = (self.graph(method, seed, clients) for seed in self.seeds(method))
+        return [co_association(graph) for graph in graphs if graph is not None]
+
     def memberships(self) -> dict[str, Memberships]:
         """By method, with its first seed; methods that haven't written them yet are left out.
 
@@ -159,6 +173,15 @@ class RunFolder:
         return {method: path for method, path in paths.items() if path.is_file()}
 
 
+def co_association(graph: ClientGraph) -> CoAssociation:
+    """(clients, clients) probabilities of a graph, 0 where no edge is, and true groups."""
+    place = {client: row for row, client in enumerate(graph.groups)}
+    together = np.eye(len(place))
+    for (first, second), probability in graph.edges.items():
+        together[place[first], place[second]] = together[place[second], place[first]] = probability
+    return together, list(graph.groups.values())
+
+
 def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
     """Read a client graph in one pass, without holding edges between clients that are left out.
 
@@ -169,6 +192,13 @@ def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
     Raises:
         NoRunError: the file is not GraphML.
     """
+    try:
+        return _client_graph(path, clients)
+    except (ElementTree.ParseError, KeyError, ValueError) as error:
+        raise NoRunError(f"{str(path)!r} is not a GraphML file of clients: {error}") from error
+
+
+def _client_graph(path: Path, clients: int | None) -> ClientGraph:
     groups: dict[str, int | None] = {}
     clusters: dict[str, int] = {}
     edges: dict[tuple[str, str], float] = {}
@@ -207,27 +237,38 @@ def read_lineage(path: Path) -> HypothesisLineage:
         return HypothesisLineage.of(graph.to_directed())
 
 
+def read_graph(path: Path, kind: str) -> nx.Graph[str]:
+    """Read a graph of a run.
+
+    Args:
+        path: GraphML file.
+        kind: of the graph, for the message.
+
+    Raises:
+        NoRunError: the file isn't GraphML.
+    """
+    with _graph_of(path, kind) as graph:
+        return graph
+
+
 @contextmanager
 def _graph_of(path: Path, kind: str) -> Iterator[nx.Graph[str]]:
     import networkx as nx
 
     try:
         yield nx.read_graphml(path)
-    except (ElementTree.ParseError, KeyError, ValueError, nx.NetworkXException) as error:
+    except Exception as error:  # damaged files raise errors of a dozen kinds
         raise NoRunError(f"{str(path)!r} is not a GraphML file of {kind}: {error}") from error
 
 
 def _graphml(path: Path) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]:
     names: dict[str, str] = {}
-    try:
-        for _, element in ElementTree.iterparse(path):
-            if element.tag == f"{GRAPHML}key":
-                names[element.attrib["id"]] = element.attrib["attr.name"]
-            elif element.tag in (f"{GRAPHML}node", f"{GRAPHML}edge"):
-                yield element, {names[d.attrib["key"]]: d.text or "" for d in element}
-                element.clear()
-    except (ElementTree.ParseError, KeyError) as error:
-        raise NoRunError(f"{str(path)!r} is not a GraphML file of clients: {error}") from error
+    for _, element in ElementTree.iterparse(path):
+        if element.tag == f"{GRAPHML}key":
+            names[element.attrib["id"]] = element.attrib["attr.name"]
+        elif element.tag in (f"{GRAPHML}node", f"{GRAPHML}edge"):
+            yield element, {names[d.attrib["key"]]: d.text or "" for d in element}
+            element.clear()
 
 
 def _json_object(path: Path) -> dict[str, Any]:

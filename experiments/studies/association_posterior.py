@@ -6,7 +6,9 @@ the adjusted Rand index of the leading hypothesis and the local trainings that w
 digits, 4 groups, 40 clients whose samples are all used (nothing is set aside), 25 rounds; means and
 standard errors over draws of data and models.
 `python -m experiments.studies.association_posterior SAMPLES KIND DRAWS FIRST METHODS`: 8,12,20,44
-samples a client, `rotated` or `label-skew`, 10 draws from seed 0, and the methods below by default.
+samples a client, one of `KINDS`, 10 draws from seed 0, and the methods below by default. With
+`unequal`, rotated clients hold a half, once, or twice that many; with `three-clusters` and
+`six-clusters`, methods have a wrong number of clusters.
 """
 
 from __future__ import annotations
@@ -15,18 +17,20 @@ import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
-from sklearn.metrics import adjusted_rand_score, roc_auc_score
+from sklearn.metrics import adjusted_rand_score
 
-from bcfl import Federation, Method, methods
-from bcfl.runtime import limited_threads
+from bcfl import ClientData, Federation, Method, methods
+from bcfl.analysis import pairs
+from bcfl.runtime import generator, limited_threads
 from experiments import datasets, models, partitions
-from experiments.partitions import Partition
 
-GROUPS, CLIENTS, ROUNDS, NUM_BINS = 4, 40, 25, 10
-SMALLEST = 1e-6
+GROUPS, CLIENTS, ROUNDS = 4, 40, 25
+KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters")
+CLUSTERS = {"three-clusters": 3, "six-clusters": 6}
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
     "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
@@ -38,59 +42,31 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "bcfl-g, cavity": ("bcfl-g", {"scored_by": "cavity", "temperature": 1.0}),
     "bcfl-mht-8": ("bcfl-mht-8", {}),
     "bcfl-mht-8, cavity": ("bcfl-mht-8", {"scored_by": "cavity"}),
+    "bcfl-c-3": ("bcfl-c", {}),
+    "bcfl-c-3, cavity": ("bcfl-c", {"scored_by": "cavity"}),
+    "bcfl-mh-6": ("bcfl-mh-6", {}),
+    "bcfl-mh-6, cavity": ("bcfl-mh-6", {"scored_by": "cavity"}),
+    "bcfl-race-2": ("bcfl-race-2", {}),
     "bcfl-race-4": ("bcfl-race-4", {}),
     "bcfl-race-8": ("bcfl-race-8", {}),
 }
 COLUMNS = ("NLL", "Brier", "ECE", "AUROC", "ARI", "trainings")
 
 
-def pair_scores(
-    together: NDArray[np.float64], groups: Sequence[int | None]
-) -> tuple[float, float, float, float]:
-    """Scores of co-association probabilities.
-
-    Args:
-        together: (clients, clients) probabilities that two clients share a cluster.
-        groups: true group of each client.
-
-    Returns:
-        Log loss in nats, Brier score, expected calibration error in ten bins, AUROC.
-    """
-    labels = np.array(groups)
-    pairs = np.triu_indices(len(labels), 1)
-    same = (labels[:, None] == labels[None])[pairs].astype(float)
-    p = together[pairs].clip(SMALLEST, 1 - SMALLEST)
-    nll = -(same * np.log(p) + (1 - same) * np.log(1 - p)).mean()
-    bins = np.minimum((p * NUM_BINS).astype(int), NUM_BINS - 1)
-    ece = sum(
-        abs(p[bins == b].mean() - same[bins == b].mean()) * (bins == b).mean()
-        for b in np.unique(bins)
-    )
-    brier = ((p - same) ** 2).mean()
-    return float(nll), float(brier), float(ece), float(roc_auc_score(same, p))
-
-
-def clients_of(kind: str, samples: int, seed: int) -> Partition:
+def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
     """Forty clients in four groups, none of their samples set aside.
 
     Args:
-        kind: `rotated` images, or `label-skew` by two Dirichlet stages.
-        samples: samples of each client.
+        kind: one of `KINDS`.
+        samples: samples of each client, or their middle size.
         seed: seed of the draw.
 
     Raises:
         ValueError: there is no such kind.
     """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     digits = datasets.load("optdigits")
-    if kind == "rotated":
-        return partitions.rotated(
-            digits,
-            groups=GROUPS,
-            clients=CLIENTS,
-            seed=seed,
-            samples_per_client=samples,
-            test_fraction=0,
-        )
     if kind == "label-skew":
         return partitions.two_stage_dirichlet(
             digits,
@@ -101,15 +77,34 @@ def clients_of(kind: str, samples: int, seed: int) -> Partition:
             samples_per_client=samples,
             test_fraction=0,
         )
-    raise ValueError(f"kind must be rotated or label-skew, got {kind!r}")
+    rotated = partitions.rotated(
+        digits,
+        groups=GROUPS,
+        clients=CLIENTS,
+        seed=seed,
+        samples_per_client=2 * samples if kind == "unequal" else samples,
+        test_fraction=0,
+    )
+    if kind != "unequal":
+        return rotated
+    shares = [samples // 2, samples, 2 * samples, samples]
+    sizes = generator(seed, "sizes").permutation(shares * (CLIENTS // len(shares)))
+    return [
+        ClientData(
+            client.client, {"train": client.views["train"].take(torch.arange(size))}, client.group
+        )
+        for client, size in zip(rotated, sizes.tolist(), strict=True)
+    ]
 
 
-def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) -> list[float]:
+def scored(
+    method: Method, clients: Sequence[ClientData], seed: int, rounds: int = ROUNDS
+) -> list[float]:
     """Run a method and score what it believes after the last round, in the order of `COLUMNS`.
 
     Args:
         method: the method.
-        clients: partition of the data.
+        clients: data of the clients.
         seed: seed of the run.
         rounds: number of rounds.
     """
@@ -118,7 +113,11 @@ def scored(method: Method, clients: Partition, seed: int, rounds: int = ROUNDS) 
     groups = [run.groups[client] for client in run.clients]
     ari = adjusted_rand_score(groups, run.hypotheses.best.association.labels)
     trainings = sum(record.ledger.trainings_run for record in run.records)
-    return [*pair_scores(run.hypotheses.co_association(), groups), float(ari), float(trainings)]
+    return [
+        *pairs.association_scores(run.co_association(), groups).values(),
+        float(ari),
+        float(trainings),
+    ]
 
 
 def row(name: str, scores: NDArray[np.float64]) -> str:
@@ -152,7 +151,9 @@ def main(arguments: Sequence[str]) -> None:
         print("|---|" + "---:|" * len(COLUMNS), flush=True)
         for name in names.split(";"):
             recipe, options = METHODS[name]
-            given = methods.applicable(recipe, {"num_clusters": GROUPS}) | dict(options)
+            given = methods.applicable(recipe, {"num_clusters": CLUSTERS.get(kind, GROUPS)}) | dict(
+                options
+            )
             seeds = range(int(first), int(first) + int(draws))
             scores = [
                 scored(methods.build(recipe, **given), clients_of(kind, count, seed), seed)

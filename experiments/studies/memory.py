@@ -6,9 +6,8 @@ exact curvature of their members' samples at the same models. The correct value 
 slightly below, since clients report curvature at their locally trained models, which fit their
 samples better than the cluster's. With weight 0 the prior is not part of the training loss, nor of
 `precision_weighted` fusion: the means, and so all plug-in predictions, are then the same for all
-memories, and only the precision differs. With weight 1 the prior regularises local training; with
-`accumulate` so strongly that on some draws training collapses. Linearised predictions use the
-posterior untuned.
+memories, and only the precision differs. With weight 1 the prior regularises local training, with
+`accumulate` the more the longer it runs. Linearised predictions use the posterior untuned.
 
 `replace` is the default: its precision is about that of the data for any number of rounds. Untuned
 linearised predictions improve with repeated counting, but only because a posterior that is too

@@ -91,8 +91,10 @@ class FullLaplace:
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
         """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
+        _refuse_frozen("laplace-full", module)
         _refuse_many("laplace-full", len(free_indices(module)), self.max_parameters)
         _check_copy(module, inputs)
+        _check_curvature(module, inputs, self.likelihood)
 
     def fit(
         self,
@@ -136,6 +138,7 @@ class SubnetworkLaplace:
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
         """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
         check_prior(module, prior)
+        _refuse_frozen("laplace-subnetwork", module)
         targets = some_targets(module, inputs, self.likelihood)
         diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)
         copied(module, inputs)
@@ -151,6 +154,7 @@ class SubnetworkLaplace:
     ) -> LocalFit:
         """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
         check_prior(module, prior)
+        _refuse_frozen("laplace-subnetwork", module)
         curvature = diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)
         free = free_indices(module)
         precision = prior.precision.expand(prior.mean.shape).double() + curvature.double()
@@ -164,6 +168,20 @@ def _check_copy(module: nn.Module, inputs: Tensor) -> None:
     with eval_mode(module):
         require_separate_samples(module, inputs)
     copied(module, inputs)
+
+
+def _check_curvature(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> None:
+    """Check that the curvature of one parameter can be computed, on a float64 copy."""
+    twin = copied(module, inputs[:1]).double()
+    few = torch.cat([inputs[:1]] * 3)  # some layers have a rule for a single sample alone
+    few = few.double() if few.is_floating_point() else few
+    targets = some_targets(twin, few, likelihood)
+    try:
+        gauss_newton_matrix(twin, few, targets, likelihood, free_indices(module)[:1])
+    except RuntimeError as error:
+        raise UnsupportedFitError(
+            f"laplace-full needs second derivatives of the network by its parameters: {error}"
+        ) from error
 
 
 def _dense_fit(
@@ -205,6 +223,11 @@ def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
 
 def _own(layer: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return list(layer.named_parameters(recurse=False))
+
+
+def _refuse_frozen(method: str, module: nn.Module) -> None:
+    if len(free_indices(module)) == 0:
+        raise UnsupportedFitError(f"{method} needs a trainable parameter, all are frozen")
 
 
 def _refuse_many(method: str, count: int, most: int) -> None:

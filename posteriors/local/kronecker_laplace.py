@@ -62,6 +62,8 @@ class KroneckerLaplace:
         seed: int = 0,
     ) -> LocalFit:
         """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        if len(inputs) == 0:
+            raise ValueError("inputs must hold at least one sample")
         self.check(module, inputs, prior)
         twin = copied(module, inputs).double().eval()
         inputs = inputs.double() if inputs.is_floating_point() else inputs

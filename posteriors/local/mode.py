@@ -66,6 +66,8 @@ def _climb(
 ) -> Mode:
     start = flat_parameters(module)
     free = free_indices(module).to(start.device)
+    if len(free) == 0:
+        return Mode(start, 0.0, 0)
     moving = start[free].clone().requires_grad_(True)
     optimiser = torch.optim.LBFGS(
         [moving], max_iter=max_evaluations, max_eval=max_evaluations, history_size=50,

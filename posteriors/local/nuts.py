@@ -122,8 +122,17 @@ class NoUTurn:
 
 
 def _gaussian_of(draws: Tensor) -> StructuredGaussian:
-    """The Gaussian with the draws' mean and covariance."""
+    """The Gaussian with the draws' mean and covariance.
+
+    Raises:
+        ValueError: If the covariance is singular.
+    """
     covariance = draws.T.cov().reshape(draws.shape[1], draws.shape[1])
     indices = torch.arange(draws.shape[1])
-    precision = torch.linalg.inv(covariance)
+    try:
+        precision = torch.linalg.inv(covariance)
+    except torch.linalg.LinAlgError as error:
+        raise ValueError(
+            "the covariance of the draws is singular: take more draws, or a sharper prior"
+        ) from error
     return StructuredGaussian(draws.mean(0), DenseCovariance.from_precision(precision, indices))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 import assignment
 from bcfl.hypotheses.hypothesis import Hypothesis
@@ -20,7 +21,11 @@ from bcfl.policies.bayes.association_prior import UNIFORM, AssociationPrior
 from bcfl.policies.bayes.drawn import DrawnEvidence, Draws, drawn_models
 from bcfl.policies.bayes.held_out import held_out_losses, judged_on_held_out
 from bcfl.policies.bayes.joint import JointEvidence, losses_of, reweighed
-from bcfl.policies.bayes.temperature import Temperature, fitted_temperature
+from bcfl.policies.bayes.temperature import (
+    Temperature,
+    fitted_belief_temperature,
+    fitted_temperature,
+)
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Costs, Ranking, candidate
@@ -30,6 +35,7 @@ from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import Loss
+from bcfl.protocol.statistics.split_loss import SplitLoss, SplitLossSum
 from posteriors import log_association_weight
 
 LOWEST_TEMPERATURE = 1e-100
@@ -70,7 +76,9 @@ class LikelihoodAssociation:
             client's last contribution (see `bcfl.aggregation.cavities`), out of sample at the price
             of one more model sent to each client.
         belief_temperature: divides the costs where they become membership probabilities, apart
-            from the temperature that associates; of cavity scores only.
+            from the temperature that associates; of cavity scores only. `"auto"` fits it in each
+            round on two halves of the clients' samples and reports it, as what divides summed
+            losses.
         reweighed: unless evidence is `separable`, least number of associations, best by separable
             weight first, that are re-weighted before the best are taken.
         evidence_draws: N, models drawn for each cluster with the last two kinds of evidence.
@@ -86,7 +94,7 @@ class LikelihoodAssociation:
     prior: AssociationPrior = UNIFORM
     judge: Judge = "training"
     scored_by: ScoredBy = "cluster"
-    belief_temperature: float = 2.0
+    belief_temperature: float | Literal["auto"] = 2.0
     reweighed: int = 64
     evidence_draws: int = 16
 
@@ -94,8 +102,10 @@ class LikelihoodAssociation:
         if self.num_clusters < 1:
             raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
         self._check_names()
-        if not self.belief_temperature > 0:
-            raise ValueError(f"belief_temperature must be above 0, got {self.belief_temperature}")
+        if self.belief_temperature != "auto" and not self.belief_temperature > 0:
+            raise ValueError(
+                f"belief_temperature must be above 0 or 'auto', got {self.belief_temperature}"
+            )
         self._check_evidence()
         self.cluster_size.check_solver(self.solver)
         if self.score_samples is not None and self.score_samples < 1:
@@ -176,8 +186,11 @@ class LikelihoodAssociation:
             values=-log_association_weight(gaps, counts, temperature) - log_prior,
             offsets=quotients(least, counts if temperature == "mean" else float(temperature)),
             cluster_size=self.cluster_size,
-            belief_temperature=self.belief_temperature if self.scored_by == "cavity" else None,
         )
+        facts = {"temperature": float(temperature)} if self.temperature == "auto" else {}
+        if self.scored_by == "cavity":
+            costs, fitted = self._believed(costs, scores, hypothesis, counts, temperature)
+            facts |= fitted
         ranking = ranked(hypothesis, costs, self.objective, self.solver, context.num_samples)
         if self.evidence != "separable":
             wanted = context.candidates_per_parent
@@ -190,11 +203,32 @@ class LikelihoodAssociation:
             ranking = reweighed(ranking, limit, scores, log_prior, evidence)
         if self.judge == "held_out":
             ranking = yield from judged_on_held_out(ranking, hypothesis, self.prior, context)
-        facts = {"temperature": float(temperature)} if self.temperature == "auto" else {}
         if self.scored_by == "cavity":
             candidates = (replace(chosen, needs_cavities=True) for chosen in ranking)
             ranking = replace(ranking, candidates=candidates)
         return replace(ranking, facts=facts)
+
+    def _believed(
+        self,
+        costs: Costs,
+        scores: Mapping[str, Mapping[str, Any]],
+        hypothesis: Hypothesis,
+        counts: NDArray[np.float64],
+        temperature: float | Literal["mean"],
+    ) -> tuple[Costs, dict[str, float]]:
+        """The costs with their belief temperature, and what is logged of it."""
+        if self.belief_temperature != "auto":
+            return replace(costs, belief_temperature=self.belief_temperature), {}
+        rows: list[list[SplitLossSum]] = [
+            [scores[client][p.key] for p in self._models(hypothesis, client)]
+            for client in costs.clients
+        ]
+        first = np.array([[part.first_half for part in row] for row in rows])
+        second = np.array([[part.second_half for part in row] for row in rows])
+        fitted = fitted_belief_temperature(first, second)
+        per_cost = counts[:, None] if temperature == "mean" else temperature
+        facts = {"belief_temperature": fitted}
+        return replace(costs, belief_temperature=fitted / per_cost), facts
 
     def _models(self, hypothesis: Hypothesis, client: str) -> list[Posterior]:
         """The models by which a client is scored in each cluster."""
@@ -218,7 +252,8 @@ class LikelihoodAssociation:
         """Scores of all cluster models, and of drawn ones, by each participant that answers."""
         drawn = [] if draws is None else [one for row in draws.models for one in row]
         models = {c: [*self._models(hypothesis, c), *drawn] for c in context.participants}
-        statistic = Evidence() if self.evidence == "joint" else Loss()
+        halves = self.scored_by == "cavity" and self.belief_temperature == "auto"
+        statistic = Evidence() if self.evidence == "joint" else SplitLoss() if halves else Loss()
         requests = {
             client: Score(
                 client=client,

@@ -1,7 +1,8 @@
-"""Likelihood temperature of association weights, fitted on held-out samples."""
+"""Temperatures of association weights, fitted on held-out samples, and of beliefs, on halves."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,8 @@ from scipy.special import logsumexp
 
 Temperature = float | Literal["mean", "auto"]
 LOWEST, HIGHEST = 0.1, 1e4
+HALVES = 3.0
+"""Belief temperature over that which is best for half of the samples: measured."""
 
 
 def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64]) -> float:
@@ -40,6 +43,43 @@ def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64
         log_weights = scaled - logsumexp(scaled, axis=1, keepdims=True)
         return -float(logsumexp(log_weights - held_out_gaps, axis=1).sum())
 
+    return _minimum(log_loss)
+
+
+def fitted_belief_temperature(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """The temperature at which one half of clients' samples tells which cluster suits the other.
+
+    Maximises sum_j log w_ij over log T, where w_ij is the softmax over clusters of -loss_ij / T on
+    one half and i the cluster of lowest loss on the other, both ways round; the result, times a
+    measured factor for what halves do not show (they are scored by the same models, and all samples
+    are twice as many), is at least 1. Scored by cavities, so that neither half has trained what
+    judges it.
+
+    Args:
+        first: (clients, clusters) summed losses of one half of each client's samples, nats.
+        second: (clients, clusters) those of the other half.
+
+    Returns:
+        The temperature, which divides summed losses; 1 without clients or with a single cluster.
+    """
+    if min(first.shape) == 0 or first.shape[1] == 1:
+        return 1.0
+    rows = np.arange(len(first))
+    gaps = [half - half.min(axis=1, keepdims=True) for half in (first, second)]
+    best = [half.argmin(axis=1) for half in (second, first)]
+
+    def log_loss(log_temperature: float) -> float:
+        total = 0.0
+        for half, chosen in zip(gaps, best, strict=True):
+            scaled = -half / np.exp(log_temperature)
+            total += float((logsumexp(scaled, axis=1) - scaled[rows, chosen]).sum())
+        return total
+
+    return max(1.0, HALVES * _minimum(log_loss))
+
+
+def _minimum(log_loss: Callable[[float], float]) -> float:
+    """The temperature of least loss, by bounded search around the best point of a grid."""
     grid = np.linspace(np.log(LOWEST), np.log(HIGHEST), 24)
     values = [log_loss(point) for point in grid]
     nearest = int(np.argmin(values))

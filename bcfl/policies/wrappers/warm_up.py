@@ -19,17 +19,22 @@ class WarmUp:
         first: policy of the first rounds.
         then: policy of the rounds after.
         rounds: number of rounds of `first`, or a share of the run in (0, 1).
+        starts: how many of the method's starts follow `first`; the others begin with `then`. None
+            is all.
     """
 
     first: Policy
     then: Policy
     rounds: float = 2
+    starts: int | None = None
 
     def __post_init__(self) -> None:
         if self.rounds < 0:
             raise ValueError(f"rounds must be at least 0, got {self.rounds}")
         if self.rounds > 1 and not float(self.rounds).is_integer():
             raise ValueError(f"rounds must be whole or a share below 1, got {self.rounds}")
+        if self.starts is not None and self.starts < 0:
+            raise ValueError(f"starts must be at least 0 or None, got {self.starts}")
         if self.first.num_clusters != self.then.num_clusters:
             raise ValueError(
                 f"both policies must have the same number of clusters, got "
@@ -63,6 +68,8 @@ class WarmUp:
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by the policy of this round. See `Policy.associate`."""
+        start = hypothesis.lineage[0] if hypothesis.lineage else 0
         warming = context.round < round_number(self.rounds, context)
+        warming &= self.starts is None or start < self.starts
         policy = self.first if warming else self.then
         return (yield from policy.associate(hypothesis, context))

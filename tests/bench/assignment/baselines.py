@@ -66,6 +66,28 @@ def murty_with_scipy_children(cost, m, capacity):
     return np.array(totals)
 
 
+def murty_on_rectangles(cost, m):
+    """Textbook Murty for one-to-one problems; every child is one rectangular scipy problem."""
+    clients = np.arange(len(cost))
+    best = linear_sum_assignment(cost)[1]
+    heap, serial, totals = [(cost[clients, best].sum(), 0, best, cost, 0)], 0, []
+    while heap and len(totals) < m:
+        total, _, columns, problem, first = heappop(heap)
+        totals.append(total)
+        for client in range(first, len(cost)):
+            child = problem.copy()
+            child[client, columns[client]] = np.inf
+            child[client:, columns[:client]] = np.inf
+            try:
+                chosen = linear_sum_assignment(child[client:])[1]
+            except ValueError:
+                continue
+            solution = np.concatenate([columns[:client], chosen])
+            serial += 1
+            heappush(heap, (cost[clients, solution].sum(), serial, solution, child, client))
+    return np.array(totals)
+
+
 def replicated_columns(cost, capacity):
     """Cost of the best bounded association by scipy on replicated columns."""
     replicated = np.repeat(cost, capacity, axis=1)

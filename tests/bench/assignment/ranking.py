@@ -1,11 +1,14 @@
 """Ranked and best associations against baselines on scipy: median times side by side, one run."""
 
+from functools import partial
 from statistics import median
 from time import perf_counter
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 import assignment
+from assignment.ranking.one_to_one import numba_is_installed
 from tests.bench.assignment import baselines
 from tests.bench.row import Row
 
@@ -13,6 +16,11 @@ from tests.bench.row import Row
 def side_by_side(name, ours, baseline, limit, repeats=(7, 3)):
     """Time two ways to the same numbers in turn; AssertionError if the numbers differ."""
     np.testing.assert_allclose(ours(), baseline(), rtol=1e-9, atol=1e-9)
+    return in_turn(name, ours, baseline, limit, repeats)
+
+
+def in_turn(name, ours, baseline, limit, repeats=(7, 7)):
+    """Time two calls in turn."""
     times = {ours: [], baseline: []}
     for turn in range(max(repeats)):
         for call, wanted in zip((ours, baseline), repeats, strict=True):
@@ -36,6 +44,10 @@ def run():
         parents(rng),
         best_bounded(rng),
         best_one_to_one(rng),
+        *ties(rng),
+        *(wide(rng, clusters) for clusters in (500, 2000)),
+        *(hundred_best(rng, size) for size in (10, 20, 50, 100)),
+        *marginals(rng),
     ]
 
 
@@ -125,6 +137,68 @@ def best_one_to_one(rng):
         "lap's compiled Jonker-Volgenant; checking and reducing costs come on top",
         (7, 7),
     )
+
+
+def ties(rng):
+    """Costs that tie, beside normal ones of the same size."""
+    clients, clusters, size = 10_000, 20, 500
+    normal = rng.normal(size=(clients, clusters))
+    kinds = {
+        "equal costs": np.zeros((clients, clusters)),
+        "costs 0 or 1": rng.integers(0, 2, size=(clients, clusters)).astype(float),
+        "equal rows": np.tile(rng.normal(size=clusters), (clients, 1)),
+    }
+    return [
+        in_turn(
+            f"best only, {kind}, sizes of {size}, beside normal costs",
+            partial(assignment.best_assignment, cost, size, size),
+            partial(assignment.best_assignment, normal, size, size),
+            "one path for each cluster, each a pass over all clients",
+        )
+        for kind, cost in kinds.items()
+    ]
+
+
+def wide(rng, clusters):
+    cost = rng.normal(size=(10, clusters))
+    return side_by_side(
+        f"one-to-one, 10 clients, {clusters} clusters, 20 best",
+        lambda: assignment.m_best_assignments(cost, 20, upper=1).cost,
+        lambda: baselines.murty_on_rectangles(cost, 20),
+        "40 least cycles on 11 rows; numpy calls unless numba compiles them",
+        (7, 5),
+    )
+
+
+def hundred_best(rng, size):
+    """The 100 best beside one call of scipy: the ratio's inverse is a price in such calls."""
+    cost = rng.uniform(size=(size, size))
+    how = "numba" if numba_is_installed() else "numpy"
+    return in_turn(
+        f"one-to-one, {size} clients, 100 best by {how}, beside scipy's best alone",
+        lambda: assignment.m_best_assignments(cost, 100, upper=1).excess,
+        lambda: linear_sum_assignment(cost),
+        "200 least cycles",
+        (5, 25),
+    )
+
+
+def marginals(rng):
+    cost = rng.normal(size=(1000, 10))
+    exact = partial(assignment.association_marginals, cost)
+    return [
+        in_turn(
+            f"{method}, 1000 clients, sizes up to 120, 10 clusters, beside free sizes",
+            partial(assignment.association_marginals, cost, upper=120, method=method),
+            exact,
+            limit,
+            (1, 3),
+        )
+        for method, limit in (
+            ("bp", "some 20 rounds of messages, each two passes over the clients"),
+            ("mcmc", "Fourier transforms of 10000 memberships for the diagnostics"),
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -20,14 +20,6 @@ from posteriors import (
 from posteriors.local import NoUTurn
 
 
-def raw(*exceptions):
-    return pytest.mark.xfail(
-        strict=True,
-        raises=exceptions,
-        reason="an error of the internals comes out instead of the documented one",
-    )
-
-
 @pytest.fixture(autouse=True)
 def _restored_generator():
     with torch.random.fork_rng():
@@ -112,7 +104,7 @@ def problem(module):
     [
         "learned slope",
         "recurrent",
-        pytest.param("layer called by keyword", marks=raw(IndexError)),
+        "layer called by keyword",
         "weight normalisation",
         "spectral normalisation",
         "pruned",
@@ -126,16 +118,16 @@ def test_diagonal_curvature_is_right_or_refused(name):
     except UnsupportedLayerError:
         return
     right = gauss_newton_matrix(module, inputs, targets).diagonal()
-    torch.testing.assert_close(measured, right)
+    torch.testing.assert_close(measured, right.to(measured))  # which has the dtype of the network
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("learned slope", marks=raw(RuntimeError)),
-        pytest.param("recurrent", marks=raw(RuntimeError)),
-        pytest.param("backward hook", marks=raw(RuntimeError)),
-        pytest.param("checkpointed", marks=raw(RuntimeError)),
+        "learned slope",
+        "recurrent",
+        "backward hook",
+        "checkpointed",
     ],
 )
 def test_what_passes_the_check_can_be_fitted(name):
@@ -153,8 +145,8 @@ def test_what_passes_the_check_can_be_fitted(name):
     "name",
     [
         "laplace-diag",
-        pytest.param("laplace-full", marks=raw(ZeroDivisionError)),
-        pytest.param("laplace-subnetwork", marks=raw(ZeroDivisionError)),
+        "laplace-full",
+        "laplace-subnetwork",
     ],
 )
 def test_fit_of_frozen_parameters(name):
@@ -169,7 +161,6 @@ def test_fit_of_frozen_parameters(name):
     torch.testing.assert_close(fit.mean, flat)
 
 
-@raw(RuntimeError)
 def test_mode_of_frozen_parameters():
     module = network("frozen")
     inputs, targets, prior = problem(module)
@@ -178,7 +169,7 @@ def test_mode_of_frozen_parameters():
     except ValueError:
         return
     flat = torch.cat([parameter.flatten() for parameter in module.parameters()])
-    torch.testing.assert_close(mode.parameters, flat)
+    torch.testing.assert_close(mode.parameters, flat.double())  # modes are in float64
 
 
 @pytest.mark.parametrize(
@@ -189,7 +180,7 @@ def test_mode_of_frozen_parameters():
         "laplace-last-layer",
         "laplace-subnetwork",
         "variational",
-        pytest.param("laplace-kron", marks=raw(RuntimeError)),
+        "laplace-kron",
     ],
 )
 def test_fit_without_samples(name):
@@ -199,7 +190,6 @@ def test_fit_without_samples(name):
         local_posterior_fit(name).fit(module, inputs[:0], targets[:0], prior)
 
 
-@raw(torch.linalg.LinAlgError)
 def test_sampling_under_a_nearly_flat_prior():
     module = nn.Linear(3, 2)
     inputs, targets, prior = problem(module)

@@ -1,5 +1,7 @@
 import doctest
 import inspect
+import re
+from pathlib import Path
 
 import assignment
 
@@ -15,3 +17,12 @@ def test_everything_exported_is_documented():
         exported = getattr(assignment, name)
         if inspect.isfunction(exported) or inspect.isclass(exported):
             assert exported.__doc__, name
+
+
+def test_the_page_names_what_there_is():
+    page = (Path(__file__).parents[3] / "docs" / "assignment.md").read_text()
+    called = set(re.findall(r"`([a-z_]+)\(", page))
+    assert called <= set(assignment.__all__)
+    assert {"best_assignment", "m_best_assignments", "association_marginals"} <= called
+    named = set(re.findall(r"^\| `([a-z]+)` \|", page, flags=re.MULTILINE))
+    assert set(assignment.SOLVERS) - {"auto"} <= named

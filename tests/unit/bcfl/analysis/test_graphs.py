@@ -3,6 +3,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.special import entr
 
 from bcfl import Association, Federation, Objective
 from bcfl.analysis.graphs import accumulated_association_graph, hypothesis_tree
@@ -124,6 +125,13 @@ def test_graphs_of_a_run_have_a_node_for_everything(run):
     assert {bipartite.nodes[c]["group"] for c in run.clients} == {0, 1}
     assert nx.is_directed_acyclic_graph(run.hypothesis_tree())
     assert set(run.association_graph().nodes) == set(run.clients)
+
+
+def test_nodes_of_the_tree_say_how_sure_a_hypothesis_is(run):
+    tree = run.hypothesis_tree()
+    for rank, hypothesis in enumerate(run.hypotheses):
+        expected = entr(hypothesis.membership).sum(axis=1).mean()
+        assert tree.nodes[f"r3h{rank}"]["association_entropy"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

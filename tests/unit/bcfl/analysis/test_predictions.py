@@ -191,3 +191,34 @@ def test_nothing_is_rounded_to_tf32(clients, monkeypatch):
     run.tuned("plug-in")
     assert seen == {False}
     assert torch.backends.cudnn.allow_tf32
+
+
+def test_a_new_client_shares_clusters_with_those_that_are_believed_to_be_in_them(run):
+    y = np.array([0, 1, 1, 0])
+    prediction = run.predict_new(X, (X[:4], y))
+    expected = np.zeros(len(run.clients))
+    weights, total = [], 0.0
+    for hypothesis in run.hypotheses:
+        for cluster, posterior in enumerate(hypothesis.clusters):
+            network = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
+            with torch.no_grad():
+                logits = network(torch.as_tensor(X[:4], dtype=torch.float32))
+                loss = torch.nn.functional.cross_entropy(
+                    logits, torch.as_tensor(y), reduction="sum"
+                )
+            prior = np.exp(hypothesis.log_weight) / len(hypothesis.clusters)
+            weights.append((prior * np.exp(-float(loss)), hypothesis.membership[:, cluster]))
+            total += weights[-1][0]
+    for weight, column in weights:
+        expected += weight / total * column
+    np.testing.assert_allclose(prediction.co_association, expected, rtol=1e-5)
+    assert run.predict("c0", X).co_association is None
+
+
+def test_predictions_by_association_are_by_who_trains_where(run):
+    for client in run.clients:
+        found = run.predict(client, X, by="association").association
+        served = Membership.by_association(run.hypotheses, client)
+        np.testing.assert_allclose(found, served.association)
+    with pytest.raises(ValueError, match="by must be 'belief' or 'association', got 'hope'"):
+        run.predict("c0", X, by="hope")

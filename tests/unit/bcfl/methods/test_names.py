@@ -201,6 +201,17 @@ def test_finetuning_is_plain_training():
     assert build("fedprox").finetuned is None
 
 
+def test_the_default_is_the_racing_tracker_with_the_suffixes_that_are_asked_for():
+    assert build("default").name == "bcfl-race-4"
+    assert build("default", num_clusters=3) == build("bcfl-race-4", num_clusters=3)
+    assert build("default-cam").name == "bcfl-race-4-cam"
+
+
+def test_a_misspelt_default_is_suggested():
+    with pytest.raises(UnknownMethodError, match="Did you mean 'default'"):
+        build("defualt")
+
+
 def test_methods_joined_by_a_plus_sign_are_an_ensemble():
     found = named("fedavg-finetune+ifca-finetune")
     assert [part.name for part in found.parts] == ["fedavg-finetune", "ifca-finetune"]

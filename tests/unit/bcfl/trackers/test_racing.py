@@ -59,3 +59,11 @@ def test_trainings_fall_with_the_starts(clients, linear):
 def test_bad_numbers_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
         RacingStarts(**options)
+
+
+def test_warm_starts_train_before_they_associate_and_are_scored_by_cavities_after(clients, linear):
+    run = run_of(clients, linear, rounds=3, burn_in=1.0, warm_starts=1)
+    first = run.records[0]
+    scored = run_of(clients, linear, rounds=1, warm_starts=0).records[0]
+    assert first.ledger.scores_requested < scored.ledger.scores_requested
+    assert all(hypothesis.cavities for hypothesis in run.hypotheses.hypotheses)

@@ -147,11 +147,11 @@ def test_page_is_accessible_to_screen_readers(usual):
     assert page.attributes("html")[0]["lang"] == "en"
     assert all(attrs.get("scope") in ("row", "col") for attrs in page.attributes("th"))
     pictures = page.attributes("svg")
-    assert len(pictures) == 6
+    assert len(pictures) == 7
     assert all(attrs["role"] == "img" for attrs in pictures)
-    assert len(page.attributes("figcaption")) == 6
-    assert page.text("figcaption").count("Look ") == 6
-    assert len(page.attributes("title")) == 7
+    assert len(page.attributes("figcaption")) == 7
+    assert page.text("figcaption").count("Look ") == 7
+    assert len(page.attributes("title")) == 8
 
 
 def test_header_describes_the_run_and_its_command(usual):
@@ -227,7 +227,8 @@ def test_values_that_are_unknown_in_all_rounds_leave_their_picture_out(make_run)
         )
     )
     page = Page(text)
-    assert len(page.attributes("svg")) == 2
+    names = [attrs["aria-labelledby"] for attrs in page.attributes("svg")]
+    assert names == ["graph-title", "pairs-title", "cost-title"]
     assert "Learning curves" not in text
 
 

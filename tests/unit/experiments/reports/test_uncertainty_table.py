@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from bcfl import PredictionRule
 from experiments.reports.uncertainty_results import Result, as_json
 from experiments.reports.uncertainty_table import (
+    ASSOCIATION,
     CALIBRATION,
     DETECTION,
     aligned,
+    association_table,
     chosen_values,
     table,
 )
@@ -42,6 +45,23 @@ def test_cells_are_means_over_seeds():
     assert head[:4] == ["method", "prediction", "accuracy", "NLL"]
     assert row[:4] == ["ifca", "plug-in", "50.0", "0.500"]
     assert set(table([result(0, 0.25)], DETECTION)[1][2:]) == {"–"}
+
+
+def test_associations_have_intervals_over_draws():
+    """Two draws: half the distance times the 97.5 % quantile of Student's t, one degree."""
+
+    def scored(seed, value, tuned=None):
+        scores = dict.fromkeys(ASSOCIATION, value)
+        return replace(result(seed, 0.5, rule=tuned), association=scores)
+
+    (_, one) = association_table([scored(0, 0.2)])
+    assert one == ["ifca", "1", *["0.200"] * 4]
+    head, two = association_table(
+        [scored(0, 0.2), scored(1, 0.4), scored(1, 0.4, PredictionRule())]
+    )
+    assert head == ["method", "draws", "NLL", "Brier", "ECE", "AUROC"]
+    assert two == ["ifca", "2", *[f"0.300 ±{12.706 * 0.1:.3f}"] * 4]
+    assert association_table([result(0, 0.5)])[1][2:] == ["–"] * 4
 
 
 def test_clients_of_several_seeds_are_different_clients():

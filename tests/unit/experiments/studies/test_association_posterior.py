@@ -1,19 +1,10 @@
-"""The study of association posteriors at a reduced size, and its scores by hand."""
+"""The study of association posteriors at a reduced size."""
 
 import numpy as np
 import pytest
 
 from bcfl import methods
 from experiments.studies import association_posterior as study
-
-
-def test_scores_of_three_clients():
-    together = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
-    nll, brier, ece, auroc = study.pair_scores(together, [0, 0, 1])
-    assert nll == pytest.approx(-(np.log(0.9) + np.log(0.8) + np.log(0.7)) / 3)
-    assert brier == pytest.approx((0.1**2 + 0.2**2 + 0.3**2) / 3)
-    assert ece == pytest.approx((0.1 + 0.2 + 0.3) / 3)
-    assert auroc == 1
 
 
 def test_a_run_is_scored():
@@ -33,5 +24,12 @@ def test_every_named_method_can_be_built():
 
 
 def test_other_kinds_are_refused():
-    with pytest.raises(ValueError, match="kind must be rotated or label-skew, got 'mirrored'"):
+    with pytest.raises(ValueError, match=r"kind must be one of rotated, .* got 'mirrored'"):
         study.clients_of("mirrored", 8, 0)
+
+
+def test_sizes_may_be_unequal():
+    sizes = [len(client.views["train"]) for client in study.clients_of("unequal", 8, 0)]
+    assert sorted(sizes) == [4] * 10 + [8] * 20 + [16] * 10
+    again = [len(client.views["train"]) for client in study.clients_of("unequal", 8, 1)]
+    assert again != sizes

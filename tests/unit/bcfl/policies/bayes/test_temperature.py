@@ -3,7 +3,13 @@ import pytest
 
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
-from bcfl.policies.bayes.temperature import HIGHEST, LOWEST, fitted_temperature
+from bcfl.policies.bayes.temperature import (
+    HALVES,
+    HIGHEST,
+    LOWEST,
+    fitted_belief_temperature,
+    fitted_temperature,
+)
 from bcfl.protocol.statistics.loss import LossSum
 from tests.recipes import built
 
@@ -107,3 +113,45 @@ def test_zero_is_no_temperature_of_any_method(name):
 def test_temperatures_of_methods_by_default(name, temperature):
     assert built(name, num_clusters=2).policy.temperature == temperature
     assert built(name, num_clusters=2, temperature=3.0).policy.temperature == 3.0
+
+
+def split(sharpness, clients=400, clusters=3, seed=0):
+    """Halves of losses whose differences between clusters are right at a temperature."""
+    random = np.random.default_rng(seed)
+    first = random.normal(0, 3, (clients, clusters))
+    chosen = (-first / sharpness + random.gumbel(size=first.shape)).argmax(axis=1)
+    second = np.ones_like(first)
+    second[np.arange(clients), chosen] = 0.0
+    return first, second
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0, 4.0])
+def test_the_belief_temperature_is_that_at_which_one_half_predicts_the_other(temperature):
+    first, second = split(temperature)
+    both = np.concatenate([first, first]), np.concatenate([second, second])
+    grid = np.exp(np.linspace(-2, 4, 2001))
+    logs = []
+    for value in grid:
+        total = 0.0
+        for half, other in (both, both[::-1]):
+            w = np.exp(-half / value) / np.exp(-half / value).sum(axis=1, keepdims=True)
+            total += np.log(w[np.arange(len(w)), other.argmin(axis=1)]).sum()
+        logs.append(total)
+    best = grid[int(np.argmax(logs))]
+    found = fitted_belief_temperature(first, second)
+    assert found == pytest.approx(max(1.0, HALVES * best), rel=2e-2)
+
+
+def test_halves_that_agree_give_belief_temperature_1_and_those_that_do_not_a_high_one():
+    losses = np.random.default_rng(0).normal(0, 20, (50, 4))
+    assert fitted_belief_temperature(losses, losses) == 1.0
+    assert fitted_belief_temperature(losses, losses[::-1]) > 20
+    assert fitted_belief_temperature(np.zeros((0, 4)), np.zeros((0, 4))) == 1.0
+    assert fitted_belief_temperature(np.zeros((5, 1)), np.zeros((5, 1))) == 1.0
+
+
+def test_the_belief_temperature_does_not_depend_on_what_a_client_adds_to_all_its_losses():
+    first, second = split(2.0)
+    shift = np.random.default_rng(1).normal(0, 100, (2, 400, 1)).round()
+    again = fitted_belief_temperature(first + shift[0], second + shift[1])
+    assert again == pytest.approx(fitted_belief_temperature(first, second), rel=1e-6)

@@ -36,3 +36,25 @@ def test_a_negative_number_of_rounds_is_refused():
     one = FedAvg(Objective())
     with pytest.raises(ValueError, match="rounds must be at least 0, got -1"):
         WarmUp(one, one, -1)
+    with pytest.raises(ValueError, match="starts must be at least 0 or None, got -1"):
+        WarmUp(one, one, starts=-1)
+
+
+@pytest.mark.parametrize(
+    ("starts", "lineage", "first"),
+    [(1, (0, 0), Train), (1, (1, 0), Score), (2, (1, 1), Train), (0, (0,), Score), (1, (), Train)],
+)
+def test_some_starts_may_begin_with_the_second_policy(
+    linear, newborn, context, starts, lineage, first
+):
+    policy = WarmUp(
+        KMeansAssociation(num_clusters=2, objective=Objective()),
+        LikelihoodAssociation(num_clusters=2, objective=Objective()),
+        starts=starts,
+    )
+    parent = Hypothesis(
+        clusters=(newborn(linear), newborn(linear, 1)),
+        association=Association.unseen(("a", "b"), 2),
+        lineage=lineage,
+    )
+    assert isinstance(next(policy.associate(parent, context(("a", "b"), 1))).requests[0], first)

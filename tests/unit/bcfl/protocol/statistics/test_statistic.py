@@ -17,6 +17,7 @@ from bcfl.protocol.statistics.features import Features
 from bcfl.protocol.statistics.held_out import HeldOutLosses
 from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.predictions import Predictions
+from bcfl.protocol.statistics.split_loss import SplitLoss, SplitLossSum
 from bcfl.protocol.statistics.statistic import Statistic, of_numbers, to_numbers
 from bcfl.protocol.statistics.support import PairedSupport
 from posteriors.predictive import HeldOutSums, TuningGrid
@@ -26,6 +27,7 @@ GRID = TuningGrid((1.0, 10.0), (0.5, 1.0, 2.0))
 TUNING = HeldOutLosses((0.25, 0.75), PredictionRule(predictive="linearised", num_draws=8), GRID)
 EVERY = [
     Loss(),
+    SplitLoss(),
     Evidence(),
     BestModels(),
     Features(),
@@ -49,6 +51,7 @@ def test_each_file_has_one_statistic_that_is_named_like_it():
         for module in iter_modules(statistics.__path__)
         for kind in vars(import_module(f"{statistics.__name__}.{module.name}")).values()
         if isinstance(kind, type) and issubclass(kind, Statistic) and hasattr(kind, "name")
+        if kind.__module__.endswith(f".{module.name}")
     }
     assert found == {(one.name, one.name) for one in EVERY}
 
@@ -69,6 +72,7 @@ def test_sizes_are_those_of_the_answers(linear):
     bytes_up = {one.name: one.num_bytes(linear, 2) for one in EVERY}
     assert bytes_up == {
         "loss": 2 * 8,
+        "split_loss": 2 * 2 * 8,
         "evidence": 2 * (8 + 2 * 4 * 8),
         "best_counts": 2 * 8,
         "features": 2 * 8 * (1 + 3 + 9),
@@ -109,3 +113,25 @@ def test_feature_sums_are_checked(linear, answer, text):
 def test_held_out_sums_are_checked(linear, answer, text):
     trouble = TUNING.part_trouble(answer, linear, 2)
     assert (text in trouble) if text else (trouble == "")
+
+
+def test_halves_are_every_second_sample_and_scale_with_the_whole(linear):
+    losses = np.array([1.0, 10.0, 2.0, 20.0, 3.0])
+    whole = SplitLoss().combined([losses], torch.zeros(0), 5)
+    assert (whole.total, whole.first_half, whole.second_half) == (36.0, 6.0, 30.0)
+    assert SplitLoss().combined([losses], torch.zeros(0), 10).first_half == 12.0
+    assert SplitLoss().part_trouble(whole, linear, 1) == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LossSum(1.0, 0.0, 2),
+        SplitLossSum(1.0, 0.0, 2),
+        SplitLossSum(1.0, 0.0, 2, math.inf),
+        SplitLossSum(math.nan, 0.0, 2, 1.0),
+        SplitLossSum(1.0, 0.0, 0, 1.0),
+    ],
+)
+def test_losses_of_halves_are_checked(linear, answer):
+    assert SplitLoss().part_trouble(answer, linear, 1)

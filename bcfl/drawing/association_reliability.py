@@ -1,0 +1,97 @@
+"""How often pairs of clients are of one group, by the probability that they share a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing.reliability import COLUMNS, HEIGHT, WIDTH, name_axes
+from bcfl.drawing.style import COLOURS, FAINT, panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROOM = 0.5
+"""Inches above a panel for the numbers of pairs."""
+
+
+class PairBins(Protocol):
+    """Bins of pairs, such as `bcfl.analysis.pairs.PairReliability`."""
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(bins,) pairs."""
+        ...
+
+    @property
+    def predicted(self) -> NDArray[np.float64]:
+        """(bins,) mean probability of sharing a cluster."""
+        ...
+
+    @property
+    def observed(self) -> NDArray[np.float64]:
+        """(bins,) share of pairs of one group."""
+        ...
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """(bins,) lower end of the interval of `observed`."""
+        ...
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """(bins,) upper end of the interval of `observed`."""
+        ...
+
+
+def draw_association_reliability(methods: Mapping[str, PairBins]) -> Figure:
+    """One panel per method; on the diagonal probabilities are right.
+
+    Args:
+        methods: bins by method.
+    """
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + ROOM)
+    for axes, (method, bins) in zip(places, methods.items(), strict=True):
+        axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
+        gaps = np.clip([bins.observed - bins.low, bins.high - bins.observed], 0, None)
+        drawn = axes.errorbar(
+            bins.predicted,
+            bins.observed,
+            gaps,
+            color=COLOURS[0],
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            elinewidth=0.9,
+            capsize=2,
+            clip_on=False,
+        )
+        drawn[0].set_gid(f"pairs-{method}")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        name_axes(axes, "", "probability of sharing a cluster", "share of pairs of one group")
+        axes.set_title(method, loc="left", fontweight="bold", pad=30)
+        _write_counts(axes, bins)
+    return figure
+
+
+def _write_counts(axes: Axes, bins: PairBins) -> None:
+    """Numbers of pairs above the panel, in the middle of their bins."""
+    width = 0.1
+    for value, count in zip(bins.predicted, bins.counts, strict=True):
+        middle = (min(int(value / width), 9) + 0.5) * width
+        axes.text(
+            middle,
+            1.03,
+            f"{count:,}",
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize=6.5,
+            color=FAINT,
+            rotation=45,
+        )

@@ -1,0 +1,29 @@
+"""A command that made no result never ends with status 0."""
+
+import pytest
+import typer
+
+from experiments.commands.shared import explained
+
+
+@pytest.mark.parametrize("code", [None, 0, 3, "a message"])
+def test_a_library_that_ends_the_process_is_told(code, capsys):
+    @explained
+    def command():
+        raise SystemExit(code)
+
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    assert ended.value.exit_code == 2
+    assert f"ended by exit({code!r}) in a library" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [0, 1, 130])
+def test_a_command_ends_with_a_status_of_its_own(code):
+    @explained
+    def command():
+        raise typer.Exit(code)
+
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    assert ended.value.exit_code == code
