@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import generated  # noqa: E402 - it lies beside this file
+from docutils.nodes import SkipNode  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 
 project = "bcfl"
@@ -18,7 +19,7 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 default_role = "code"
-nitpicky = False
+suppress_warnings = ["ref.python"]  # one object under two public names, either will do
 autodoc_typehints = "signature"
 autodoc_member_order = "groupwise"
 napoleon_use_ivar = True
@@ -36,7 +37,7 @@ def in_mathml(self, node):
     inline = node.tagname == "math"
     formula = convert(node.astext(), display="inline" if inline else "block")
     self.body.append(formula if inline else f'<div class="math">{formula}</div>')
-    raise generated.SkipNode
+    raise SkipNode
 
 
 def as_plain_text(app, what, name, obj, options, lines):

@@ -1,14 +1,12 @@
-"""Pages that are generated: one per method from the registry, one per public module."""
+"""Pages that are generated: one per method from the registry, one per public module, results."""
 
 import inspect
+import re
 from pathlib import Path
 
-from docutils.nodes import SkipNode
 from method_notes import NOTES
 
 from bcfl import methods
-
-__all__ = ["SkipNode", "write_pages"]
 
 MODULES = (
     "bcfl",
@@ -25,6 +23,7 @@ MODULES = (
     "bcfl.architecture",
     "bcfl.data",
     "bcfl.rounds",
+    "bcfl.flower",
     "bcfl.drawing",
     "bcfl.runtime",
     "assignment",
@@ -46,6 +45,7 @@ def write_pages(folder: Path) -> None:
     pages |= {f"methods/suffix-{name}.md": suffix_page(name) for name in methods.COMBINATORS}
     pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
     pages["api/index.md"] = api_index()
+    pages["results.md"] = results((folder.parent / "experiments" / "RESULTS.md").read_text("utf-8"))
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -97,7 +97,7 @@ def _options(options: dict[str, methods.Option]) -> str:
     rows = ["## Options\n", "| option | default | meaning |", "|---|---|---|"]
     for option in options.values():
         source = f" Default: {option.source}." if option.source else ""
-        meaning = f"{option.description}{source} {option.allowed}".replace("|", "\\|")
+        meaning = f"{option.description}{source} ({option.allowed})".replace("|", "\\|")
         default = "required" if option.default is inspect.Parameter.empty else option.default
         rows.append(f"| `{option.name}` | `{default}` | {meaning} |")
     training = "\nHow clients train is `objective=bcfl.Objective(...)`.\n"
@@ -110,10 +110,10 @@ def module_page(module: str) -> str:
     Args:
         module: its full name.
     """
-    return (
-        f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n"
-        "   :show-inheritance:\n```\n"
-    )
+    # What the top of bcfl lists is indexed under the package that it comes from.
+    index = "   :no-index:\n" if module == "bcfl" else ""
+    directive = f".. automodule:: {module}\n   :members:\n   :show-inheritance:\n{index}"
+    return f"# {module}\n\n```{{eval-rst}}\n{directive}```\n"
 
 
 def api_index() -> str:
@@ -123,3 +123,12 @@ def api_index() -> str:
         "# Reference\n\nEvery public name, from its docstring. Shapes are in parentheses, weights "
         f"and entropies in nats.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
     )
+
+
+def results(text: str) -> str:
+    """The results, with files of the repository named instead of linked.
+
+    Args:
+        text: of RESULTS.md.
+    """
+    return re.sub(r"\[([^\]]*)\]\(\.\./([^)]*)\)", r"\1 (`\2`)", text)

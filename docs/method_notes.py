@@ -55,7 +55,7 @@ NOTES = {
     ),
     "bcfl-race": Note(
         "2.2 to 2.7 times the trainings of `bcfl-g` at four starts.",
-        "When the question is who belongs together and how sure that is, above all with few samples.",
+        "To know who belongs together, and how sure that is; above all with few samples.",
     ),
     "fedsoft": Note(SCORED, "Clients whose data are mixtures of several distributions."),
     "feddrift": Note("Models of all clusters down and scored.", "Concept drift, K unknown."),
