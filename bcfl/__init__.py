@@ -6,7 +6,10 @@ hypotheses and their weights are values that trackers manage. `Federation` runs 
 `drive` steps a policy by hand. Everything here is loaded when it is first used.
 """
 
+import warnings
 from importlib import import_module
+from importlib.util import find_spec
+from os.path import dirname, realpath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,6 +75,24 @@ __all__ = [
     "policies",
     "trackers",
 ]
+
+
+def _warn_of_shadows(beside: tuple[str, ...] = ("assignment", "experiments", "posteriors")) -> None:
+    """Warn of packages of this distribution that Python would import from another place."""
+    ours = dirname(dirname(realpath(__file__)))
+    for name in beside:
+        spec = find_spec(name)
+        places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
+        if places and ours != dirname(realpath(places[0])):
+            warnings.warn(
+                f"`import {name}` finds {places[0]}, not the package that belongs to bcfl in "
+                f"{ours}; rename the former, or run Python from another folder",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+_warn_of_shadows()
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object

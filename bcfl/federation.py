@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -216,11 +216,21 @@ class Federation:
     def _dropping_out(self, executor: Executor) -> Executor:
         return Unreliable(executor, self.drop_out, self.seed) if self.drop_out else executor
 
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """Names that requests are sent to: the clients, and pools of their samples, if any."""
+        return (*(data.client for data in self.clients), *self._pools)
+
+    @property
+    def _pools(self) -> Mapping[str, Sequence[str]]:
+        """The clients in each pool of samples of a centralised method."""
+        policy, names = self.method.policy, [data.client for data in self.clients]
+        return policy.pools(names) if isinstance(policy, Centralised) else {}
+
     @standard_switches()
     def _executor(self, step: int) -> Executor:
         present = [at_step(data, step) for data in self.clients]
-        policy, by_name = self.method.policy, {data.client: data for data in present}
-        pools = policy.pools(list(by_name)) if isinstance(policy, Centralised) else {}
+        by_name, pools = {data.client: data for data in present}, self._pools
         pooling = (pooled([by_name[c] for c in inside], name) for name, inside in pools.items())
         return build_executor(
             self.executor, (*present, *pooling), self.model, self.seed, self.device, self.dtype
@@ -254,6 +264,7 @@ class Federation:
         state: FederationState | None = None,
         on_round: OnRound | None = None,
         belief_every: int | None = None,
+        executor: Executor | None = None,
     ) -> Run:
         """Run until `rounds` rounds are done in all.
 
@@ -270,6 +281,7 @@ class Federation:
             on_round: called after each round, for progress, logs and checkpoints.
             belief_every: rounds between those after which clients score all clusters once more, so
                 that beliefs are recorded; by default after the last round alone.
+            executor: answers for the clients, wherever they are; by default the federation's own.
 
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
@@ -287,8 +299,14 @@ class Federation:
             raise ValueError(f"state must be one of these clients, it differs in {other}")
         state = state.planned(rounds, planned_rounds)
         planned = state.planned_rounds or rounds
-        schedule, reliable = Schedule.of(self.clients, planned), self.executor_of(planned)
-        executor = self._dropping_out(reliable)
+        if executor is None and self.executor.name == "flower":
+            raise ValueError(
+                "executor must be given to run where its name is 'flower': a "
+                "bcfl.executors.RemoteExecutor on a grid of bcfl.flower"
+            )
+        schedule = Schedule.of(self.clients, planned)
+        reliable = self.executor_of(planned) if executor is None else executor
+        present = self._dropping_out(reliable)
         config = RoundConfig(
             seed=self.seed,
             client_fraction=self.client_fraction,
@@ -301,7 +319,7 @@ class Federation:
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
-                state, record = server_round(self.method, self.model, executor, state, config)
+                state, record = server_round(self.method, self.model, present, state, config)
                 records.append(record)
                 if on_round is not None:
                     on_round(state, record)

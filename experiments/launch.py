@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bcfl.runtime import limited_threads
 from experiments.runs.files import RunFiles, locked
+from experiments.runs.flower import with_engine
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import write_summary
@@ -72,11 +73,11 @@ def is_finished(plan: Plan, files: RunFiles) -> bool:
 
 def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, callbacks: RunCallbacks) -> None:
     if plan.jobs == 1:
-        with limited_threads(plan.threads):
+        with limited_threads(plan.threads), with_engine(setup) as ready:
             for pair in plan.scenario.pairs:
                 if callbacks.should_stop():
                     raise Interrupted
-                run_pair(setup, pair, files.of(pair), callbacks)
+                run_pair(ready, pair, files.of(pair), callbacks)
     else:
         config = WorkerConfig(
             scenario=plan.scenario,

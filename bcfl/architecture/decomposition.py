@@ -20,7 +20,7 @@ from bcfl.architecture.layout import Part, Slot
 from bcfl.architecture.model import BlockSpec, Model
 
 SHARED, ADAPTIVE, OWN = "shared", "adaptive", "own"
-WEIGHT = ".parametrizations.weight.original"
+WEIGHT = "parametrizations.weight.original"
 LAYERS = (nn.Linear, nn.Conv2d)
 ADAPTIVE_PART = Part(ADAPTIVE)
 SHARED_PART = Part(SHARED)
@@ -127,13 +127,13 @@ class Layer:
     """Slots of the parts of one decomposed weight in the flat parameter vector.
 
     Attributes:
-        name: name of the layer.
+        prefix: of the names of its tensors, with a dot at the end; empty if it is the network.
         shared: slot of the shared weight.
         mask: slot of the mask.
         adaptive: slot of the adaptive weight.
     """
 
-    name: str
+    prefix: str
     shared: Slot
     mask: Slot
     adaptive: Slot
@@ -236,7 +236,7 @@ def restarted(model: Model, parameters: Tensor, seed: int) -> Tensor:
         fresh[layer.mask.start : layer.mask.stop] = mask.reshape(-1).to(fresh)
         shared = fresh[layer.shared.start : layer.shared.stop]
         fresh[layer.adaptive.start : layer.adaptive.stop] = shared / 3
-        bias = slots.get(f"{layer.name}.bias")
+        bias = slots.get(f"{layer.prefix}bias")
         if bias is not None:
             fresh[bias.start : bias.stop] = 0.0
     return torch.where(model.trained.to(fresh.device), fresh, parameters)

@@ -29,7 +29,7 @@ from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import BlockSpec, Model
 
 KNOWLEDGE = "knowledge"
-PARTS = ".parametrizations.weight.0."
+PARTS = "parametrizations.weight.0."
 
 
 class Transfer(nn.Module):
@@ -127,7 +127,7 @@ def knowledge_of(model: Model, adaptive: Sequence[Tensor], buffers: Tensor, leas
     """
     filled, slots = buffers.clone(), {slot.name: slot for slot in model.layout.buffers}
     for layer in layers(model):
-        place = slots[f"{layer.name}{PARTS}knowledge"]
+        place = slots[f"{layer.prefix}{PARTS}knowledge"]
         table = torch.zeros(place.shape).to(buffers)
         for row, parameters in enumerate(adaptive):
             part = _part(parameters, layer.adaptive)

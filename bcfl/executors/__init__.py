@@ -1,4 +1,4 @@
-"""Executors: local training and scoring on the clients, in this process or in several.
+"""Executors: local training and scoring on the clients, here, in other processes, or elsewhere.
 
 Loaded lazily: names and options of executors need no torch.
 """
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     )
     from bcfl.executors.executor import Executor, Outcome, Outcomes
     from bcfl.executors.pool.processes import ProcessesExecutor
+    from bcfl.executors.remote.executor import RemoteExecutor
+    from bcfl.executors.remote.grid import Grid, Node, Parcel, Reply
+    from bcfl.executors.remote.node import Site, model_digest, respond
     from bcfl.executors.selection import build_executor, select_executor
     from bcfl.executors.sequential.flat_module import FlatModule
     from bcfl.executors.sequential.loop import LoopExecutor
@@ -30,16 +33,24 @@ _NAMES = {
     "ExecutorConfig": "bcfl.executors.config",
     "ExecutorName": "bcfl.executors.config",
     "FlatModule": "bcfl.executors.sequential.flat_module",
+    "Grid": "bcfl.executors.remote.grid",
     "LoopExecutor": "bcfl.executors.sequential.loop",
+    "Node": "bcfl.executors.remote.grid",
     "Outcome": "bcfl.executors.executor",
     "Outcomes": "bcfl.executors.executor",
+    "Parcel": "bcfl.executors.remote.grid",
     "ProcessesExecutor": "bcfl.executors.pool.processes",
+    "RemoteExecutor": "bcfl.executors.remote.executor",
+    "Reply": "bcfl.executors.remote.grid",
+    "Site": "bcfl.executors.remote.node",
     "Stepwise": "bcfl.executors.wrappers",
     "Unreliable": "bcfl.executors.wrappers",
     "arithmetic_named": "bcfl.executors.config",
     "bytes_named": "bcfl.executors.config",
     "build_executor": "bcfl.executors.selection",
     "executor_named": "bcfl.executors.config",
+    "model_digest": "bcfl.executors.remote.node",
+    "respond": "bcfl.executors.remote.node",
     "select_executor": "bcfl.executors.selection",
 }
 
@@ -50,16 +61,24 @@ __all__ = [
     "ExecutorConfig",
     "ExecutorName",
     "FlatModule",
+    "Grid",
     "LoopExecutor",
+    "Node",
     "Outcome",
     "Outcomes",
+    "Parcel",
     "ProcessesExecutor",
+    "RemoteExecutor",
+    "Reply",
+    "Site",
     "Stepwise",
     "Unreliable",
     "arithmetic_named",
     "build_executor",
     "bytes_named",
     "executor_named",
+    "model_digest",
+    "respond",
     "select_executor",
 ]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, get_args
 
-ExecutorName = Literal["auto", "loop", "batched", "graph", "processes"]
+ExecutorName = Literal["auto", "loop", "batched", "graph", "processes", "flower"]
 Arithmetic = Literal["full", "tf32", "bfloat16"]
 """`full`: all digits of the parameters' type. `tf32`: on a GPU matrix products and convolutions
 round their factors to 10 bits, and add in float32. `bfloat16`: they take and give 7 bits (mixed
@@ -84,18 +84,24 @@ class ExecutorConfig:
     Attributes:
         name: `loop` trains and scores one model at a time; `batched` many in one batch; `graph`, on
             a GPU only, records the steps of `batched` as CUDA graphs; `processes`, on the CPU only,
-            is one loop per process; `auto` is whichever of the first three suits model and device.
+            is one loop per process; `flower`, on the CPU only, is one loop per node of Flower's
+            simulation engine; `auto` is whichever of the first three suits model and device.
         memory: bytes for activations and gradients of executors that batch over models; None takes
             what suits the device.
         workers: processes of `processes`; None is one for each processor that may be used.
         arithmetic: `full`; `tf32` or `bfloat16` are faster where the device has units for them, and
             less exact.
+        nodes: nodes of `flower`; None is one for each client.
+        cpus_per_node: processors of each node of `flower` at work.
     """
 
     name: ExecutorName = "auto"
     memory: int | None = None
     workers: int | None = None
     arithmetic: Arithmetic = "full"
+    _: KW_ONLY
+    nodes: int | None = None
+    cpus_per_node: float = 1.0
 
     def __post_init__(self) -> None:
         executor_named(self.name)
@@ -106,9 +112,21 @@ class ExecutorConfig:
                 f"workers is for executor 'processes' alone, got workers {self.workers} with "
                 f"executor {self.name!r}"
             )
-        if self.memory is not None and self.name in ("loop", "processes"):
+        self._check_nodes()
+        if self.memory is not None and self.name in ("loop", "processes", "flower"):
             raise ValueError(
                 f"memory is for executors that batch over models, got memory "
                 f"{self.memory} with executor {self.name!r}"
             )
         arithmetic_named(self.arithmetic)
+
+    def _check_nodes(self) -> None:
+        if self.nodes is not None and (not isinstance(self.nodes, int) or self.nodes < 1):
+            raise ValueError(f"nodes must be a whole number of at least 1, got {self.nodes!r}")
+        if not 0 < self.cpus_per_node < float("inf"):
+            raise ValueError(f"cpus_per_node must be positive, got {self.cpus_per_node}")
+        if (self.nodes, self.cpus_per_node) != (None, 1.0) and self.name != "flower":
+            raise ValueError(
+                f"nodes and cpus_per_node are for executor 'flower' alone, got executor "
+                f"{self.name!r}"
+            )

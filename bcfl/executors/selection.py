@@ -34,8 +34,8 @@ def select_executor(
         device: where it computes.
 
     Raises:
-        ValueError: `graph` is requested on another device than a GPU, or `processes` on a GPU, or
-            `graph` with `bfloat16`.
+        ValueError: `graph` is requested on another device than a GPU, or `processes` or `flower`
+            on a GPU, or `graph` with `bfloat16`.
     """
     if config.name != "auto":
         _check(config, device)
@@ -58,8 +58,8 @@ def _check(config: ExecutorConfig, device: torch.device) -> None:
         raise ValueError(f"executor 'graph' needs a CUDA device, got {str(device)!r}")
     if config.name == "graph" and config.arithmetic == "bfloat16":
         raise ValueError("arithmetic must be full or tf32 for executor 'graph', got 'bfloat16'")
-    if config.name == "processes" and device.type != "cpu":
-        raise ValueError(f"executor 'processes' needs the CPU, got {str(device)!r}")
+    if config.name in ("processes", "flower") and device.type != "cpu":
+        raise ValueError(f"executor {config.name!r} needs the CPU, got {str(device)!r}")
 
 
 def build_executor(
@@ -70,7 +70,7 @@ def build_executor(
     device: torch.device,
     dtype: torch.dtype,
 ) -> Executor:
-    """The executor, with the clients' data on the device.
+    """The executor, with the clients' data on the device; of `flower` that of a single node.
 
     Args:
         config: options of the executor.

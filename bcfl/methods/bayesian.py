@@ -225,7 +225,7 @@ def bcfl_histories(
     min_weight: float = 0.001,
     temperature: Temperature = "mean",
     scored_by: ScoredBy = "cluster",
-    **options: Unpack[PosteriorOptions],
+    **options: Unpack[SharedDefaults],
 ) -> "Method":
     """The M most probable histories: weights and precision accumulate over all rounds.
 
@@ -257,7 +257,7 @@ def bcfl_forget(
     *,
     num_clusters: int = 4,
     temperature: Temperature = "mean",
-    **options: Unpack[PosteriorOptions],
+    **options: Unpack[SharedDefaults],
 ) -> "Method":
     """BCFL-G with priors that fade, for data that change.
 

@@ -8,6 +8,8 @@ from typing import Literal
 
 from torch import Tensor
 
+FailureKind = Literal["missing", "refused", "crashed", "invalid"]
+
 
 @dataclass(frozen=True)
 class ClientInfo:
@@ -50,5 +52,5 @@ class Failure:
         text: one sentence for people.
     """
 
-    kind: Literal["missing", "refused", "crashed", "invalid"]
+    kind: FailureKind
     text: str

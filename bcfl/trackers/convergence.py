@@ -1,8 +1,8 @@
 """Quantities of the convergence analysis of clustered federated learning, measured in a round.
 
-Ma, "Clustered Federated Learning" (2024), chapter 3. With g_i the gradients that client i followed
-in the round, its update is u_i = -η Σ g_i over Q steps, so that norms of mean gradients are
-estimated by |u_i| / (η Q); momentum and regularisers count as gradient.
+Ma, "Clustered Federated Learning" (2024), chapter 3. The gradient g_i of client i is the mean of
+those that it followed in the round, its update divided by -η Q_i, with Q_i the number of its steps;
+momentum and regularisers count as gradient.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def convergence_of(
 
     - `objective_c`: 𝒞 of equation 3.4 after the maximisation step, the mean squared distance of
       local models from the model of their cluster, weighted by samples.
-    - `clusterability`: B of equation 3.18, the largest |ū_k - u_i| / |ū_k| over clients and
-      clusters, with ū_k the sample-weighted mean update of the cluster.
-    - `step_size_bound`: the largest learning rate that equation 3.16 allows every client, η |θ_i -
-      Θ_k| / |u_i|.
+    - `clusterability`: B of equation 3.18, the largest |ḡ_k - g_i| / |ḡ_k| over clients and
+      clusters, with ḡ_k the sample-weighted mean gradient of the cluster.
+    - `step_size_bound`: the largest learning rate that equation 3.16 allows every client, the least
+      |θ_i - Θ_k| / (Q_i U), with U the largest |g_i|.
     - `descent_margin`: the numerator of the second bound of equation 3.35 in units of its first
       term, 1 - B U² / E|∇F|². 𝓕 is sure to decrease, at some learning rate, only where it is
       positive.
@@ -44,30 +44,38 @@ def convergence_of(
         model: the architecture.
     """
     masses = _masses(updates, candidate)
-    distances, squared_means, ratios, lengths, bounds = 0.0, 0.0, [0.0], [0.0], [np.inf]
+    distances, squared_means, ratios, lengths, reaches = 0.0, 0.0, [0.0], [0.0], [np.inf]
     for column in np.flatnonzero(masses.sum(axis=0)).tolist():
         rows = np.flatnonzero(masses[:, column]).tolist()
         centre = clusters[column].mean(model)
-        moves = [updates[row].reply.mean - updates[row].start.mean(model) for row in rows]
-        mean = _weighted(moves, masses[rows, column])
-        for row, move in zip(rows, moves, strict=True):
-            apart, length = _norm(updates[row].reply.mean - centre), _norm(move)
+        gradients = [_gradient(updates[row], model) for row in rows]
+        mean = _weighted(gradients, masses[rows, column])
+        for row, gradient in zip(rows, gradients, strict=True):
+            apart = _norm(updates[row].reply.mean - centre)
             distances += masses[row, column] * apart**2
-            ratios.append(_ratio(_norm(mean - move), _norm(mean)))
-            lengths.append(length)
-            rate = updates[row].training.objective.learning_rate
-            bounds.append(rate * _ratio(apart, length))
+            ratios.append(_ratio(_norm(mean - gradient), _norm(mean)))
+            lengths.append(_norm(gradient))
+            reaches.append(apart / _num_steps(updates[row]))
         squared_means += masses[:, column].sum() * _norm(mean) ** 2
-    total, widest = float(masses.sum()), max(ratios)
+    total, widest, steepest = float(masses.sum()), max(ratios), max(lengths)
     if not total:
         return {}
-    steepest = max(lengths) ** 2
     return {
         "objective_c": distances / total,
         "clusterability": widest,
-        "step_size_bound": min(bounds),
-        "descent_margin": 1 - widest * _ratio(steepest, squared_means / total),
+        "step_size_bound": _ratio(min(reaches), steepest),
+        "descent_margin": 1 - widest * _ratio(steepest**2, squared_means / total),
     }
+
+
+def _gradient(update: LocalUpdate, model: Model) -> torch.Tensor:
+    """The mean gradient of a local training, (parameters,); 0 where nothing is learnt."""
+    move = update.start.mean(model) - update.reply.mean
+    return move / (update.training.objective.learning_rate * _num_steps(update) or 1.0)
+
+
+def _num_steps(update: LocalUpdate) -> int:
+    return update.training.objective.steps(update.reply.num_samples)
 
 
 def _masses(updates: Sequence[LocalUpdate], candidate: Candidate) -> NDArray[np.float64]:

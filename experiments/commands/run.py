@@ -18,9 +18,11 @@ from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
     INTERRUPTED,
     Arithmetic,
+    CpusPerNode,
     Debug,
     Executor,
     Memory,
+    Nodes,
     NumWorkers,
     console,
     explained,
@@ -88,6 +90,8 @@ def run(
     memory: Memory = None,
     workers: NumWorkers = None,
     arithmetic: Arithmetic = "full",
+    nodes: Nodes = None,
+    cpus_per_node: CpusPerNode = 1.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -114,6 +118,8 @@ def run(
         "memory": memory,
         "workers": workers,
         "arithmetic": arithmetic if arithmetic != "full" else None,
+        "nodes": nodes,
+        "cpus-per-node": cpus_per_node if cpus_per_node != 1 else None,
     }
     from experiments.config.scenario import load
     from experiments.runs.plan import Plan, check_free, new_folder
@@ -127,6 +133,7 @@ def run(
     from experiments.runs.runner import Experiment
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
+    working = replace(working, nodes=nodes, cpus_per_node=cpus_per_node)
     command, where = _command(scenario, options), str(device_named(device))
     plan = Plan(
         scenario=chosen, device=where, threads=threads, jobs=jobs, command=command, executor=working

@@ -14,11 +14,17 @@ Arguments = ParamSpec("Arguments")
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Executor = Annotated[
     str,
-    typer.Option(help="Executor: auto, loop, batched, graph (on a GPU) or processes."),
+    typer.Option(help="Executor: auto, loop, batched, graph (on a GPU), processes or flower."),
 ]
 Memory = Annotated[str | None, typer.Option(help="Memory for batched work, such as 2GB.")]
 NumWorkers = Annotated[
     int | None, typer.Option("--workers", help="Number of processes of --executor processes.")
+]
+Nodes = Annotated[
+    int | None, typer.Option(help="Nodes of --executor flower; one for each client if left out.")
+]
+CpusPerNode = Annotated[
+    float, typer.Option(help="Processors of each node of --executor flower at work.")
 ]
 Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")

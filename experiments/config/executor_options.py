@@ -42,5 +42,6 @@ def as_table(config: ExecutorConfig) -> dict[str, Any]:
 
 def from_table(table: Mapping[str, Any]) -> ExecutorConfig:
     """The executor in `run.json`; `loop` where it is missing."""
-    known = {key: table[key] for key in ("memory", "workers", "arithmetic") if key in table}
+    options = ("memory", "workers", "arithmetic", "nodes", "cpus_per_node")
+    known = {key: table[key] for key in options if key in table}
     return ExecutorConfig(table.get("executor", "loop"), **known)

@@ -1,9 +1,22 @@
 """Labelled data sets by name or path, as NumPy arrays.
 
-Partitions among clients are in `experiments.partitions`.
+Nothing is ever downloaded. Partitions among clients are in `experiments.partitions`.
 """
 
 from experiments.datasets.catalogue import DatasetInfo, available, load
+from experiments.datasets.conversions import from_huggingface, from_numpy, from_torch
 from experiments.datasets.dataset import DataError, Dataset, joined
+from experiments.datasets.images import from_folder
 
-__all__ = ["DataError", "Dataset", "DatasetInfo", "available", "joined", "load"]
+__all__ = [
+    "DataError",
+    "Dataset",
+    "DatasetInfo",
+    "available",
+    "from_folder",
+    "from_huggingface",
+    "from_numpy",
+    "from_torch",
+    "joined",
+    "load",
+]

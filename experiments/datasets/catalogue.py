@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,43 +11,17 @@ import numpy as np
 
 from bcfl.methods import nearest
 from experiments.datasets.dataset import DataError, Dataset
-from experiments.datasets.idx import holds_idx, load_idx
-from experiments.datasets.npz import holds_samples, load_npz
+from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
+from experiments.datasets.idx import holds_idx
+from experiments.datasets.known import KNOWN
+from experiments.datasets.rendered import NAME as RENDERED
+from experiments.datasets.rendered import SOURCE as RENDERED_SOURCE
+from experiments.datasets.rendered import rendered_digits
 
 VARIABLE = "BCFL_DATA"
 SYSTEM_FOLDER = Path("/usr/share/datasets")
 OPTDIGITS = "optdigits"
 OPTDIGITS_SOURCE = "optical digits of UCI as shipped with scikit-learn"
-
-
-@dataclass(frozen=True)
-class KnownDataset:
-    """A data set known by name.
-
-    Attributes:
-        description: short description.
-        folders: possible folders of its IDX files below a data directory.
-        hint: how to obtain it.
-    """
-
-    description: str
-    folders: tuple[str, ...]
-    hint: str
-
-
-IDX_FILES = "put its four IDX files (train-images-idx3-ubyte.gz, ...) into"
-KNOWN = {
-    "fashion-mnist": KnownDataset(
-        "70,000 images of clothing, 28x28, 10 classes",
-        ("fashion-mnist", "FashionMNIST/raw"),
-        f"apt-get install dataset-fashion-mnist, or {IDX_FILES} DATA_DIR/fashion-mnist",
-    ),
-    "mnist": KnownDataset(
-        "70,000 handwritten digits, 28x28, 10 classes",
-        ("mnist", "MNIST/raw"),
-        f"{IDX_FILES} DATA_DIR/mnist, or mnist.npz (x_train, y_train, ...) into DATA_DIR",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -70,13 +44,14 @@ class DatasetInfo:
 def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
     """Load a data set.
 
-    A name is searched as `NAME.npz`, and as a folder `NAME` of IDX files or with one `.npz` file,
-    in `data_dir`, then in the directory of the environment variable BCFL_DATA, then in
-    /usr/share/datasets. `optdigits` is part of scikit-learn.
+    A name is searched in `data_dir`, then in the directory of the environment variable BCFL_DATA,
+    then in /usr/share/datasets: known names at the places of their official files, all others as a
+    file `NAME.npz`, `.jsonl.gz`, `.tsv.gz`, `.mat` or `.zip`, or as a folder `NAME` of IDX files,
+    batches of CIFAR-10, JSON files of LEAF, reviews, images by class, or with one `.npz` file.
+    `optdigits` is part of scikit-learn, and `rendered-digits` are drawn.
 
     Args:
-        name: `optdigits`, `fashion-mnist`, `mnist`, the name of a local file or folder, or a path
-            to an `.npz` file or to a folder.
+        name: a known name (see `available`), the name of a local file or folder, or a path.
         data_dir: directory that is searched first.
 
     Raises:
@@ -85,13 +60,13 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
     """
     places = _places(data_dir)
     if isinstance(name, Path) or os.sep in name or name.endswith(".npz"):
-        return _load_path(Path(name).expanduser())
-    if name == OPTDIGITS:
-        return _optdigits()
+        path = Path(name).expanduser()
+        return load_path(_plain_name(path), path)
+    if name in BUILT_IN:
+        return BUILT_IN[name].load()
     for place in places:
-        for path in _candidates(name, place):
-            if (readable := _readable(path)) is not None:
-                return _read(name, readable)
+        if (found := _found(name, place)) is not None:
+            return KNOWN[name].load(name, found) if name in KNOWN else load_path(name, found)
     raise DataError(_not_found(name, places))
 
 
@@ -106,9 +81,7 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
     """
     places = _places(data_dir)
     infos = {
-        OPTDIGITS: DatasetInfo(
-            OPTDIGITS, "1,797 handwritten digits, 8x8, 10 classes", OPTDIGITS_SOURCE, True
-        )
+        name: DatasetInfo(name, own.description, own.source, True) for name, own in BUILT_IN.items()
     }
     for place in places:
         for name, path in _own(place):
@@ -144,50 +117,61 @@ def _places(data_dir: str | Path | None) -> list[Path]:
     return places
 
 
-def _candidates(name: str, place: Path) -> list[Path]:
-    folders = KNOWN[name].folders if name in KNOWN else (name,)
-    paths = [place / f"{name}.npz", *(place / folder for folder in folders)]
-    return [*paths, place] if place.name == name else paths
+@dataclass(frozen=True)
+class BuiltIn:
+    """A data set that needs no files.
+
+    Attributes:
+        description: short description.
+        source: where it comes from.
+        load: makes it.
+    """
+
+    description: str
+    source: str
+    load: Callable[[], Dataset]
 
 
-def _readable(path: Path) -> Path | None:
-    """Path to read: an archive, a folder of IDX files, or the only archive of a folder."""
-    if path.is_file() or holds_idx(path):
-        return path
-    archives = sorted(path.glob("*.npz")) if path.is_dir() else []
-    return archives[0] if len(archives) == 1 else None
+BUILT_IN = {
+    OPTDIGITS: BuiltIn("1,797 handwritten digits, 8x8, 10 classes", OPTDIGITS_SOURCE, _optdigits),
+    RENDERED: BuiltIn(
+        "5,000 digits in the fonts of matplotlib, 32x32x3, 10 classes",
+        RENDERED_SOURCE,
+        rendered_digits,
+    ),
+}
 
 
-def _read(name: str, path: Path) -> Dataset:
-    return load_idx(name, path) if path.is_dir() else load_npz(name, path)
+def _found(name: str, place: Path) -> Path | None:
+    """File or folder of a data set in a data directory."""
+    if name not in KNOWN:
+        paths = [place / f"{name}{suffix}" for suffix in SUFFIXES]
+        paths += [place / name, *([place] if place.name == name else [])]
+        return next((path for path in paths if readable(path) is not None), None)
+    known = KNOWN[name]
+    paths = [place / f"{name}.npz", *(place / path for path in known.paths)]
+    paths += [place] if place.name == name else []
+    return next((path for path in paths if known.holds(path)), None)
 
 
-def _load_path(path: Path) -> Dataset:
-    readable = _readable(path)
-    if readable is None:
-        problem = "holds neither IDX files nor one .npz file" if path.is_dir() else "does not exist"
-        raise DataError(f"{path} {problem}; give an .npz file, or a folder of IDX files")
-    return _read(path.name if path.is_dir() else path.stem, readable)
+def _plain_name(path: Path) -> str:
+    suffix = next((end for end in reversed(SUFFIXES) if path.name.endswith(end)), "")
+    return path.name if path.is_dir() else path.name.removesuffix(suffix)
 
 
 def _own(place: Path) -> Iterator[tuple[str, Path]]:
     """Names and paths of the data sets in a data directory."""
     for name in KNOWN:
-        for path in _candidates(name, place):
-            if (readable := _readable(path)) is not None:
-                yield name, readable
-    for path in sorted(place.iterdir()) if place.is_dir() else []:
-        if path.suffix == ".npz" and holds_samples(path):
-            yield path.stem, path
-        elif path.is_dir() and (readable := _readable(path)) is not None:
-            yield path.name, readable
+        if (path := _found(name, place)) is not None:
+            yield name, path
+    yield from named_files(place)
 
 
 def _not_found(name: str, places: list[Path]) -> str:
     missing = {place: "" if place.is_dir() else " (does not exist)" for place in places}
     searched = ", ".join(f"{place}{note}" for place, note in missing.items())
     looked = f"Searched {name}.npz and a folder {name} in: {searched}."
-    names = {OPTDIGITS, *KNOWN, *(own for place in places for own, _ in _own(place))}
+    names = {*BUILT_IN, *KNOWN, *(own for place in places for own, _ in _own(place))}
     near = nearest(name, sorted(names))
     if name not in KNOWN and near:
         return f"dataset {name!r} was not found.{near} {looked}"

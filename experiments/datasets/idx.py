@@ -1,8 +1,9 @@
-"""Loader of IDX files, the format of MNIST and Fashion-MNIST, plain or gzipped."""
+"""Loader of IDX files, the format of MNIST, Fashion-MNIST and EMNIST, plain or gzipped."""
 
 from __future__ import annotations
 
 import gzip
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -11,18 +12,41 @@ from numpy.typing import NDArray
 
 from experiments.datasets.dataset import DataError, Dataset
 
-PARTS = {
-    "training images": ("train-images", 3),
-    "training labels": ("train-labels", 1),
-    "test images": ("t10k-images", 3),
-    "test labels": ("t10k-labels", 1),
-}
 UNSIGNED_BYTES = 0x08
+MOST_LABELS = 256
 
 
-def holds_idx(folder: Path) -> bool:
+@dataclass(frozen=True)
+class Stems:
+    """How the names of the four files begin.
+
+    Attributes:
+        train: those of training images and labels.
+        test: those of the original test set.
+    """
+
+    train: str = "train"
+    test: str = "t10k"
+
+    @property
+    def parts(self) -> tuple[tuple[str, str, int], ...]:
+        """What each file holds, how its name begins, and its number of axes."""
+        return (
+            ("training images", f"{self.train}-images", 3),
+            ("training labels", f"{self.train}-labels", 1),
+            ("test images", f"{self.test}-images", 3),
+            ("test labels", f"{self.test}-labels", 1),
+        )
+
+
+MNIST = Stems()
+
+
+def holds_idx(folder: Path, stems: Stems = MNIST) -> bool:
     """Whether a folder holds at least one of the four files."""
-    return folder.is_dir() and any(_find(folder, *part) is not None for part in PARTS.values())
+    return folder.is_dir() and any(
+        _find(folder, stem, axes) is not None for _, stem, axes in stems.parts
+    )
 
 
 def load_idx(name: str, folder: Path) -> Dataset:
@@ -38,18 +62,52 @@ def load_idx(name: str, folder: Path) -> Dataset:
     Raises:
         DataError: a file is missing or corrupt, or the arrays are invalid.
     """
+    train_inputs, train_labels, test_inputs, test_labels = _arrays(folder, MNIST)
+    return Dataset.from_arrays(
+        name, (train_inputs, train_labels), (test_inputs, test_labels), f"IDX files in {folder}"
+    )
+
+
+def load_emnist(name: str, folder: Path, split: str, classes: int | None = None) -> Dataset:
+    """Load the four IDX files of a split of EMNIST (Cohen et al., 2017).
+
+    File names are `emnist-SPLIT-train-images-idx3-ubyte.gz` and the like. Images are stored with
+    their axes swapped; those that are returned are upright. Labels of `letters` begin at 1.
+
+    Args:
+        name: name of the data set.
+        folder: folder of the files.
+        split: `balanced`, `byclass`, `bymerge`, `digits`, `letters` or `mnist`.
+        classes: only samples of the first so many classes; all by default.
+
+    Raises:
+        DataError: a file is missing or corrupt, or the arrays are invalid.
+    """
+    first = 1 if split == "letters" else 0
+    pairs = []
+    arrays = _arrays(folder, emnist_stems(split))
+    for images, labels in (arrays[:2], arrays[2:]):
+        kept = labels < first + (classes or MOST_LABELS)
+        pairs.append((images[kept].swapaxes(1, 2), labels[kept].astype(np.int64) - first))
+    train, test = pairs
+    return Dataset.from_arrays(name, train, test, f"EMNIST {split} in {folder}", highest=255)
+
+
+def emnist_stems(split: str) -> Stems:
+    """How the names of the files of a split of EMNIST begin."""
+    return Stems(f"emnist-{split}-train", f"emnist-{split}-test")
+
+
+def _arrays(folder: Path, stems: Stems) -> list[NDArray[np.uint8]]:
     arrays = []
-    for what, (stem, axes) in PARTS.items():
+    for what, stem, axes in stems.parts:
         path = _find(folder, stem, axes)
         if path is None:
             raise DataError(
                 f"{folder} lacks the {what}: {stem}-idx{axes}-ubyte or {stem}-idx{axes}-ubyte.gz"
             )
         arrays.append(read_idx(path, axes))
-    train_inputs, train_labels, test_inputs, test_labels = arrays
-    return Dataset.from_arrays(
-        name, (train_inputs, train_labels), (test_inputs, test_labels), f"IDX files in {folder}"
-    )
+    return arrays
 
 
 def read_idx(path: Path, axes: int) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Loader of NumPy archives with x_train, y_train and optionally x_test, y_test."""
+"""Loader of NumPy archives: training and test arrays, those of MedMNIST, and images as JPEG."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.images import channels_first, decoded
 
 TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
+WHOLE_KEYS = ("x", "y")
+MEDICAL_KEYS = tuple(
+    f"{part}_{what}" for part in ("train", "val", "test") for what in ("images", "labels")
+)
+JPEG_KEYS = ("jpeg", "offsets", "label", "is_train")
 
 
 def holds_samples(path: Path) -> bool:
-    """Whether a file is an archive with training inputs and labels."""
+    """Whether a file is an archive with inputs and labels."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return set(TRAIN_KEYS) <= set(getattr(archive, "files", ()))
+            held = set(getattr(archive, "files", ()))
     except Exception:  # damaged archives raise errors of a dozen kinds
         return False
+    return any(set(keys) <= held for keys in (TRAIN_KEYS, WHOLE_KEYS, MEDICAL_KEYS, JPEG_KEYS))
 
 
 def load_npz(name: str, path: Path) -> Dataset:
@@ -28,6 +35,10 @@ def load_npz(name: str, path: Path) -> Dataset:
 
     That file, and NAME_test_writers.npz if there is a test set, hold one array `writer`, as in
     archives made from QMNIST.
+
+    The archive holds `x_train`, `y_train` and optionally `x_test`, `y_test`; or `x`, `y` without a
+    test set; or the arrays of MedMNIST (Yang et al., 2023), whose validation samples follow those
+    of training; or images as `jpeg` (bytes one after the other), `offsets`, `label`, `is_train`.
 
     Args:
         name: name of the data set.
@@ -38,6 +49,12 @@ def load_npz(name: str, path: Path) -> Dataset:
             invalid.
     """
     arrays = _arrays(path)
+    if set(MEDICAL_KEYS) <= set(arrays):
+        return _medical(name, path, arrays)
+    if set(JPEG_KEYS) <= set(arrays):
+        return _of_jpeg(name, path, arrays)
+    if set(WHOLE_KEYS) <= set(arrays) and "x_train" not in arrays:
+        return Dataset.from_arrays(name, (arrays["x"], arrays["y"]), None, str(path))
     missing = [key for key in TRAIN_KEYS if key not in arrays]
     if missing or len(arrays.keys() & set(TEST_KEYS)) == 1:
         missing = missing or [key for key in TEST_KEYS if key not in arrays]
@@ -51,6 +68,39 @@ def load_npz(name: str, path: Path) -> Dataset:
     return replace(dataset, writers=_writers(path, has_test=test is not None))
 
 
+def _medical(name: str, path: Path, arrays: dict[str, NDArray[np.generic]]) -> Dataset:
+    pairs = []
+    for part in ("train", "val", "test"):
+        images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
+        if labels.ndim != 2 or labels.shape[1] != 1:
+            raise DataError(
+                f"{path}: {part}_labels must be (samples, 1), one class for each sample, "
+                f"got {labels.shape}"
+            )
+        is_volume = images.ndim == 4 and images.shape[-1] == images.shape[1]
+        pairs.append((images[:, None] if is_volume else images, labels[:, 0]))
+    (images, labels), (more_images, more_labels), test = pairs
+    train = np.concatenate([images, more_images]), np.concatenate([labels, more_labels])
+    return Dataset.from_arrays(name, train, test, str(path), highest=255)
+
+
+def _of_jpeg(name: str, path: Path, arrays: dict[str, NDArray[np.generic]]) -> Dataset:
+    content, offsets = arrays["jpeg"].astype(np.uint8).tobytes(), arrays["offsets"].astype(np.int64)
+    labels, is_train = arrays["label"], arrays["is_train"].astype(bool)
+    if len(offsets) != len(labels) + 1 or is_train.shape != labels.shape:
+        raise DataError(
+            f"{path}: offsets must be one more than label and is_train, got {offsets.shape}, "
+            f"{labels.shape} and {is_train.shape}"
+        )
+    spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    images = channels_first(np.stack([decoded(content[start:stop]) for start, stop in spans]))
+    test = (images[~is_train], labels[~is_train]) if not is_train.all() else None
+    train = images[is_train], labels[is_train]
+    return Dataset.from_arrays(
+        name, train, test, f"JPEG images of {path}", highest=255, channels="first"
+    )
+
+
 def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:
     parts = []
     for part in ("train", "test") if has_test else ("train",):
@@ -62,7 +112,8 @@ def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:
 
 
 def _arrays(
-    path: Path, names: Sequence[str] = (*TRAIN_KEYS, *TEST_KEYS)
+    path: Path,
+    names: Sequence[str] = (*TRAIN_KEYS, *TEST_KEYS, *WHOLE_KEYS, *MEDICAL_KEYS, *JPEG_KEYS),
 ) -> dict[str, NDArray[np.generic]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

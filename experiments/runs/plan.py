@@ -60,6 +60,8 @@ class Plan:
         for name in ("threads", "jobs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.jobs > 1 and self.executor.name == "flower":
+            raise ValueError(f"jobs must be 1 with executor 'flower', got {self.jobs}")
 
     def config(self, pair: Pair) -> str:
         """The scenario of one method and seed alone, as TOML that `bcfl run` takes."""

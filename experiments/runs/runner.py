@@ -13,7 +13,7 @@ import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.data import TRAIN, Schedule, at_step
-from bcfl.executors import ExecutorConfig, select_executor
+from bcfl.executors import Executor, ExecutorConfig, select_executor
 from bcfl.runtime import device_named
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
@@ -59,12 +59,15 @@ class Experiment:
         device: of models and samples.
         executor: executor of the clients' work, with its options.
         threads: limit for torch, BLAS and OpenMP; None is no limit.
+        reach: makes the executor that reaches the clients of a federation elsewhere; None where
+            they are in this process.
     """
 
     scenario: Scenario
     device: str
     executor: ExecutorConfig = field(default_factory=ExecutorConfig)
     threads: int | None = 1
+    reach: Callable[[Federation, Pair], Executor] | None = None
     _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -224,7 +227,11 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
         )
         rules = setup.scenario.federation
         run = federation.run(
-            rules.rounds, state=state, on_round=log, belief_every=rules.checkpoint_every
+            rules.rounds,
+            state=state,
+            on_round=log,
+            belief_every=rules.checkpoint_every,
+            executor=setup.reach(federation, pair) if setup.reach else None,
         )
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)

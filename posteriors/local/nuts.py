@@ -129,10 +129,9 @@ def _gaussian_of(draws: Tensor) -> StructuredGaussian:
     """
     covariance = draws.T.cov().reshape(draws.shape[1], draws.shape[1])
     indices = torch.arange(draws.shape[1])
-    try:
-        precision = torch.linalg.inv(covariance)
-    except torch.linalg.LinAlgError as error:
+    precision, failed = torch.linalg.inv_ex(covariance)
+    if failed:
         raise ValueError(
             "the covariance of the draws is singular: take more draws, or a sharper prior"
-        ) from error
+        )
     return StructuredGaussian(draws.mean(0), DenseCovariance.from_precision(precision, indices))

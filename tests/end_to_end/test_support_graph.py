@@ -62,7 +62,7 @@ def test_other_methods_have_no_support_graph(folder):
 def test_the_report_shows_the_support_graph(folder):
     page = (folder / "report.html").read_text()
     assert "Support between clusters, by method" in page
-    assert "Clustering temperature" not in page
+    assert "Clustering temperature over rounds" in page
 
 
 def test_a_run_in_python_gives_the_same_graph(folder):

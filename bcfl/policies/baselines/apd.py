@@ -142,8 +142,9 @@ class APD:
         """The hypothesis whose participants have trained their parts of earlier time steps."""
         model, carried = context.model, dict(hypothesis.carried_models)
         threshold = Retention(self.retention, self.sparsity or 0.0).threshold
-        step_size = self.objective.learning_rate * self.objective.local_steps * self.retention
+        rate = self.objective.learning_rate * self.retention
         for client in context.participants:
+            step_size = rate * self.objective.steps(context.num_samples[client])
             label = hypothesis.association.label(client)
             for step in range(context.step if label != UNSEEN else 0):
                 kept = carried.get(model_of_step(client, step))

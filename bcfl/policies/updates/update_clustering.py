@@ -126,7 +126,8 @@ class AffinityClustering:
         together = np.equal.outer(method.labels_, method.labels_)
         if self.reads == "similarity":
             together |= distances == 0
-        return renumbered(connected_components(together)[1])
+        _, components = connected_components(together)
+        return renumbered(components.astype(np.int64))
 
 
 @dataclass(frozen=True)

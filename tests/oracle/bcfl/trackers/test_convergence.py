@@ -10,6 +10,15 @@ RATE, CLASSES, FEATURES = 0.3, 3, 4
 NAMES = ("objective_c", "clusterability", "step_size_bound", "descent_margin", "objective_f")
 
 
+def softmax():
+    return Model(
+        name="softmax",
+        build=lambda: nn.Linear(FEATURES, CLASSES),
+        input_shape=(FEATURES,),
+        num_outputs=CLASSES,
+    )
+
+
 @pytest.fixture
 def samples():
     random = np.random.default_rng(1)
@@ -26,15 +35,9 @@ def federation(samples):
     def of(name, **arguments):
         options = arguments.pop("options", {})
         clients = [ClientData.from_arrays(c, part, None) for c, part in samples.items()]
-        model = Model(
-            name="softmax",
-            build=lambda: nn.Linear(FEATURES, CLASSES),
-            input_shape=(FEATURES,),
-            num_outputs=CLASSES,
-        )
         training = Objective(local_steps=1, batch_size=50, learning_rate=RATE, momentum=0.0)
         method = methods.build(name, objective=training, **options)
-        return Federation(clients, model, method, seed=3, **arguments)
+        return Federation(clients, softmax(), method, seed=3, **arguments)
 
     return of
 
@@ -56,7 +59,7 @@ def expected(before, labels, samples):
     total = sum(sizes.values())
     gradients = {c: loss_and_gradient(before[labels[c]], *samples[c])[1] for c in samples}
     c_value = f_value = slope = 0.0
-    spread, bounds = [], []
+    spread, apart = [], []
     for cluster in set(labels.values()):
         members = [c for c in samples if labels[c] == cluster]
         mass = sum(sizes[c] for c in members)
@@ -67,11 +70,11 @@ def expected(before, labels, samples):
             local = before[cluster] - RATE * gradients[c]
             c_value += sizes[c] / total * np.sum((local - centre) ** 2)
             spread.append(np.linalg.norm(mean - gradients[c]) / np.linalg.norm(mean))
-            bounds.append(np.linalg.norm(local - centre) / np.linalg.norm(gradients[c]))
+            apart.append(np.linalg.norm(local - centre))
             f_value += loss_and_gradient(centre, *samples[c])[0] / total
     steepest = max(gradient @ gradient for gradient in gradients.values())
     margin = (slope - max(spread) * steepest) / slope
-    return c_value, max(spread), min(bounds), margin, f_value
+    return c_value, max(spread), min(apart) / np.sqrt(steepest), margin, f_value
 
 
 @pytest.mark.parametrize(("name", "options"), [("fedavg", {}), ("ifca", {"num_clusters": 2})])
@@ -96,16 +99,24 @@ def test_equal_clients_are_clusterable(samples):
     """B = 0, 𝒞 = 0 and no positive step size bound for copies of one client."""
     part = samples["client 2"]
     clients = [ClientData.from_arrays(name, part, None) for name in "abc"]
-    model = Model(
-        name="softmax",
-        build=lambda: nn.Linear(FEATURES, CLASSES),
-        input_shape=(FEATURES,),
-        num_outputs=CLASSES,
-    )
     training = Objective(local_steps=1, batch_size=50, learning_rate=RATE, momentum=0.0)
     method = methods.fedavg(objective=training)
-    facts = Federation(clients, model, method, objectives=True).run(1).records[0].info.facts
+    facts = Federation(clients, softmax(), method, objectives=True).run(1).records[0].info.facts
     assert facts["clusterability"] == pytest.approx(0, abs=1e-5)
     assert facts["objective_c"] == pytest.approx(0, abs=1e-9)
     assert facts["step_size_bound"] == pytest.approx(0, abs=1e-5)
     assert facts["descent_margin"] == pytest.approx(1, abs=1e-5)
+
+
+def test_clients_with_more_steps_have_no_larger_gradients():
+    """Copies of one sample have the same gradient, in one step of an epoch or in four."""
+    inputs, targets = np.ones((1, FEATURES), dtype=np.float32), np.zeros(1, dtype=np.int64)
+    clients = [
+        ClientData.from_arrays(f"{n} samples", (inputs.repeat(n, axis=0), targets.repeat(n)), None)
+        for n in (5, 20)
+    ]
+    training = Objective(local_epochs=1.0, batch_size=5, learning_rate=1e-4, momentum=0.0)
+    one = Federation(clients, softmax(), methods.fedavg(objective=training), objectives=True)
+    facts = one.run(1).records[0].info.facts
+    assert facts["clusterability"] == pytest.approx(0, abs=1e-2)
+    assert facts["descent_margin"] == pytest.approx(1, abs=1e-2)

@@ -11,6 +11,8 @@ import pytest
 
 from experiments import datasets
 from experiments.datasets import DataError
+from experiments.datasets.catalogue import BUILT_IN
+from experiments.datasets.known import KNOWN
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
 
@@ -104,10 +106,11 @@ def test_available_lists_known_and_local_data(tmp_path, write_idx, write_npz):
     (tmp_path / "broken.npz").write_bytes(b"no archive")
     (tmp_path / "bare.npz").write_bytes(BARE.getvalue())
     infos = {info.name: info for info in datasets.available(data_dir=tmp_path)}
-    assert list(infos) == ["fashion-mnist", "letters", "mnist", "optdigits", "weather"]
+    assert list(infos) == sorted({*KNOWN, *BUILT_IN, "letters", "weather"})
     assert {name for name, info in infos.items() if info.found} == {
         "letters",
         "optdigits",
+        "rendered-digits",
         "weather",
     }
     assert "apt-get install dataset-fashion-mnist" in infos["fashion-mnist"].where
@@ -134,6 +137,26 @@ def test_real_fashion_mnist(images):
     # Published mean and deviation of the training images.
     assert fashion.inputs[:60000].mean() == pytest.approx(0.2860, abs=1e-4)
     assert fashion.inputs[:60000].std() == pytest.approx(0.3530, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_what_is_missing_is_named_with_where_it_goes(tmp_path, name):
+    with pytest.raises(DataError) as caught:
+        datasets.load(name, data_dir=tmp_path)
+    assert KNOWN[name].hint in str(caught.value)
+    assert "DATA_DIR" in KNOWN[name].hint
+    assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.skipif(not (REAL and Path(REAL).is_dir()), reason="BCFL_DATA is no folder")
+def test_all_real_data_are_listed_by_name():
+    files = {
+        path.name.partition(".")[0]
+        for path in Path(REAL).iterdir()
+        if path.name.endswith((".npz", ".gz", ".zip")) and "writers" not in path.name
+    }
+    found = {info.name for info in datasets.available(REAL) if info.found}
+    assert files <= found
 
 
 @pytest.mark.skipif(

@@ -1,5 +1,7 @@
 """The study of simulation-based calibration at a reduced size, and its parts by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,13 +42,13 @@ def test_truths_are_drawn_from_the_prior():
 
 
 def test_only_the_exact_posterior_is_calibrated():
-    """At full size the p-value of greedy association is below 1e-20."""
+    """At full size the p-value of the associations by which bcfl-g works is below 1e-20."""
     method, rounds = built("exact, joint evidence")
     exact = study.ranks(method, range(40), rounds)
     assert all(study.uniformity(column) > 0.01 for column in exact.T)
     method, rounds = built("greedy, joint evidence")
-    greedy = study.ranks(method, range(40), rounds)
-    assert study.uniformity(greedy[:, 1]) < 1e-6
+    greedy = study.ranks(replace(method, belief_temperature=None), range(40), rounds)
+    assert study.uniformity(greedy[:, 1]) < 1e-4
 
 
 @pytest.mark.parametrize("title", list(study.METHODS))

@@ -86,7 +86,7 @@ def split(model, vector):
     """Shared weight, mask, adaptive weight and offsets of the one layer."""
     (layer,) = layers(model)
     names = {slot.name: slot for slot in model.layout.parameters}
-    slots = (layer.shared, layer.mask, layer.adaptive, names[f"{layer.name}.bias"])
+    slots = (layer.shared, layer.mask, layer.adaptive, names[f"{layer.prefix}bias"])
     return [vector.numpy()[s.start : s.stop].reshape(s.shape).copy() for s in slots]
 
 

@@ -3,9 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.architecture.decomposition import SHARED, composed, decomposed, layers, restarted
+from bcfl.architecture.fedweit import transferring
 from bcfl.architecture.layout import Part
 from bcfl.policies import Continue, Given
 from bcfl.policies.baselines.apd import APD
@@ -125,6 +127,20 @@ def test_earlier_parts_that_are_trained_restore_the_earlier_weights(
     assert not torch.allclose(restored.mean(model), parent.clusters[0].mean(model), atol=1e-2)
 
 
+def test_earlier_masks_take_as_long_a_step_by_epochs_as_by_steps(model, parent, associated):
+    """Clients whose samples are one batch take one step in each epoch."""
+    found = []
+    for length in ({"local_steps": 3}, {"local_epochs": 3.0}, {"local_steps": 4}):
+        policy = APD(Objective(learning_rate=1.0, **length), 100.0, 0.5)
+        before = associated(policy, parent, 2)
+        later = replace(parent, carried_models=before.carried_models, state=before.state)
+        later = replace(later, clusters=parent.clusters[::-1])
+        kept = associated(policy, later, 3).carried_models["model of a at time step 0"]
+        found.append(kept.mean(model))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
 def test_small_adaptive_parts_are_left_out_when_predicting(linear):
     module = decomposed(linear, least=0.1).module()
     (layer,) = [m for m in module.modules() if hasattr(m, "parametrizations")]
@@ -146,6 +162,19 @@ def test_parts_are_blocks(model, linear):
     assert sizes == {"shared": 6, "adaptive": 6, "own": 4}
     with pytest.raises(ValueError, match="model must have a single block to be decomposed"):
         decomposed(model)
+
+
+@pytest.mark.parametrize("divided", [decomposed, transferring])
+def test_a_network_of_one_layer_is_decomposed(linear, divided):
+    alone = divided(replace(linear, build=lambda: nn.Linear(3, 2)))
+    inside = divided(linear)
+    (layer,) = layers(alone)
+    assert layer.prefix == ""
+    assert [len(b.prefixes) for b in alone.blocks] == [len(b.prefixes) for b in inside.blocks]
+    mean, _ = alone.initial(0)
+    fresh = restarted(alone, mean + 1.0, 3)
+    torch.testing.assert_close(fresh, restarted(inside, mean + 1.0, 3), rtol=0, atol=0)
+    assert alone.module()(torch.zeros(5, 3)).shape == (5, 2)
 
 
 def test_networks_with_convolutions_and_norms_are_decomposed(batch_norm):

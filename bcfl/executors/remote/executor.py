@@ -1,0 +1,229 @@
+"""An executor whose clients are elsewhere: one message per client and exchange."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from bcfl.executors.executor import Outcome, Outcomes
+from bcfl.executors.remote.grid import Grid, Node, Parcel, Purpose
+from bcfl.executors.remote.messages import FORMAT, Task, pack_task, read
+from bcfl.executors.remote.plain import of_plain
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import Failure, FailureKind
+from bcfl.protocol.requests import Request
+
+DEADLINE = 600.0
+INTERVAL = 0.2
+PATIENCE = 60.0
+SHOWN = 300
+"""Most characters of a client's words in a failure."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RemoteExecutor:
+    """Sends requests to clients on nodes of a grid, and collects what comes before a deadline.
+
+    Nodes that are new are greeted, and say which clients they answer for. A client is asked once in
+    an exchange, with all that the hypotheses want of it. It keeps the arrays of its last message,
+    which are not sent again; a client that lost them says so and is sent all of them. Replies are
+    told apart by the message that they answer; others, and a second one, are ignored.
+
+    Attributes:
+        grid: the transport.
+        setup: of the run, by which a node finds model and samples; see `node.OpenSite`.
+        digest: of the architecture, see `node.model_digest`; nodes with another are not asked.
+        deadline: of an exchange, seconds.
+        patience: for a new node, seconds; one that says nothing is greeted again in the next round.
+        clock: seconds that pass.
+        sleep: waits for some seconds between two looks for replies.
+    """
+
+    grid: Grid
+    setup: str
+    digest: str
+    deadline: float = DEADLINE
+    patience: float = PATIENCE
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _nodes: dict[int, _Greeted] = field(default_factory=dict, repr=False)
+    _greeted_in: dict[int, int] = field(default_factory=dict, repr=False)
+    _kept: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict, repr=False)
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer requests; see `Executor`. Clients that are not connected count as missing."""
+        if not requests:
+            return {}
+        homes = self._homes(round)
+        by_client: dict[str, list[Request]] = {}
+        for request in requests:
+            by_client.setdefault(request.client, []).append(request)
+        tasks = {
+            client: Task(client=client, round=round, requests=tuple(asked), models=models)
+            for client, asked in by_client.items()
+        }
+        reached = {client: task for client, task in tasks.items() if client in homes}
+        answers = self._ask(reached, homes)
+        return {
+            request: outcome
+            for client, task in tasks.items()
+            for request, outcome in _by_request(task, answers.get(client, _absent(client)))
+        }
+
+    def _ask(
+        self, tasks: Mapping[str, Task], homes: Mapping[str, int]
+    ) -> dict[str, Parcel | Failure]:
+        """The reply of each client, after those that have lost arrays were sent all of them."""
+        end = self.clock() + self.deadline
+        replies = self._send(tasks, homes, end)
+        lost = [client for client, reply in replies.items() if _lacks_models(reply)]
+        for client in lost:
+            self._kept.pop(client, None)
+        if lost:
+            replies |= self._send({client: tasks[client] for client in lost}, homes, end)
+        return replies
+
+    def _send(
+        self, tasks: Mapping[str, Task], homes: Mapping[str, int], end: float
+    ) -> dict[str, Parcel | Failure]:
+        packed = {}
+        for client, task in tasks.items():
+            node, kept = self._kept.get(client, (homes[client], frozenset[str]()))
+            known = kept if node == homes[client] else frozenset[str]()
+            packed[client] = pack_task(self.setup, task, known)
+        purposes = {task.purpose for task in tasks.values()}
+        replies = self._exchange(
+            {client: (homes[client], parcel) for client, (parcel, _) in packed.items()},
+            "train" if "train" in purposes else "score",
+            end,
+        )
+        for client, reply in replies.items():
+            if isinstance(reply, Parcel):
+                self._kept[client] = homes[client], packed[client][1]
+            else:
+                self._kept.pop(client, None)
+        return replies
+
+    def _homes(self, round: int) -> dict[str, int]:
+        """The node of each client: of several the one that came last."""
+        nodes = {node.id: node for node in self.grid.nodes()}
+        for gone in set(self._nodes) - set(nodes):
+            del self._nodes[gone]
+        new = [id for id in nodes if id not in self._nodes and self._greeted_in.get(id) != round]
+        self._greeted_in.update(dict.fromkeys(new, round))
+        strangers = {str(id): (id, self._greeting) for id in new}
+        end = self.clock() + min(self.deadline, self.patience)
+        replies = self._exchange(strangers, "greet", end) if strangers else {}
+        for name, reply in replies.items():
+            clients = _clients(reply, self.digest, nodes[int(name)])
+            if clients:
+                self._nodes[int(name)] = _Greeted(nodes[int(name)], clients)
+        newest = sorted(self._nodes.values(), key=lambda one: (one.node.since, one.node.id))
+        return {client: one.node.id for one in newest for client in one.clients}
+
+    @property
+    def _greeting(self) -> Parcel:
+        return Parcel(json.dumps({"format": FORMAT, "setup": self.setup}), {})
+
+    def _exchange(
+        self, parcels: Mapping[str, tuple[int, Parcel]], purpose: Purpose, end: float
+    ) -> dict[str, Parcel | Failure]:
+        """Send messages and wait for their replies, or the deadline.
+
+        Args:
+            parcels: by whom they are for: the node, and the content.
+            purpose: of the messages.
+            end: reading of the clock at which the exchange ends.
+        """
+        seconds = max(end - self.clock(), 0.0)
+        sent = self.grid.push(list(parcels.values()), purpose, seconds)
+        waiting = {
+            message: name
+            for message, name in zip(sent, parcels, strict=True)
+            if message is not None
+        }
+        replies: dict[str, Parcel | Failure] = {
+            name: Failure("refused", "its node did not take the message")
+            for name in set(parcels) - set(waiting.values())
+        }
+        while waiting:
+            for reply in self.grid.pull(list(waiting)):
+                name = waiting.pop(reply.message, None)
+                if name is not None:
+                    replies[name] = reply.parcel or Failure("missing", reply.trouble)
+            if not waiting or self.clock() >= end:
+                break
+            self.sleep(INTERVAL)
+        late = Failure("missing", f"no answer within {self.deadline:g} seconds")
+        return replies | dict.fromkeys(waiting.values(), late)
+
+
+@dataclass(frozen=True)
+class _Greeted:
+    """A node, and the clients that it answers for."""
+
+    node: Node
+    clients: tuple[str, ...]
+
+
+def _absent(client: str) -> Failure:
+    return Failure("missing", f"client {client!r} is not connected")
+
+
+def _clients(reply: Parcel | Failure, digest: str, node: Node) -> tuple[str, ...]:
+    """The clients of a node; none where its model is another, or its name not registered."""
+    try:
+        content = read(reply) if isinstance(reply, Parcel) else {}
+    except (ValueError, RecursionError):
+        return ()
+    named = content.get("clients")
+    if content.get("model") != digest or not isinstance(named, list):
+        return ()
+    clients = tuple(str(client) for client in named)
+    return clients if not node.name or clients == (node.name,) else ()
+
+
+def _lacks_models(reply: Parcel | Failure) -> bool:
+    return isinstance(reply, Parcel) and _content(reply).get("unknown") is True
+
+
+def _content(reply: Parcel) -> Mapping[str, Any]:
+    try:
+        return read(reply)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _by_request(task: Task, reply: Parcel | Failure) -> list[tuple[Request, Outcome]]:
+    """The outcome of each request of a task."""
+    if isinstance(reply, Failure):
+        return [(request, reply) for request in task.requests]
+    content = _content(reply)
+    if "crashed" in content:
+        text = f"{str(content['crashed'])[:SHOWN]}, see the log of its node"
+        return [(request, Failure("crashed", text)) for request in task.requests]
+    answers = content.get("answers")
+    if not isinstance(answers, list) or len(answers) != len(task.requests):
+        invalid = Failure("invalid", f"client {task.client!r} sent no answers to its requests")
+        return [(request, invalid) for request in task.requests]
+    return [
+        (request, _decoded(plain, reply, task.client))
+        for request, plain in zip(task.requests, answers, strict=True)
+    ]
+
+
+def _decoded(plain: Any, reply: Parcel, client: str) -> Outcome:  # noqa: ANN401 - any JSON
+    try:
+        outcome = of_plain(plain, reply.arrays)
+    except Exception as error:  # anything may come over a network
+        kind = type(error).__name__
+        return Failure("invalid", f"client {client!r} sent an answer that cannot be read ({kind})")
+    if not isinstance(outcome, Failure):
+        return outcome
+    kind = outcome.kind if outcome.kind in get_args(FailureKind) else "invalid"
+    return Failure(kind, str(outcome.text)[:SHOWN])

@@ -1,0 +1,202 @@
+"""Requests and the models that they name as one message; answers as another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bcfl.executors.remote.grid import Parcel, Purpose
+from bcfl.executors.remote.plain import Array, Json, of_plain, to_array, to_plain, to_tensor
+from bcfl.hypotheses.posterior import Block, Posterior
+from bcfl.protocol.requests import Describe, Request, Score, Train
+from posteriors import DiagonalGaussian
+
+FORMAT = 1
+PRECISIONS = ("posterior", "prior", "base")
+
+
+class UnknownModelsError(Exception):
+    """A message names arrays that it does not hold and that the receiver does not keep."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Task:
+    """What a client is asked in one exchange.
+
+    Attributes:
+        client: name of the client.
+        round: number of the round.
+        requests: to this client, in the order of the answers.
+        models: posteriors by the keys that the requests name.
+    """
+
+    client: str
+    round: int
+    requests: tuple[Request, ...]
+    models: Mapping[str, Posterior]
+
+    @property
+    def purpose(self) -> Purpose:
+        """`train` where a request is a training, else `score`."""
+        return "train" if any(isinstance(r, Train) for r in self.requests) else "score"
+
+
+def task_arrays(task: Task) -> tuple[Json, dict[str, Array]]:
+    """The models of a task as a description, and arrays by content: equal names, equal numbers.
+
+    Of each block the mean and the running statistics are sent, once however many models share it;
+    precisions that are vectors only where a request reads them.
+
+    Args:
+        task: for one client.
+    """
+    needed = _needed(task.requests)
+    arrays: dict[str, Array] = {}
+    blocks: dict[str, Json] = {}
+    models: dict[str, list[str]] = {}
+    for key in needed:
+        models[key] = [block.key for block in task.models[key].blocks]
+        for block in task.models[key].blocks:
+            known = blocks.setdefault(block.key, {"name": block.name, "zero": block.is_zero})
+            for part, tensor in (("mean", block.gaussian.mean), ("buffers", block.buffers)):
+                arrays[f"{block.key}/{part}"] = to_array(tensor)
+            for name in PRECISIONS:
+                _add_precision(known, arrays, block, name, name in needed[key])
+    return {"models": models, "blocks": blocks}, arrays
+
+
+def _needed(requests: Iterable[Request]) -> dict[str, set[str]]:
+    """By key of a model, the precisions of it that some request reads."""
+    needed: dict[str, set[str]] = {}
+    for request in requests:
+        for key in () if isinstance(request, Describe) else request.models:
+            reads = needed.setdefault(key, set())
+            if isinstance(request, Score) and request.statistic.reads_precision:
+                reads |= {"posterior", "base"}
+        if isinstance(request, Train):
+            objective = request.objective
+            if objective.prior_weight > 0 or objective.fits_posterior:
+                needed[request.start].add("prior")
+    return needed
+
+
+def _add_precision(
+    known: dict[str, Any], arrays: dict[str, Array], block: Block, name: str, needed: bool
+) -> None:
+    precision = _gaussian(block, name).precision
+    if precision.numel() == 1:
+        known[name] = precision.item()
+    elif needed:
+        known[name] = None
+        arrays[f"{block.key}/{name}"] = to_array(precision)
+
+
+def _gaussian(block: Block, name: str) -> DiagonalGaussian:
+    return {"posterior": block.gaussian, "prior": block.prior, "base": block.base}[name]
+
+
+def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Parcel, frozenset[str]]:
+    """A task as a message, without the arrays that the client keeps.
+
+    Args:
+        setup: of the run, by which the client finds its model and samples.
+        task: for one client.
+        kept: names of arrays that the client keeps.
+
+    Returns:
+        The message, and the names of all arrays of the task: the client keeps those.
+    """
+    described, arrays = task_arrays(task)
+    sent = {name: array for name, array in arrays.items() if name not in kept}
+    content = {
+        "format": FORMAT,
+        "setup": setup,
+        "client": task.client,
+        "round": task.round,
+        "requests": [to_plain(request, sent) for request in task.requests],
+        "arrays": sorted(arrays),
+        **described,
+    }
+    return Parcel(json.dumps(content), sent), frozenset(arrays)
+
+
+def unpack_task(
+    content: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> tuple[Task, dict[str, Array]]:
+    """The task of a message.
+
+    Args:
+        content: the message's JSON.
+        arrays: that came with it, and those that the client keeps.
+
+    Returns:
+        The task, and its arrays, which the client keeps until the next task.
+
+    Raises:
+        UnknownModelsError: an array is neither there nor kept.
+    """
+    names = content["arrays"]
+    if not all(name in arrays for name in names):
+        raise UnknownModelsError
+    blocks = {key: _block(key, described, arrays) for key, described in content["blocks"].items()}
+    task = Task(
+        client=content["client"],
+        round=content["round"],
+        requests=tuple(of_plain(plain, arrays) for plain in content["requests"]),
+        models={
+            key: Posterior(tuple(blocks[block] for block in keys))
+            for key, keys in content["models"].items()
+        },
+    )
+    return task, {name: arrays[name] for name in names}
+
+
+def _block(key: str, described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Block:
+    mean = to_tensor(arrays[f"{key}/mean"])
+
+    def gaussian(name: str) -> DiagonalGaussian:
+        return DiagonalGaussian(mean, _precision(key, name, described, mean, arrays))
+
+    return Block(
+        key=key,
+        name=described["name"],
+        gaussian=gaussian("posterior"),
+        base=gaussian("base"),
+        prior=gaussian("prior"),
+        buffers=to_tensor(arrays[f"{key}/buffers"]),
+        is_zero=described["zero"],
+    )
+
+
+def _precision(
+    key: str, name: str, described: Mapping[str, Any], mean: Tensor, arrays: Mapping[str, Array]
+) -> Tensor:
+    """A precision; 0, which is none, where no request reads it."""
+    number = described.get(name, 0.0)
+    if number is None:
+        return to_tensor(arrays[f"{key}/{name}"])
+    return torch.tensor(number, dtype=mean.dtype)
+
+
+def pack_answers(outcomes: Sequence[object]) -> Parcel:
+    """The answers to a task, in the order of its requests."""
+    arrays: dict[str, Array] = {}
+    plain = [to_plain(outcome, arrays) for outcome in outcomes]
+    return Parcel(json.dumps({"format": FORMAT, "answers": plain}), arrays)
+
+
+def read(parcel: Parcel) -> Mapping[str, Any]:
+    """The JSON of a message.
+
+    Raises:
+        ValueError: it is no object of JSON, or of another format.
+    """
+    content = json.loads(parcel.text)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"a message must be of format {FORMAT}")
+    return content

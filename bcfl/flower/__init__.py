@@ -1,0 +1,10 @@
+"""Federations on Flower's engines, simulated with Ray or deployed over a network.
+
+Needs `pip install 'bcfl[flower]'`, and `'bcfl[flower-simulation]'` for simulations; nothing of
+Flower is imported before one of these functions is called.
+"""
+
+from bcfl.flower.node import node_app
+from bcfl.flower.simulation import simulated_grid
+
+__all__ = ["node_app", "simulated_grid"]

@@ -1,0 +1,60 @@
+"""Configuration of Sphinx: `make docs` builds the pages into build/docs, warnings are errors."""
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import generated  # noqa: E402 - it lies beside this file
+from docutils.nodes import SkipNode  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
+
+project = "bcfl"
+author = "The bcfl developers"
+copyright = "The bcfl developers"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+default_role = "code"
+suppress_warnings = ["ref.python"]  # one object under two public names, either will do
+autodoc_typehints = "signature"
+autodoc_member_order = "groupwise"
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+toc_object_entries_show_parents = "hide"
+html_theme = "furo"
+html_title = "bcfl"
+html_static_path = ["_static"]
+html_css_files = ["extra.css"]
+html_math_renderer = "mathml"
+
+
+def in_mathml(self, node):
+    """Write a formula as MathML, which browsers draw without a script."""
+    inline = node.tagname == "math"
+    formula = convert(node.astext(), display="inline" if inline else "block")
+    self.body.append(formula if inline else f'<div class="math">{formula}</div>')
+    raise SkipNode
+
+
+def as_plain_text(app, what, name, obj, options, lines):
+    """Escape what reStructuredText would read as markup; docstrings are text with backticks."""
+    del app, what, name, obj, options
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(">>>"):
+            continue
+        parts = line.split("`")
+        for outside in range(0, len(parts), 2):
+            text = re.sub(r"([*|])", r"\\\1", parts[outside])
+            parts[outside] = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", text)
+        lines[number] = "`".join(parts)
+
+
+def setup(app):
+    """Connect the generators and the writer of formulas."""
+    generated.write_pages(HERE)
+    app.add_html_math_renderer("mathml", (in_mathml, None), (in_mathml, None))
+    app.connect("autodoc-process-docstring", as_plain_text, priority=400)

@@ -1,0 +1,134 @@
+"""Pages that are generated: one per method from the registry, one per public module, results."""
+
+import inspect
+import re
+from pathlib import Path
+
+from method_notes import NOTES
+
+from bcfl import methods
+
+MODULES = (
+    "bcfl",
+    "bcfl.methods",
+    "bcfl.analysis",
+    "bcfl.analysis.metrics",
+    "bcfl.analysis.pairs",
+    "bcfl.policies",
+    "bcfl.trackers",
+    "bcfl.aggregation",
+    "bcfl.protocol",
+    "bcfl.executors",
+    "bcfl.hypotheses",
+    "bcfl.architecture",
+    "bcfl.data",
+    "bcfl.rounds",
+    "bcfl.flower",
+    "bcfl.drawing",
+    "bcfl.runtime",
+    "assignment",
+    "posteriors",
+    "experiments",
+    "experiments.datasets",
+    "experiments.partitions",
+    "experiments.models",
+)
+
+
+def write_pages(folder: Path) -> None:
+    """Write all generated pages below the folder of the documentation.
+
+    Args:
+        folder: of the sources, `docs`.
+    """
+    pages = {f"methods/{name}.md": method_page(name) for name in methods.RECIPES}
+    pages |= {f"methods/suffix-{name}.md": suffix_page(name) for name in methods.COMBINATORS}
+    pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
+    pages["api/index.md"] = api_index()
+    pages["results.md"] = results((folder.parent / "experiments" / "RESULTS.md").read_text("utf-8"))
+    for name, text in pages.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def method_page(name: str) -> str:
+    """The page of a method: paper, cost, use, options, policy with equations and deviations.
+
+    Args:
+        name: of the recipe.
+    """
+    entry, note = methods.RECIPES[name], NOTES[name]
+    method = methods.build(name)
+    parts = [
+        f"# `{entry.title}`\n\n{entry.description}.\n",
+        f"**Paper.** {entry.paper or 'A reference, not of a paper'}.\n",
+        f"**Cost of a round.** {note.cost}\n",
+        f"**When to use it.** {note.use}\n",
+        f'```python\nfrom bcfl import methods\n\nmethod = methods.build("{name}")\n```\n',
+        "## Policy\n",
+        "Equations, what is asked of clients, and deviations from the paper:\n",
+        _class(type(method.policy)),
+        "## Tracker and aggregation\n",
+        f"`{method.tracker!r}`\n\n`{method.aggregation!r}`\n",
+        _options(entry.options),
+    ]
+    return "\n".join(parts)
+
+
+def suffix_page(name: str) -> str:
+    """The page of a suffix of names.
+
+    Args:
+        name: of the combinator, without a hyphen in front.
+    """
+    entry = methods.COMBINATORS[name]
+    text = f"# `-{name}`\n\n{entry.description}.\n\n**Paper.** {entry.paper}.\n\n"
+    return text + _options(entry.options)
+
+
+def _class(kind: type) -> str:
+    where = f"{kind.__module__}.{kind.__qualname__}"
+    return f"```{{eval-rst}}\n.. autoclass:: {where}\n   :no-index:\n```\n"
+
+
+def _options(options: dict[str, methods.Option]) -> str:
+    rows = ["## Options\n", "| option | default | meaning |", "|---|---|---|"]
+    for option in options.values():
+        source = f" Default: {option.source}." if option.source else ""
+        meaning = f"{option.description}{source} ({option.allowed})".replace("|", "\\|")
+        default = "required" if option.default is inspect.Parameter.empty else option.default
+        rows.append(f"| `{option.name}` | `{default}` | {meaning} |")
+    training = "\nHow clients train is `objective=bcfl.Objective(...)`.\n"
+    return "\n".join(rows) + "\n" + training
+
+
+def module_page(module: str) -> str:
+    """The page of a public module.
+
+    Args:
+        module: its full name.
+    """
+    # What the top of bcfl lists is indexed under the package that it comes from.
+    index = "   :no-index:\n" if module == "bcfl" else ""
+    directive = f".. automodule:: {module}\n   :members:\n   :show-inheritance:\n{index}"
+    return f"# {module}\n\n```{{eval-rst}}\n{directive}```\n"
+
+
+def api_index() -> str:
+    """The contents of the reference."""
+    listed = "\n".join(MODULES)
+    return (
+        "# Reference\n\nEvery public name, from its docstring. Shapes are in parentheses, weights "
+        f"and entropies in nats.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+    )
+
+
+def results(text: str) -> str:
+    """The results, with files of the repository named instead of linked.
+
+    Args:
+        text: of RESULTS.md.
+    """
+    return re.sub(r"\[([^\]]*)\]\(\.\./([^)]*)\)", r"\1 (`\2`)", text)

@@ -1,0 +1,90 @@
+"""Loader of CIFAR-10 as published: batches as Python pickles or as binary records."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import DataError, Dataset
+
+TRAIN_BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
+TEST_BATCH = "test_batch"
+SHAPE = (3, 32, 32)
+RECORD = 1 + 3 * 32 * 32
+"""Bytes of a binary record: a label, then the red, green and blue pixels."""
+
+
+def holds_cifar(folder: Path) -> bool:
+    """Whether a folder holds the first training batch."""
+    return any((folder / f"data_batch_1{suffix}").is_file() for suffix in ("", ".bin"))
+
+
+def load_cifar(name: str, folder: Path) -> Dataset:
+    """Load five training batches and the test batch (Krizhevsky, 2009).
+
+    Args:
+        name: name of the data set.
+        folder: folder of `data_batch_1` to `data_batch_5` and `test_batch`, all of them with the
+            suffix `.bin`, or none.
+
+    Raises:
+        DataError: a batch is missing or corrupt.
+    """
+    suffix = ".bin" if (folder / "data_batch_1.bin").is_file() else ""
+    parts = [_batch(folder / f"{batch}{suffix}") for batch in (*TRAIN_BATCHES, TEST_BATCH)]
+    images, labels = (np.concatenate(arrays) for arrays in zip(*parts[:-1], strict=True))
+    return Dataset.from_arrays(
+        name,
+        (images, labels),
+        parts[-1],
+        f"CIFAR-10 batches in {folder}",
+        highest=255,
+        channels="first",
+    )
+
+
+def _batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    try:
+        images, labels = _records(path) if path.suffix == ".bin" else _pickled(path)
+        return images.reshape(-1, *SHAPE), labels
+    except FileNotFoundError:
+        raise DataError(f"{path.parent} lacks {path.name}") from None
+    except Exception as error:  # damaged pickles raise errors of a dozen kinds
+        raise DataError(f"{path} cannot be read as a batch of CIFAR-10: {error}") from error
+
+
+def _records(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    if not len(content) or len(content) % RECORD:
+        raise ValueError(f"it must be records of {RECORD} bytes, got {len(content)} bytes")
+    records = content.reshape(-1, RECORD)
+    return records[:, 1:], records[:, 0].astype(np.int64)
+
+
+def _pickled(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    with path.open("rb") as file:
+        batch = _ArraysOnly(file, encoding="bytes").load()
+    images, labels = np.asarray(batch[b"data"]), np.asarray(batch[b"labels"])
+    if images.dtype != np.uint8 or images.ndim != 2 or len(images) != len(labels):
+        raise ValueError(f"data must be (samples, 3072) uint8, got {images.shape} {images.dtype}")
+    return images, labels
+
+
+class _ArraysOnly(pickle.Unpickler):
+    """Reads pickled arrays, lists and dictionaries, and refuses everything that could run code."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as in pickle
+        allowed = {
+            "_reconstruct": np.empty(0).__reduce__()[0],
+            "ndarray": np.ndarray,
+            "dtype": np.dtype,
+        }
+        if module.split(".")[0] == "numpy" and name in allowed:
+            return allowed[name]
+        if (module, name) == ("_codecs", "encode"):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"it holds {module}.{name}, not only arrays")

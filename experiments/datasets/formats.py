@@ -1,0 +1,96 @@
+"""Recognising the format of files and folders, and reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.datasets.cifar import holds_cifar, load_cifar
+from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.idx import holds_idx, load_idx
+from experiments.datasets.images import from_folder, holds_images, holds_lists, load_lists
+from experiments.datasets.leaf import holds_leaf, load_leaf
+from experiments.datasets.mat import load_mat
+from experiments.datasets.npz import holds_samples, load_npz
+from experiments.datasets.omniglot import holds_omniglot, load_omniglot
+from experiments.datasets.texts import holds_reviews, holds_tweets, load_reviews, load_tweets
+
+SUFFIXES = (".npz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".mat", ".zip")
+"""Of files that are found by their name without it."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files or folders.
+
+    Attributes:
+        holds: whether a path is of this format.
+        load: reads it, from the name of the data set and the path.
+    """
+
+    holds: Callable[[Path], bool]
+    load: Callable[[str, Path], Dataset]
+
+
+FORMATS = (
+    Format(lambda path: path.is_file() and path.suffix == ".npz", load_npz),
+    Format(lambda path: path.is_file() and path.suffix == ".mat", load_mat),
+    Format(holds_idx, load_idx),
+    Format(holds_cifar, load_cifar),
+    Format(holds_leaf, load_leaf),
+    Format(holds_reviews, load_reviews),
+    Format(holds_tweets, load_tweets),
+    Format(holds_lists, load_lists),
+    Format(holds_omniglot, load_omniglot),
+    Format(holds_images, lambda name, path: from_folder(path, name)),
+)
+
+
+def readable(path: Path) -> Path | None:
+    """Path to read: a file or folder of a known format, or the only archive of a folder."""
+    if _format(path) is not None:
+        return path
+    archives = sorted(path.glob("*.npz")) if path.is_dir() else []
+    return archives[0] if len(archives) == 1 else None
+
+
+def load_path(name: str, path: Path) -> Dataset:
+    """Load a file or folder.
+
+    Args:
+        name: name of the data set.
+        path: of the file or folder.
+
+    Raises:
+        DataError: it does not exist, its format is unknown, or it is corrupt.
+    """
+    found = readable(path)
+    form = None if found is None else _format(found)
+    if found is None or form is None:
+        problem = "holds neither" if path.is_dir() else "is neither" if path.exists() else ""
+        shown = f"{problem} IDX files nor one .npz file nor another known format"
+        raise DataError(
+            f"{path} {shown if problem else 'does not exist'}; give an .npz file, or a folder of "
+            "IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by "
+            "class"
+        )
+    return form.load(name, found)
+
+
+def named_files(folder: Path) -> list[tuple[str, Path]]:
+    """Names and paths of what can be read in a folder, sorted by file name."""
+    found = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        suffix = next((end for end in reversed(SUFFIXES) if path.name.endswith(end)), None)
+        if path.is_dir():
+            found += [(path.name, inner)] if (inner := readable(path)) is not None else []
+        elif suffix == ".npz":
+            found += [(path.stem, path)] if holds_samples(path) else []
+        elif suffix is not None and readable(path) is not None:
+            found.append((path.name.removesuffix(suffix), path))
+    return found
+
+
+def _format(path: Path) -> Format | None:
+    return next((one for one in FORMATS if one.holds(path)), None)

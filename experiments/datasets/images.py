@@ -1,0 +1,177 @@
+"""Images in files: folders by class and lists of labels; decoding and resizing."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import DataError, Dataset
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
+TRAIN_FOLDERS, TEST_FOLDERS = ("train", "training"), ("test", "val", "valid", "validation")
+RESIZED_AT_ONCE = 4096
+
+
+def decoded(content: bytes, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+    """An image as an array, (height, width) if it is grey, else (height, width, 3).
+
+    Args:
+        content: bytes of the file.
+        size: height and width to resize to; its own by default.
+
+    Raises:
+        DataError: the bytes are no image.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            plain = image.convert("L" if image.mode in ("1", "L", "I", "I;16", "LA") else "RGB")
+    except Exception as error:  # damaged images raise errors of a dozen kinds
+        raise DataError(f"an image cannot be read: {error}") from error
+    if size is not None and plain.size != size[::-1]:
+        plain = plain.resize(size[::-1], Image.Resampling.BILINEAR)
+    return np.asarray(plain)
+
+
+def channels_first(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images as decoded, (samples, height, width) or with a last axis of channels, which moves."""
+    return images if images.ndim == 3 else np.ascontiguousarray(np.moveaxis(images, 3, 1))
+
+
+def resized(inputs: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
+    """Images of another height and width, by antialiased bilinear interpolation.
+
+    Args:
+        inputs: (samples, channels, height, width).
+        size: height and width.
+    """
+    if inputs.shape[2:] == size:
+        return inputs
+    import torch
+    from torch.nn.functional import interpolate
+
+    parts = [
+        interpolate(torch.from_numpy(part), size, mode="bilinear", antialias=True).numpy()
+        for part in np.split(inputs, range(RESIZED_AT_ONCE, len(inputs), RESIZED_AT_ONCE))
+    ]
+    return np.concatenate(parts).clip(0, 1)
+
+
+def holds_images(folder: Path) -> bool:
+    """Whether a folder has subfolders of images, one for each class, or one for each part."""
+    return folder.is_dir() and any(
+        _images(inner) or any(_images(deeper) for deeper in _folders(inner))
+        for inner in _folders(folder)
+    )
+
+
+def from_folder(
+    folder: str | Path, name: str | None = None, size: tuple[int, int] | None = None
+) -> Dataset:
+    """Load images of a folder with one subfolder for each class.
+
+    Where the folder has a subfolder `train` beside `test` or `val`, the classes are inside these.
+
+    Args:
+        folder: the folder; classes are numbered by the sorted names of their subfolders.
+        name: name of the data set; that of the folder by default.
+        size: height and width to resize to; needed where images differ in size.
+
+    Raises:
+        DataError: there are no images, they differ in size, or one cannot be read.
+    """
+    folder = Path(folder).expanduser()
+    inner = {path.name.lower(): path for path in _folders(folder)}
+    train = next((inner[part] for part in TRAIN_FOLDERS if part in inner), folder)
+    tests = [] if train == folder else [inner[part] for part in TEST_FOLDERS if part in inner]
+    classes = sorted(path.name for path in _folders(train) if _images(path))
+    if not classes:
+        raise DataError(f"{folder} must hold one subfolder of images for each class, found none")
+    for part in tests[:1]:
+        unknown = {path.name for path in _folders(part) if _images(path)} - set(classes)
+        if unknown:
+            raise DataError(f"{part} has classes that {train} lacks: {', '.join(sorted(unknown))}")
+    return Dataset.from_arrays(
+        name or folder.name,
+        _read(_by_class(train, classes), size),
+        _read(_by_class(tests[0], classes), size) if tests else None,
+        f"images in {folder}",
+        channels="first",
+    )
+
+
+def holds_lists(folder: Path) -> bool:
+    """Whether a folder has lists of labels, `..._train_labels.txt` and `..._test_labels.txt`."""
+    return len(_lists(folder)) == 2
+
+
+def load_lists(name: str, folder: Path) -> Dataset:
+    """Load images whose labels stand in lists, as MNIST-M is published.
+
+    Each line of `X_train_labels.txt` is a file of the folder `X_train` and its label.
+
+    Args:
+        name: name of the data set.
+        folder: folder of two lists and two folders of images.
+
+    Raises:
+        DataError: a list or an image is missing or unreadable.
+    """
+    pairs = []
+    for path in _lists(folder):
+        rows = [line.split() for line in path.read_text("utf-8").splitlines() if line.strip()]
+        if not rows or any(len(row) != 2 or not row[1].isdigit() for row in rows):
+            raise DataError(f"{path} must have lines of a file name and a label")
+        images = path.with_name(path.name.removesuffix("_labels.txt"))
+        pairs.append(_read([(images / file, int(label)) for file, label in rows], None))
+    return Dataset.from_arrays(name, pairs[0], pairs[1], f"images in {folder}", channels="first")
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _images(folder: Path) -> bool:
+    return any(path.suffix.lower() in SUFFIXES for path in folder.iterdir())
+
+
+def _lists(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    found = [sorted(folder.glob(f"*_{part}_labels.txt")) for part in ("train", "test")]
+    return [paths[0] for paths in found if len(paths) == 1]
+
+
+def _by_class(folder: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
+    return [
+        (path, number)
+        for number, label in enumerate(classes)
+        for path in sorted((folder / label).glob("*"))
+        if path.suffix.lower() in SUFFIXES
+    ]
+
+
+def _read(
+    files: Sequence[tuple[Path, int]], size: tuple[int, int] | None
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    images = []
+    for path, _ in files:
+        try:
+            images.append(decoded(path.read_bytes(), size))
+        except (DataError, OSError) as error:
+            raise DataError(f"{path} cannot be read: {error}") from error
+    depth = max((image.ndim for image in images), default=2)
+    alike = [np.stack([image] * 3, 2) if image.ndim < depth else image for image in images]
+    shapes = sorted({image.shape[:2] for image in alike})
+    if len(shapes) != 1:
+        raise DataError(
+            f"images must agree in size, got {shapes[:3]} in {files[0][0].parent.parent}; give size"
+            if files
+            else "there must be at least one image"
+        )
+    return channels_first(np.stack(alike)), np.array([label for _, label in files])

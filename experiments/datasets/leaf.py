@@ -1,0 +1,180 @@
+"""Loader of FEMNIST and Sent140 as LEAF writes them: JSON files of users."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.texts import sentiment, word_numbers, word_vectors
+
+PARTS = (
+    ("data/train", "data/test"),
+    ("train", "test"),
+    ("data/all_data", None),
+    ("all_data", None),
+)
+FEMNIST_CLASSES = 62
+FEMNIST_SHAPE = (1, 28, 28)
+TEXT = 4
+"""Place of the text among the fields of a tweet."""
+
+
+def holds_leaf(folder: Path) -> bool:
+    """Whether a folder holds JSON files of LEAF: `train` and `test`, or `all_data`."""
+    return _parts(folder) is not None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of all users in the order of their names.
+
+    Attributes:
+        inputs: one per sample, as in the files.
+        labels: one per sample, as in the files.
+        writers: (samples,) int64 number of the user.
+        num_native_test: samples at the end that LEAF has set aside for tests.
+        source: the folder.
+    """
+
+    inputs: Sequence[Any]
+    labels: Sequence[Any]
+    writers: NDArray[np.int64]
+    num_native_test: int
+    source: Path
+
+
+def load_leaf(name: str, folder: Path) -> Dataset:
+    """Load FEMNIST or Sent140 (Caldas et al., 2018), whichever a folder holds.
+
+    Args:
+        name: name of the data set.
+        folder: folder of LEAF with `train` and `test`, or `all_data`, or with `data` that has them.
+
+    Raises:
+        DataError: a file is missing or corrupt.
+    """
+    samples = read_users(folder)
+    return _of_tweets(name, samples, word_numbers) if _is_text(samples) else _femnist(name, samples)
+
+
+def load_leaf_vectors(name: str, folder: Path, vectors: Path) -> Dataset:
+    """Load Sent140 as sequences of 25 pretrained word vectors.
+
+    Args:
+        name: name of the data set.
+        folder: see `load_leaf`.
+        vectors: file of word vectors, such as `glove.6B.300d.txt`.
+
+    Raises:
+        DataError: a file is missing or corrupt, or the samples are no texts.
+    """
+    samples = read_users(folder)
+    if not _is_text(samples):
+        raise DataError(f"{folder} must hold tweets, as Sent140 does")
+    return _of_tweets(name, samples, lambda texts: word_vectors(texts, vectors))
+
+
+def read_users(folder: Path) -> Samples:
+    """Read all users of a folder; users keep one number in training and test files.
+
+    Args:
+        folder: see `load_leaf`.
+
+    Raises:
+        DataError: a file is missing or corrupt.
+    """
+    parts = _parts(folder)
+    if parts is None:
+        raise DataError(f"{folder} must hold JSON files in train and test, or in all_data")
+    by_part = [_users(part) for part in parts]
+    names = sorted({user for users in by_part for user in users})
+    inputs: list[Any] = []
+    labels: list[Any] = []
+    writers: list[int] = []
+    sizes = []
+    for users in by_part:
+        before = len(labels)
+        for number, user in enumerate(names):
+            x, y = users.get(user, ([], []))
+            inputs.extend(x)
+            labels.extend(y)
+            writers += [number] * len(y)
+        sizes.append(len(labels) - before)
+    num_test = sizes[1] if len(sizes) > 1 else 0
+    return Samples(inputs, labels, np.array(writers, dtype=np.int64), num_test, folder)
+
+
+def _femnist(name: str, samples: Samples) -> Dataset:
+    try:
+        images = np.asarray(samples.inputs, dtype=np.float32).reshape(-1, *FEMNIST_SHAPE)
+        targets = np.asarray(samples.labels, dtype=np.int64)
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"{samples.source}: images must be lists of 784 numbers: {error}"
+        ) from error
+    return Dataset(
+        name=name,
+        inputs=images,
+        targets=targets,
+        num_classes=FEMNIST_CLASSES,
+        num_native_test=samples.num_native_test,
+        source=f"LEAF files in {samples.source}",
+        writers=samples.writers,
+    )
+
+
+def _of_tweets(
+    name: str, samples: Samples, numbers: Callable[[Sequence[str]], NDArray[np.float32]]
+) -> Dataset:
+    try:
+        texts = [str(fields[TEXT]) for fields in samples.inputs]
+    except (IndexError, TypeError) as error:
+        raise DataError(f"{samples.source}: tweets must have their text in field 5") from error
+    return Dataset(
+        name=name,
+        inputs=numbers(texts),
+        targets=np.array([sentiment(label, samples.source) for label in samples.labels]),
+        num_classes=2,
+        num_native_test=samples.num_native_test,
+        source=f"LEAF files in {samples.source}",
+        writers=samples.writers,
+    )
+
+
+def _is_text(samples: Samples) -> bool:
+    first = samples.inputs[0] if samples.inputs else None
+    return isinstance(first, list) and any(isinstance(field, str) for field in first)
+
+
+def _parts(folder: Path) -> list[Path] | None:
+    for names in PARTS:
+        folders = [folder / name for name in names if name is not None]
+        if all(any(path.glob("*.json")) for path in folders):
+            return folders
+    return None
+
+
+def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
+    """Inputs and labels by user, of all JSON files of a folder."""
+    found: dict[str, tuple[list[Any], list[Any]]] = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            by_user = {user: (data["x"], data["y"]) for user, data in content["user_data"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                f"{path} must be a JSON file of LEAF with user_data: {error}"
+            ) from error
+        for user, (x, y) in by_user.items():
+            if len(x) != len(y):
+                raise DataError(f"{path}: user {user!r} has {len(x)} inputs and {len(y)} labels")
+            before = found.get(user, ([], []))
+            found[user] = (before[0] + x, before[1] + y)
+    return found

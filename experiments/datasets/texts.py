@@ -1,0 +1,233 @@
+"""Texts as numbers: reviews as TF-IDF or hashed terms, tweets as word numbers or vectors."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.datasets.dataset import DataError, Dataset
+
+Features = Literal["tf-idf", "hashed"]
+TERMS = 5000
+"""Features of a review."""
+WORDS, LENGTH = 10_000, 25
+"""Numbers that words are hashed to, and words of a tweet that are read."""
+WORD = re.compile(r"[\w']+|[.,!?;]")
+REVIEW = re.compile(r"<review_text>(.*?)</review_text>", re.DOTALL)
+DOMAINS = ("books", "dvd", "electronics", "kitchen")
+LABELS = {"negative": 0, "positive": 1}
+
+
+@dataclass(frozen=True)
+class _Review:
+    domain: str
+    text: str
+    label: int
+
+
+def holds_reviews(path: Path) -> bool:
+    """Whether a path is a file of reviews, `.jsonl` or `.jsonl.gz`, or a folder of domains."""
+    if path.is_file():
+        return path.name.endswith((".jsonl", ".jsonl.gz"))
+    return any((path / domain / "positive.review").is_file() for domain in DOMAINS)
+
+
+def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Dataset:
+    """Load reviews of several domains with two classes (Blitzer et al., 2007).
+
+    Args:
+        name: name of the data set.
+        path: a file with a JSON object of `domain`, `label` (0 or 1) and `text` in each line; or
+            the published folder with `DOMAIN/positive.review` and `DOMAIN/negative.review`, as
+            text or as counts of terms.
+        features: `tf-idf` of the 5,000 most frequent terms, or all terms `hashed` to 5,000 numbers;
+            both have Euclidean norm 1.
+
+    Raises:
+        DataError: a file is missing or corrupt.
+    """
+    reviews = list(_of_lines(path) if path.is_file() else _of_folders(path))
+    if not reviews:
+        raise DataError(f"{path} holds no reviews")
+    domains = sorted({review.domain for review in reviews})
+    return Dataset(
+        name=name,
+        inputs=_terms([review.text for review in reviews], features),
+        targets=np.array([review.label for review in reviews], dtype=np.int64),
+        num_classes=len(LABELS),
+        source=f"{features} terms of {path}",
+        domains=np.array([domains.index(review.domain) for review in reviews], dtype=np.int64),
+        domain_names=tuple(domains),
+    )
+
+
+def holds_tweets(path: Path) -> bool:
+    """Whether a file holds labelled tweets, `.tsv`, `.tsv.gz` or the `.csv` of Sentiment140."""
+    return path.is_file() and path.name.endswith((".tsv", ".tsv.gz", ".noemoticon.csv"))
+
+
+def load_tweets(name: str, path: Path) -> Dataset:
+    """Load tweets of two classes as word numbers; see `word_numbers`.
+
+    Args:
+        name: name of the data set.
+        path: a file of lines `label<TAB>text`; or the file of Sentiment140 (Go et al., 2009),
+            whose users are the writers.
+
+    Raises:
+        DataError: the file is corrupt.
+    """
+    lines = _text(path, "latin-1" if path.suffix == ".csv" else "utf-8")
+    if path.suffix == ".csv":
+        rows = [(row[0], row[5], row[4]) for row in csv.reader(io.StringIO(lines)) if len(row) == 6]
+    else:
+        parts = (line.partition("\t") for line in lines.split("\n") if line)
+        rows = [(label, text, "") for label, _, text in parts]
+    users = sorted({user for *_, user in rows})
+    numbers = {user: number for number, user in enumerate(users)}
+    return Dataset(
+        name=name,
+        inputs=word_numbers([text for _, text, _ in rows]),
+        targets=np.array([sentiment(label, path) for label, *_ in rows], dtype=np.int64),
+        num_classes=len(LABELS),
+        source=str(path),
+        writers=np.array([numbers[user] for *_, user in rows]) if len(users) > 1 else None,
+    )
+
+
+def sentiment(label: object, path: Path) -> int:
+    """Class 0 or 1 of a label 0, 1 or 4 (positive, in Sentiment140).
+
+    Raises:
+        DataError: it is another label.
+    """
+    if str(label) not in ("0", "1", "4"):
+        raise DataError(f"{path}: labels must be 0 (negative) and 1 or 4 (positive), got {label!r}")
+    return int(str(label) != "0")
+
+
+def word_numbers(
+    texts: Sequence[str], length: int = LENGTH, words: int = WORDS
+) -> NDArray[np.float32]:
+    """Texts as hashed word numbers, for networks that begin with an embedding.
+
+    Args:
+        texts: one text per sample, in lower or upper case alike.
+        length: words of a text that are kept, from its beginning; shorter ones end with zeros.
+        words: words are hashed to the numbers 1 to `words` - 1.
+
+    Returns:
+        (samples, length) whole numbers, float32.
+    """
+    from sklearn.utils import murmurhash3_32
+
+    numbers = np.zeros((len(texts), length), dtype=np.float32)
+    known: dict[str, int] = {}
+    for row, text in zip(numbers, texts, strict=True):
+        for place, word in enumerate(WORD.findall(text.lower())[:length]):
+            if word not in known:
+                known[word] = 1 + murmurhash3_32(word, positive=True) % (words - 1)
+            row[place] = known[word]
+    return numbers
+
+
+def word_vectors(texts: Sequence[str], path: Path, length: int = LENGTH) -> NDArray[np.float32]:
+    """Texts as sequences of pretrained vectors; words without one are left out.
+
+    Args:
+        texts: one text per sample.
+        path: file of lines `word number number ...`, as of GloVe (Pennington et al., 2014).
+        length: vectors of a text that are kept, from its beginning; shorter ones end with zeros.
+
+    Returns:
+        (samples, length, features) float32.
+
+    Raises:
+        DataError: the file is corrupt, or has none of the words.
+    """
+    wanted = [WORD.findall(text.lower()) for text in texts]
+    vectors = _vectors(path, {word for words in wanted for word in words})
+    if not vectors:
+        raise DataError(f"{path} has vectors for none of the words")
+    features = len(next(iter(vectors.values())))
+    sequences = np.zeros((len(texts), length, features), dtype=np.float32)
+    for sequence, words in zip(sequences, wanted, strict=True):
+        found = [vectors[word] for word in words if word in vectors][:length]
+        if found:
+            sequence[: len(found)] = found
+    return sequences
+
+
+def _vectors(path: Path, wanted: set[str]) -> dict[str, NDArray[np.float32]]:
+    vectors = {}
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                word, _, numbers = line.partition(" ")
+                if word in wanted:
+                    vectors[word] = np.array(numbers.split(), dtype=np.float32)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as word vectors: {error}") from error
+    if len({vector.shape for vector in vectors.values()}) > 1:
+        raise DataError(f"{path} must have vectors of one length")
+    return vectors
+
+
+def _terms(texts: Sequence[str], features: Features) -> NDArray[np.float32]:
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+
+    if features == "hashed":
+        vectorizer = HashingVectorizer(n_features=TERMS, alternate_sign=False, dtype=np.float32)
+    else:
+        vectorizer = TfidfVectorizer(max_features=TERMS, dtype=np.float32)
+    terms: NDArray[np.float32] = vectorizer.fit_transform(texts).toarray()
+    missing = TERMS - terms.shape[1]
+    return np.pad(terms, ((0, 0), (0, missing))) if missing else terms
+
+
+def _of_lines(path: Path) -> Iterable[_Review]:
+    for number, line in enumerate(_text(path).rstrip("\n").split("\n"), start=1):
+        try:
+            entry = json.loads(line)
+            yield _Review(str(entry["domain"]), str(entry["text"]), sentiment(entry["label"], path))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path}, line {number}: must be a JSON object of domain, label and text: {error}"
+            ) from error
+
+
+def _of_folders(folder: Path) -> Iterable[_Review]:
+    for domain in (path for path in sorted(folder.iterdir()) if path.is_dir()):
+        for kind, label in LABELS.items():
+            path = domain / f"{kind}.review"
+            if not path.is_file():
+                raise DataError(f"{domain} lacks {path.name}")
+            content = _text(path, "latin-1")
+            found = REVIEW.findall(content) or map(_of_counts, content.splitlines())
+            yield from (_Review(domain.name, text.strip(), label) for text in found)
+
+
+def _of_counts(line: str) -> str:
+    """The terms of a line `term:count ... #label#:positive`, as often as they occur."""
+    pairs = (pair.rpartition(":") for pair in line.split())
+    counts = [(term, count) for term, _, count in pairs if term != "#label#" and count.isdigit()]
+    return " ".join(" ".join([term] * int(count)) for term, count in counts)
+
+
+def _text(path: Path, encoding: str = "utf-8") -> str:
+    try:
+        content = path.read_bytes()
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode(encoding)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error

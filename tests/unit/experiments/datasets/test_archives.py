@@ -1,0 +1,88 @@
+"""Archives of other shapes: MedMNIST, samples without a split, images as JPEG."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from experiments import datasets
+from experiments.datasets import DataError
+
+SIZES = {"train": 12, "val": 6, "test": 9}
+
+
+def medical(shape, classes=3, **changes):
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for part, size in SIZES.items():
+        arrays[f"{part}_images"] = rng.integers(0, 256, (size, *shape), dtype=np.uint8)
+        arrays[f"{part}_labels"] = (np.arange(size) % classes)[:, None]
+    return arrays | changes
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "expected"),
+    [
+        ("pathmnist", (28, 28, 3), (3, 28, 28)),
+        ("tissuemnist", (28, 28), (1, 28, 28)),
+        ("organmnist3d", (28, 28, 28), (1, 28, 28, 28)),
+    ],
+)
+def test_medmnist(tmp_path, name, shape, expected):
+    arrays = medical(shape)
+    np.savez(tmp_path / f"{name}.npz", **arrays)
+    found = datasets.load(name, data_dir=tmp_path)
+    assert (len(found), found.num_native_test, found.num_classes) == (27, 9, 3)
+    assert found.input_shape == expected
+    last = arrays["val_images"][-1] / 255
+    kept = found.inputs[17] if len(shape) < 3 or shape[-1] != 3 else np.moveaxis(last, 2, 0)
+    np.testing.assert_allclose(found.inputs[17], kept.reshape(expected), atol=1e-6)
+    np.testing.assert_allclose(found.inputs[17].mean(), last.mean(), atol=1e-5)
+    assert found.targets.tolist() == [
+        *(np.arange(12) % 3),
+        *(np.arange(6) % 3),
+        *(np.arange(9) % 3),
+    ]
+
+
+def test_medmnist_with_several_labels_a_sample(tmp_path):
+    labels = np.zeros((12, 14), dtype=np.uint8)
+    np.savez(tmp_path / "chestmnist.npz", **medical((28, 28), train_labels=labels))
+    with pytest.raises(DataError, match=r"train_labels must be \(samples, 1\).*got \(12, 14\)"):
+        datasets.load("chestmnist", data_dir=tmp_path)
+
+
+def test_samples_without_a_split(tmp_path, images):
+    np.savez(tmp_path / "scenes.npz", x=images(6), y=np.arange(6) % 3, good=np.ones(6, dtype=bool))
+    scenes = datasets.load("scenes", data_dir=tmp_path)
+    assert (len(scenes), scenes.num_native_test) == (6, 0)
+    assert "scenes" in {info.name for info in datasets.available(tmp_path)}
+
+
+def jpegs(count):
+    files = []
+    for number in range(count):
+        file = io.BytesIO()
+        Image.new("RGB", (8, 6), (40 * number, 0, 255 - 40 * number)).save(file, "JPEG")
+        files.append(file.getvalue())
+    return files
+
+
+def test_images_as_jpeg(tmp_path):
+    files = jpegs(6)
+    arrays = {
+        "jpeg": np.frombuffer(b"".join(files), dtype=np.uint8),
+        "offsets": np.cumsum([0, *map(len, files)]),
+        "label": np.arange(6) % 3,
+        "is_train": np.array([True, False] + [True] * 4),
+    }
+    np.savez(tmp_path / "own_jpeg.npz", **arrays)
+    own = datasets.load("own_jpeg", data_dir=tmp_path)
+    assert (own.input_shape, own.num_native_test) == ((3, 6, 8), 1)
+    assert own.targets.tolist() == [0, 2, 0, 1, 2, 1]
+    assert "JPEG" in own.source
+    assert own.inputs[-1, 0].mean() * 255 == pytest.approx(40, abs=4)
+    np.savez(tmp_path / "own_jpeg.npz", **arrays | {"offsets": arrays["offsets"][1:]})
+    with pytest.raises(DataError, match="offsets must be one more than label"):
+        datasets.load("own_jpeg", data_dir=tmp_path)

@@ -1,0 +1,69 @@
+"""CIFAR-10: batches as pickles and as binary records."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from experiments import datasets
+from experiments.datasets import DataError
+
+BATCHES = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
+
+
+def batch(seed):
+    pixels = np.random.default_rng(seed).integers(0, 256, (10, 3072), dtype=np.uint8)
+    return pixels, np.random.default_rng(seed).permutation(10)
+
+
+@pytest.fixture(params=["py", "bin"])
+def written(tmp_path, request):
+    folder = tmp_path / f"cifar-10-batches-{request.param}"
+    folder.mkdir()
+    for seed, name in enumerate(BATCHES):
+        pixels, labels = batch(seed)
+        if request.param == "py":
+            content = {b"batch_label": b"one", b"labels": labels.tolist(), b"data": pixels}
+            (folder / name).write_bytes(pickle.dumps(content, protocol=2))
+        else:
+            records = np.concatenate([labels[:, None].astype(np.uint8), pixels], 1)
+            (folder / f"{name}.bin").write_bytes(records.tobytes())
+    return folder
+
+
+def test_both_forms_are_read(tmp_path, written):
+    for cifar in (datasets.load("cifar-10", data_dir=tmp_path), datasets.load(written)):
+        assert (len(cifar), cifar.num_native_test, cifar.input_shape) == (60, 10, (3, 32, 32))
+        for seed in (0, 5):
+            pixels, labels = batch(seed)
+            rows = slice(10 * seed, 10 * seed + 10)
+            # Red comes first, row by row.
+            np.testing.assert_allclose(cifar.inputs[rows].reshape(10, -1) * 255, pixels, atol=1e-4)
+            assert cifar.targets[rows].tolist() == labels.tolist()
+
+
+def test_a_batch_that_is_missing_or_damaged(written):
+    path = next(written.glob("data_batch_4*"))
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(DataError, match=r"data_batch_4.* cannot be read"):
+        datasets.load(written)
+    path.unlink()
+    with pytest.raises(DataError, match="lacks data_batch_4"):
+        datasets.load(written)
+
+
+class Harmful:
+    def __reduce__(self):
+        return os.mkdir, ("harm",)
+
+
+def test_pickles_that_would_run_code_are_refused(written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if written.name.endswith("bin"):
+        pytest.skip("not pickled")
+    content = {b"data": Harmful(), b"labels": []}
+    (written / "data_batch_1").write_bytes(pickle.dumps(content, protocol=2))
+    with pytest.raises(DataError, match="mkdir, not only arrays"):
+        datasets.load(written)
+    assert not (tmp_path / "harm").exists()

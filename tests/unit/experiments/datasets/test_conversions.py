@@ -1,0 +1,91 @@
+"""Data sets of numpy, torch and Hugging Face."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import TensorDataset
+
+from experiments import datasets
+from experiments.datasets import DataError
+
+
+def test_numpy():
+    inputs, targets = np.random.default_rng(0).random((6, 3)), np.arange(6) % 2
+    found = datasets.from_numpy(inputs, targets, (inputs[:2], targets[:2]), writers=[*"abcabcaa"])
+    assert (found.num_native_test, found.input_shape, found.name) == (2, (3,), "arrays")
+    assert found.writers.tolist() == [0, 1, 2, 0, 1, 2, 0, 0]
+    with pytest.raises(DataError, match="writers must be one per sample"):
+        datasets.from_numpy(inputs, targets, writers=[1, 2])
+
+
+class Pictures:
+    """As of torchvision: pairs of an image and a class."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return Image.new("RGB", (5, 4), (index * 50, 0, 255)), index % 2
+
+
+def test_torch():
+    tensors = TensorDataset(torch.rand(6, 1, 4, 4), torch.arange(6) % 3)
+    found = datasets.from_torch(tensors, TensorDataset(torch.rand(3, 1, 4, 4), torch.arange(3)))
+    assert (len(found), found.num_native_test, found.input_shape) == (9, 3, (1, 4, 4))
+    np.testing.assert_array_equal(found.inputs[:6], tensors.tensors[0].numpy())
+    pictures = datasets.from_torch(Pictures(4), name="own")
+    assert (pictures.input_shape, pictures.targets.tolist()) == ((3, 4, 5), [0, 1, 0, 1])
+    np.testing.assert_allclose(pictures.inputs[3, :, 0, 0] * 255, [150, 0, 255], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([1, 2], "pairs of an input and a class"),
+        ([(torch.zeros(2), 0), (torch.zeros(3), 1)], "agree in shape"),
+    ],
+)
+def test_torch_data_that_are_no_pairs(pairs, message):
+    with pytest.raises(DataError, match=message):
+        datasets.from_torch(pairs)
+
+
+class Splits(dict):
+    """As a `DatasetDict`."""
+
+
+class Rows:
+    """As of the package `datasets`: columns by name."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    @property
+    def column_names(self):
+        return [*self.columns]
+
+    def __getitem__(self, column):
+        return self.columns[column]
+
+
+def table(count, inputs="image", targets="label"):
+    pictures = Pictures(count)
+    rows = [pictures[index] for index in range(count)]
+    return Rows({inputs: [x for x, _ in rows], targets: [y for _, y in rows]})
+
+
+def test_huggingface():
+    found = datasets.from_huggingface(Splits(train=table(4), test=table(2)), name="own")
+    assert (len(found), found.num_native_test, found.input_shape) == (6, 2, (3, 4, 5))
+    assert datasets.from_huggingface(table(4)).num_native_test == 0
+    other = table(4, inputs="scan", targets="kind")
+    with pytest.raises(DataError, match=r"lacks the column image or img .*got scan, kind"):
+        datasets.from_huggingface(other)
+    named = datasets.from_huggingface(other, inputs="scan", targets="kind")
+    np.testing.assert_array_equal(named.inputs, found.inputs[:4])
+    with pytest.raises(DataError, match="must have a split train, got test"):
+        datasets.from_huggingface(Splits(test=table(2)))

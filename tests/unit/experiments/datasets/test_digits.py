@@ -1,0 +1,157 @@
+"""Digits-Five: MATLAB files and folders as published, domains that are not there, stand-ins."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+
+from experiments import datasets
+from experiments.datasets import DataError
+
+TRAIN, TEST = 20, 10
+
+
+def pixels(count, *shape, seed=0):
+    images = np.random.default_rng(seed).integers(0, 256, (count, *shape), dtype=np.uint8)
+    images[0].flat[:2] = 0, 255
+    return images
+
+
+def labels(count):
+    return np.arange(count) % 10
+
+
+def one_hot(count):
+    return np.eye(10)[labels(count)]
+
+
+def write_mnist(folder):
+    arrays = {"train_28": pixels(TRAIN, 28, 28, 1), "test_28": pixels(TEST, 28, 28, 1)}
+    arrays |= {"train_32": pixels(TRAIN, 32, 32), "test_32": pixels(TEST, 32, 32)}
+    arrays |= {"label_train": one_hot(TRAIN), "label_test": one_hot(TEST)}
+    savemat(folder / "mnist_data.mat", arrays)
+
+
+def write_mnist_m(folder):
+    arrays = {"train": pixels(TRAIN, 28, 28, 3), "test": pixels(TEST, 28, 28, 3)}
+    arrays |= {"label_train": one_hot(TRAIN), "label_test": one_hot(TEST)}
+    savemat(folder / "mnistm_with_label.mat", arrays)
+
+
+def write_usps(folder):
+    table = np.empty((2, 2), dtype=object)
+    for row, count in enumerate((TRAIN, TEST)):
+        table[row, 0] = pixels(count, 1, 28, 28) / 255
+        table[row, 1] = labels(count)[:, None].astype(np.uint8)
+    savemat(folder / "usps_28x28.mat", {"dataset": table})
+
+
+def write_svhn(folder):
+    for part, count in (("train", TRAIN), ("test", TEST)):
+        numbers = np.where(labels(count) == 0, 10, labels(count))[:, None]
+        images = np.moveaxis(pixels(count, 32, 32, 3), 0, 3)
+        savemat(folder / f"svhn_{part}_32x32.mat", {"X": images, "y": numbers.astype(np.uint8)})
+
+
+def write_synthetic(folder):
+    arrays = {"train_data": pixels(TRAIN, 32, 32, 3), "test_data": pixels(TEST, 32, 32, 3)}
+    arrays |= {"train_label": labels(TRAIN)[:, None], "test_label": labels(TEST)[:, None]}
+    savemat(folder / "syn_number.mat", arrays)
+
+
+WRITERS = {
+    "mnist": (write_mnist, (1, 28, 28)),
+    "mnist-m": (write_mnist_m, (3, 28, 28)),
+    "usps": (write_usps, (1, 28, 28)),
+    "svhn": (write_svhn, (3, 32, 32)),
+    "synthetic-digits": (write_synthetic, (3, 32, 32)),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "mnist"])
+def test_each_domain_by_its_own_name(tmp_path, name):
+    write, shape = WRITERS[name]
+    write(tmp_path)
+    domain = datasets.load(name, data_dir=tmp_path)
+    assert (domain.input_shape, domain.num_native_test) == (shape, TEST)
+    assert domain.targets.tolist() == [*labels(TRAIN), *labels(TEST)]
+    stored = pixels(TRAIN, *shape) if shape[0] == 1 else pixels(TRAIN, *shape[1:], 3)
+    shown = stored if shape[0] == 1 else np.moveaxis(stored, 3, 1)
+    np.testing.assert_allclose(domain.inputs[:TRAIN] * 255, shown, atol=1e-3)
+
+
+def test_digits_five_joins_all_domains(tmp_path):
+    folder = tmp_path / "digits-five"
+    folder.mkdir()
+    for write, _ in WRITERS.values():
+        write(folder)
+    digits = datasets.load("digits-five", data_dir=tmp_path)
+    assert digits.input_shape == (3, 28, 28)
+    assert digits.domain_names == tuple(WRITERS)
+    assert np.bincount(digits.domains).tolist() == [TRAIN + TEST] * 5
+    assert digits.num_native_test == 5 * TEST
+    assert np.bincount(digits.domains[-5 * TEST :]).tolist() == [TEST] * 5
+    grey = digits.inputs[digits.domains == 0]
+    assert (grey == grey[:, :1]).all()
+    # Averages hardly change where 32 x 32 pixels become 28 x 28.
+    svhn = datasets.load("svhn", data_dir=tmp_path)
+    small = digits.inputs[digits.domains == 3]
+    np.testing.assert_allclose(small.mean(), svhn.inputs.mean(), atol=5e-3)
+
+
+def test_domains_that_are_not_there_are_named(tmp_path):
+    write_usps(tmp_path)
+    with pytest.raises(DataError, match="'digits-five' was not found"):
+        datasets.load("digits-five", data_dir=tmp_path)
+    write_mnist_m(tmp_path)
+    with pytest.warns(UserWarning, match=r"lacks the domains mnist \(mnist_data.mat\), svhn"):
+        digits = datasets.load("digits-five", data_dir=tmp_path)
+    assert digits.domain_names == ("mnist-m", "usps")
+    assert "not here: mnist, svhn, synthetic-digits" in digits.source
+
+
+def test_mnist_m_as_folders_with_lists_of_labels(tmp_path):
+    folder = tmp_path / "mnist_m"
+    for part, count in (("train", TRAIN), ("test", TEST)):
+        (folder / f"mnist_m_{part}").mkdir(parents=True)
+        lines = []
+        for number, image in enumerate(pixels(count, 32, 32, 3)):
+            Image.fromarray(image).save(folder / f"mnist_m_{part}" / f"{number:08}.png")
+            lines.append(f"{number:08}.png {labels(count)[number]}")
+        (folder / f"mnist_m_{part}_labels.txt").write_text("\n".join(lines))
+    found = datasets.load("mnist-m", data_dir=tmp_path)
+    assert (len(found), found.num_native_test, found.input_shape) == (30, TEST, (3, 32, 32))
+    stored = np.moveaxis(pixels(TRAIN, 32, 32, 3), 3, 1)
+    np.testing.assert_allclose(found.inputs[:TRAIN] * 255, stored, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": np.zeros(3)}, "must hold the arrays of one of the files"),
+        ({"dataset": np.zeros(3)}, "2 x 2 cell array"),
+    ],
+)
+def test_other_matlab_files(tmp_path, arrays, message):
+    savemat(tmp_path / "usps_28x28.mat", arrays)
+    with pytest.raises(DataError, match=message):
+        datasets.load("usps", data_dir=tmp_path)
+
+
+def test_a_damaged_matlab_file(tmp_path):
+    (tmp_path / "usps_28x28.mat").write_bytes(b"damaged")
+    with pytest.raises(DataError, match="cannot be read as a MATLAB file"):
+        datasets.load("usps", data_dir=tmp_path)
+
+
+def test_stand_ins_have_a_name_of_their_own(tmp_path):
+    for name in ("mnist", "mnist-m", "usps"):
+        WRITERS[name][0](tmp_path)
+    scenes = {"x": pixels(TRAIN, 32, 32, 3), "y": labels(TRAIN)}
+    np.savez(tmp_path / "chars74k_scene_digits_32.npz", **scenes)
+    like = datasets.load("digits-five-like", data_dir=tmp_path)
+    assert like.domain_names[3:] == ("scene-digits", "rendered-digits")
+    assert "stand-ins" in like.source
+    with pytest.warns(UserWarning, match="svhn"):
+        digits = datasets.load("digits-five", data_dir=tmp_path)
+    assert digits.domain_names == ("mnist", "mnist-m", "usps")

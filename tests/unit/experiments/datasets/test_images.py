@@ -1,0 +1,79 @@
+"""Folders of images by class, Omniglot."""
+
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from experiments import datasets
+from experiments.datasets import DataError
+
+
+def save(path, level, size=(6, 4), mode="L"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size, level if mode == "L" else (level, 0, 255)).save(path)
+
+
+def test_one_folder_for_each_class(tmp_path):
+    for name, level in (("cat/1.png", 10), ("cat/2.png", 20), ("ant/1.png", 255)):
+        save(tmp_path / "pets" / name, level)
+    for pets in (datasets.from_folder(tmp_path / "pets"), datasets.load("pets", tmp_path)):
+        assert (pets.name, pets.input_shape, pets.num_native_test) == ("pets", (1, 4, 6), 0)
+        assert pets.targets.tolist() == [0, 1, 1]
+        np.testing.assert_allclose(pets.inputs[:, 0, 0, 0] * 255, [255, 10, 20], atol=1e-4)
+
+
+def test_train_and_test_folders_and_colours(tmp_path):
+    for part in ("train", "test"):
+        save(tmp_path / part / "a" / "1.png", 128, mode="RGB")
+        save(tmp_path / part / "b" / "1.png", 255)
+    found = datasets.from_folder(tmp_path, name="own")
+    assert (found.name, found.num_native_test, found.input_shape) == ("own", 2, (3, 4, 6))
+    np.testing.assert_allclose(found.inputs[0, :, 0, 0] * 255, [128, 0, 255], atol=1e-4)
+    save(tmp_path / "test" / "c" / "1.png", 1)
+    with pytest.raises(DataError, match=r"classes that .*train lacks: c"):
+        datasets.from_folder(tmp_path)
+
+
+def test_sizes_differ(tmp_path):
+    save(tmp_path / "a" / "1.png", 255)
+    save(tmp_path / "b" / "1.png", 255, size=(9, 9))
+    with pytest.raises(DataError, match=r"must agree in size.*give size"):
+        datasets.from_folder(tmp_path)
+    assert datasets.from_folder(tmp_path, size=(5, 7)).input_shape == (1, 5, 7)
+
+
+def test_no_images(tmp_path):
+    (tmp_path / "a").mkdir()
+    with pytest.raises(DataError, match="one subfolder of images for each class"):
+        datasets.from_folder(tmp_path)
+    (tmp_path / "a" / "1.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"1\.png cannot be read"):
+        datasets.from_folder(tmp_path)
+
+
+@pytest.fixture
+def omniglot(tmp_path):
+    folder = tmp_path / "images_background"
+    for alphabet, characters in (("Greek", 2), ("Latin", 1)):
+        for character in range(1, characters + 1):
+            for drawer in (1, 2):
+                path = folder / alphabet / f"character{character:02}" / f"0001_{drawer:02}.png"
+                save(path, 255 if drawer == 1 else 0, size=(105, 105))
+    return folder
+
+
+def test_omniglot_from_a_zip_file_and_a_folder(tmp_path, omniglot):
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for path in omniglot.rglob("*.png"):
+            archive.write(path, path.relative_to(tmp_path))
+    for name in ("images_background", "packed"):
+        found = datasets.load(name, tmp_path)
+        assert (found.input_shape, found.num_classes) == ((1, 28, 28), 3)
+        assert found.targets.tolist() == [0, 0, 1, 1, 2, 2]
+        assert found.writers.tolist() == [0, 1, 0, 1, 2, 3]
+        assert found.domains.tolist() == [0, 0, 0, 0, 1, 1]
+        assert found.domain_names == ("Greek", "Latin")
+        assert found.inputs[:, 0, 9, 9].tolist() == [0, 1] * 3
+    assert {"images_background", "packed"} <= {info.name for info in datasets.available(tmp_path)}

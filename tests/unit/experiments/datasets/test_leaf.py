@@ -1,0 +1,102 @@
+"""LEAF: users and their samples, tests set aside, tweets, word vectors."""
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments import datasets, partitions
+from experiments.datasets import DataError
+
+
+def write(path, users):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = {user: {"x": x, "y": y} for user, (x, y) in users.items()}
+    sizes = [len(y) for _, y in users.values()]
+    path.write_text(json.dumps({"users": list(users), "num_samples": sizes, "user_data": data}))
+
+
+def drawn(count, level):
+    return [[level] * 784] * count
+
+
+@pytest.fixture
+def femnist(tmp_path):
+    data = tmp_path / "femnist" / "data"
+    write(data / "train" / "a.json", {"f02": (drawn(3, 0.5), [0, 61, 3])})
+    write(data / "train" / "b.json", {"f01": (drawn(2, 1), [7, 7])})
+    test = {"f01": (drawn(1, 1), [9]), "f02": (drawn(1, 0.5), [10])}
+    write(data / "test" / "a.json", test)
+    return tmp_path
+
+
+def test_femnist_keeps_writers_over_files_and_parts(femnist):
+    for found in (datasets.load("femnist", femnist), datasets.load(femnist / "femnist")):
+        assert (len(found), found.num_native_test, found.num_classes) == (7, 2, 62)
+        assert found.input_shape == (1, 28, 28)
+        assert found.writers.tolist() == [0, 0, 1, 1, 1, 0, 1]
+        assert found.targets.tolist() == [7, 7, 0, 61, 3, 9, 10]
+        assert found.inputs[:, 0, 0, 0].tolist() == [1, 1, 0.5, 0.5, 0.5, 1, 0.5]
+
+
+def test_writers_with_too_few_samples_are_left_out(tmp_path):
+    users = {f"f{number}": (drawn(size, 0.1), [1] * size) for number, size in enumerate((9, 3, 8))}
+    write(tmp_path / "femnist" / "all_data" / "a.json", users)
+    found = datasets.load("femnist", tmp_path)
+    assert found.num_native_test == 0
+    options = {"clients": 2, "min_samples": 5, "seed": 0}
+    clients = partitions.build("writers", found, options).clients
+    assert len(clients) == 2
+    with pytest.raises(ValueError, match="has 2 writers of at least min_samples=5"):
+        partitions.build("writers", found, options | {"clients": 3})
+
+
+def tweet(text):
+    return ["1", "Mon", "NO_QUERY", "ann", text, "training"]
+
+
+@pytest.fixture
+def sent140(tmp_path):
+    data = tmp_path / "sent140" / "data"
+    write(data / "train" / "a.json", {"ann": ([tweet("Good day"), tweet("bad")], [1, 0])})
+    write(data / "test" / "a.json", {"bob": ([tweet("good")], ["4"])})
+    return tmp_path
+
+
+def test_tweets_as_word_numbers(sent140):
+    tweets = datasets.load("sent140", sent140)
+    assert (tweets.input_shape, tweets.num_native_test) == ((25,), 1)
+    assert tweets.targets.tolist() == [1, 0, 1]
+    assert tweets.writers.tolist() == [0, 0, 1]
+    assert tweets.inputs[0, 0] == tweets.inputs[2, 0] > 0
+    assert not tweets.inputs[:, 2:].any()
+
+
+def test_tweets_as_word_vectors(sent140):
+    with pytest.raises(DataError, match=r"glove\.6B\.300d\.txt into DATA_DIR"):
+        datasets.load("sent140-glove", sent140)
+    vectors = {"good": np.arange(4), "day": np.ones(4), "night": np.zeros(4)}
+    rows = [" ".join([word, *map(str, vector)]) for word, vector in vectors.items()]
+    (sent140 / "glove.6B.300d.txt").write_text("\n".join(rows))
+    tweets = datasets.load("sent140-glove", sent140)
+    assert tweets.input_shape == (25, 4)
+    assert tweets.inputs[0, :3].tolist() == [[0, 1, 2, 3], [1, 1, 1, 1], [0, 0, 0, 0]]
+    assert not tweets.inputs[1].any()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "must be a JSON file of LEAF with user_data"),
+        ("[1]", "must be a JSON file of LEAF with user_data"),
+        ('{"user_data": {"a": {"x": [[0]], "y": []}}}', "user 'a' has 1 inputs and 0 labels"),
+        ('{"user_data": {"a": {"x": [[0]], "y": [0]}}}', "lists of 784 numbers"),
+        ('{"user_data": {"a": {"x": [["one", "two"]], "y": [0]}}}', "their text in field 5"),
+    ],
+)
+def test_damaged_files(tmp_path, content, message):
+    folder = tmp_path / "femnist" / "all_data"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_text(content)
+    with pytest.raises(DataError, match=message):
+        datasets.load("femnist", tmp_path)

@@ -1,0 +1,115 @@
+"""Reviews as terms, tweets as word numbers and vectors."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from experiments import datasets
+from experiments.datasets import DataError
+from experiments.datasets.texts import word_numbers
+
+REVIEWS = [
+    ("books", 1, "A good book, a good read"),
+    ("books", 0, "A bad book"),
+    ("dvd", 1, "Good film"),
+    ("dvd", 0, "Bad, bad film"),
+]
+
+
+@pytest.fixture
+def lines(tmp_path):
+    keys = ("domain", "label", "text")
+    rows = [json.dumps(dict(zip(keys, review, strict=True))) for review in REVIEWS]
+    path = tmp_path / "amazon_reviews_4domains.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(rows).encode()))
+    return tmp_path
+
+
+def test_tf_idf_by_hand(lines):
+    reviews = datasets.load("amazon-review", data_dir=lines)
+    assert (reviews.input_shape, reviews.num_classes) == ((5000,), 2)
+    assert reviews.targets.tolist() == [1, 0, 1, 0]
+    assert reviews.domains.tolist() == [0, 0, 1, 1]
+    assert reviews.domain_names == ("books", "dvd")
+    # Terms: bad, book, film, good, read; each of the first four is in two of four texts.
+    common, rare = np.log(5 / 3) + 1, np.log(5 / 2) + 1
+    expected = np.array([0, common, 0, 2 * common, rare])
+    np.testing.assert_allclose(reviews.inputs[0, :5], expected / np.linalg.norm(expected), 1e-5)
+    np.testing.assert_allclose(reviews.inputs[3, :5] * np.sqrt(5), [2, 0, 1, 0, 0], rtol=1e-5)
+    assert not reviews.inputs[:, 5:].any()
+
+
+def test_hashed_terms(lines):
+    reviews = datasets.load("amazon-review-hashed", data_dir=lines)
+    assert reviews.input_shape == (5000,)
+    np.testing.assert_allclose(np.linalg.norm(reviews.inputs, axis=1), 1, rtol=1e-5)
+    assert sorted(reviews.inputs[3][reviews.inputs[3] > 0] * np.sqrt(5)) == pytest.approx([1, 2])
+
+
+def test_folders_of_text_and_of_counts_are_the_same_reviews(tmp_path, lines):
+    label = {0: "negative", 1: "positive"}
+    text, counts = tmp_path / "text" / "sorted_data_acl", tmp_path / "counts" / "processed_acl"
+    for domain, number, words in REVIEWS:
+        for folder in (text / domain, counts / domain):
+            folder.mkdir(parents=True, exist_ok=True)
+        review = f"<review>\n<review_text>\n{words}\n</review_text>\n</review>\n"
+        (text / domain / f"{label[number]}.review").write_text(review)
+        terms = words.lower().replace(",", "").split()
+        pairs = [f"{term}:{terms.count(term)}" for term in sorted(set(terms))]
+        line = " ".join([*pairs, f"#label#:{label[number]}"])
+        (counts / domain / f"{label[number]}.review").write_text(line + "\n")
+    expected = datasets.load("amazon-review", data_dir=lines)
+    order = [1, 0, 3, 2]  # negative reviews of a domain come first
+    for folder in (text.parent, counts.parent):
+        found = datasets.load("amazon-review", data_dir=folder)
+        np.testing.assert_allclose(found.inputs, expected.inputs[order], atol=1e-6)
+        assert found.targets.tolist() == [0, 1, 0, 1]
+    (counts / "dvd" / "negative.review").unlink()
+    with pytest.raises(DataError, match=r"dvd lacks negative\.review"):
+        datasets.load("amazon-review", data_dir=counts.parent)
+
+
+@pytest.mark.parametrize("line", ["no json", '{"domain": "dvd", "text": "x"}', "[1]"])
+def test_damaged_lines_are_named(tmp_path, line):
+    (tmp_path / "own.jsonl").write_text(json.dumps({"domain": "a", "label": 0, "text": "b"}))
+    with (tmp_path / "own.jsonl").open("a") as file:
+        file.write("\n" + line)
+    with pytest.raises(DataError, match=r"own\.jsonl, line 2: must be a JSON object"):
+        datasets.load("own", data_dir=tmp_path)
+
+
+def test_word_numbers_are_whole_and_padded():
+    numbers = word_numbers(["Good good day", "", "a b c d e f"], length=5, words=50)
+    assert numbers.shape == (3, 5)
+    assert numbers[0, 0] == numbers[0, 1] != numbers[0, 2]
+    assert numbers[0, 3:].tolist() == [0, 0]
+    assert not numbers[1].any()
+    assert ((numbers[2] >= 1) & (numbers[2] < 50) & (numbers[2] % 1 == 0)).all()
+
+
+def test_tweets_without_users(tmp_path):
+    content = "1\tso happy\n0\tso sad\n1\ta tab\there\n"
+    (tmp_path / "sentiment140_100k.tsv.gz").write_bytes(gzip.compress(content.encode()))
+    for name in ("sentiment140", "sentiment140_100k"):
+        tweets = datasets.load(name, data_dir=tmp_path)
+        assert tweets.targets.tolist() == [1, 0, 1]
+        assert tweets.input_shape == (25,)
+        assert tweets.inputs[0, 0] == tweets.inputs[1, 0]
+        assert tweets.writers is None
+
+
+def test_the_published_file_of_sentiment140_has_users(tmp_path):
+    rows = ['"0","1","Mon","NO_QUERY","ann","so, sad"', '"4","2","Tue","NO_QUERY","bob","caf\xe9"']
+    path = tmp_path / "training.1600000.processed.noemoticon.csv"
+    path.write_bytes("\n".join([*rows, rows[0]]).encode("latin-1"))
+    tweets = datasets.load("sentiment140", data_dir=tmp_path)
+    assert tweets.targets.tolist() == [0, 1, 0]
+    assert tweets.writers.tolist() == [0, 1, 0]
+
+
+def test_a_label_that_is_none(tmp_path):
+    (tmp_path / "own.tsv").write_text("2\tneutral\n")
+    with pytest.raises(DataError, match=r"0 \(negative\) and 1 or 4 \(positive\), got '2'"):
+        datasets.load("own", data_dir=tmp_path)
