@@ -42,8 +42,8 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
     Summed over the samples. `ggn` and `empirical_fisher` are exact; `mc_ggn` is an unbiased
     estimate of `ggn` from one drawn target per sample, at the price of a single column. The module
     runs in eval mode (dropout off, running statistics frozen) and is left as it was: its mode,
-    buffers and `.grad` don't change. Linear, Conv2d, BatchNorm1d, BatchNorm2d, GroupNorm and
-    LayerNorm layers may be combined by anything without parameters that treats samples
+    buffers and `.grad` don't change. Linear layers, convolutions, embeddings, BatchNorm, GroupNorm
+    and LayerNorm layers may be combined by anything without parameters that treats samples
     independently; a layer may be called only once, and no parameter used outside its layer. This is
     checked on up to three samples, against gradients by autograd.
 
@@ -123,7 +123,8 @@ def _add_squares(
         if gradients[0] is None:
             continue
         squares = call.squares(gradients)
-        for parameter, square in zip((call.layer.weight, call.layer.bias), squares, strict=True):
+        parameters = (call.layer.weight, getattr(call.layer, "bias", None))
+        for parameter, square in zip(parameters, squares, strict=True):
             if isinstance(parameter, nn.Parameter) and parameter.requires_grad:
                 total[id(parameter)] += square.view_as(parameter)
 

@@ -219,7 +219,7 @@ def _compare(outputs: Tensor, calls: Sequence[Call], layers: Mapping[nn.Module, 
     wanted = [
         (layer, index, parameter)
         for layer in layers
-        for index, parameter in enumerate((layer.weight, layer.bias))
+        for index, parameter in enumerate((layer.weight, getattr(layer, "bias", None)))
         if isinstance(parameter, nn.Parameter) and parameter.requires_grad
     ]
     edges = [call.edge for call in reached.values() if call.edge is not None]

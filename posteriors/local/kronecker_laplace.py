@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from posteriors.curvature.layers.rules import layers_with_parameters
+from posteriors.curvature.layers.rules import WITHOUT_RULES, layers_with_parameters
 from posteriors.curvature.likelihood import Likelihood, check_targets
 from posteriors.curvature.recording import require_exact_rules
 from posteriors.gaussians.covariance import standard_normal
@@ -185,7 +185,8 @@ def _check_layers(module: nn.Module, inputs: Tensor) -> None:
         if has_own and not isinstance(layer, nn.Linear | nn.Conv2d):
             raise UnsupportedFitError(
                 f"laplace-kron has no rule for layer {name!r} ({type(layer).__name__}); "
-                "it takes Linear and Conv2d layers, and layers without parameters"
+                "it takes Linear and Conv2d layers, and layers without parameters; local "
+                f"posteriors that need no rule are {WITHOUT_RULES}"
             )
         if has_own and is_altered(layer):
             raise UnsupportedFitError(

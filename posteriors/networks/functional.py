@@ -11,6 +11,8 @@ from torch.func import functional_call, jacrev, vmap
 
 JACOBIAN_BYTES = 16 * 2**20
 """Default bound on the Jacobians held at once, in bytes."""
+WITHOUT_VMAP = (nn.RNNBase, nn.MultiheadAttention)
+"""Layers that vmap refuses, or takes slowly and with a warning."""
 
 
 @contextmanager
@@ -157,11 +159,43 @@ def jacobians(
     columns = sum(value.numel() for value in moving.values())
     chunk = max(1, chunk_bytes // (width * columns * vector.element_size()))
     differentiate = vmap(jacrev(of_sample, has_aux=True), in_dims=(None, 0))
+    has_no_rule = any(isinstance(layer, WITHOUT_VMAP) for layer in module.modules())
     for part in torch.split(inputs, chunk):
         with eval_mode(module):
-            by_name, outputs = differentiate(moving, own_copy(part, vector))
+            if has_no_rule:
+                by_name, outputs = _row_by_row(module, moving, parameters, own_copy(part, vector))
+            else:
+                by_name, outputs = differentiate(moving, own_copy(part, vector))
         joined = torch.cat([by_name[name].flatten(2) for name in names], dim=2)
         yield outputs.detach(), joined[:, :, places.to(joined.device)].detach()
+
+
+def _row_by_row(
+    module: nn.Module, moving: dict[str, Tensor], others: dict[str, Tensor], inputs: Tensor
+) -> tuple[dict[str, Tensor], Tensor]:
+    """Derivatives of each output of each sample in turn, where vmap has no rule for a layer.
+
+    Returns:
+        Derivatives by name, (samples, outputs, *shape), and outputs (samples, outputs).
+    """
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in moving.items()}
+    with torch.inference_mode(False), torch.enable_grad():
+        outputs = functional_call(module, {**others, **leaves}, (inputs,))
+        rows = [
+            torch.autograd.grad(
+                output,
+                [*leaves.values()],
+                retain_graph=True,
+                allow_unused=True,
+                materialize_grads=True,
+            )
+            for output in outputs.flatten()
+        ]
+    by_name = {
+        name: torch.stack(gradients).view(*outputs.shape, *leaves[name].shape)
+        for name, gradients in zip(leaves, zip(*rows, strict=True), strict=True)
+    }
+    return by_name, outputs
 
 
 def _tensors_with(module: nn.Module, chosen: Tensor) -> tuple[list[str], Tensor]:

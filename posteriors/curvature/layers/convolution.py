@@ -1,21 +1,25 @@
-"""Squared per-sample gradients of two-dimensional convolutions."""
+"""Squared per-sample gradients of convolutions in one, two or three dimensions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 
 from torch import Tensor, nn
 from torch.nn import functional
 
+Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
-def patches(layer: nn.Conv2d, inputs: Tensor, models: int = 1) -> Tensor:
+
+def patches(layer: Convolution, inputs: Tensor, models: int = 1) -> Tensor:
     """Patches under the kernel at each output position: what `squares` needs of the input.
 
     Any stride, padding and number of groups.
 
     Args:
         layer: The layer of one network.
-        inputs: Images, (samples, models x in_channels, height, width).
+        inputs: Images, (samples, models x in_channels, height, width), or with one or three
+            spatial axes.
         models: Networks in the stack, whose channels are concatenated.
 
     Returns:
@@ -38,7 +42,7 @@ def patches(layer: nn.Conv2d, inputs: Tensor, models: int = 1) -> Tensor:
             *(step * s for step, s in zip(along, layer.stride, strict=True)),
         ),
     )
-    return windows.reshape(len(inputs), models * layer.groups, -1, sizes[0] * sizes[1])
+    return windows.reshape(len(inputs), models * layer.groups, -1, prod(sizes))
 
 
 def squares(patches: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
@@ -49,7 +53,7 @@ def squares(patches: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor]
     Args:
         patches: (samples, models x groups, in_channels / groups x kernel area, positions).
         columns: Gradients with respect to the output, each (samples, models x out_channels,
-            output height, output width).
+            *output sizes).
 
     Returns:
         Those of the weight, (models x groups, out_channels / groups, in_channels / groups x kernel
@@ -64,11 +68,12 @@ def squares(patches: Tensor, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor]
     return weight, bias
 
 
-def _edges(layer: nn.Conv2d) -> list[int]:
+def _edges(layer: Convolution) -> list[int]:
     """Padding before and after each spatial axis, last axis first."""
+    axes = range(len(layer.kernel_size))[::-1]
     if not isinstance(layer.padding, str):
-        return [int(layer.padding[axis]) for axis in (1, 1, 0, 0)]
+        return [int(layer.padding[axis]) for axis in axes for _ in range(2)]
     if layer.padding == "valid":
-        return [0] * 4
-    totals = [layer.dilation[axis] * (layer.kernel_size[axis] - 1) for axis in (1, 0)]
+        return [0] * (2 * len(axes))
+    totals = [layer.dilation[axis] * (layer.kernel_size[axis] - 1) for axis in axes]
     return [edge for total in totals for edge in (total // 2, total - total // 2)]

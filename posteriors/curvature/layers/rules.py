@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from posteriors.curvature.layers import convolution, linear, normalisation
+from posteriors.curvature.layers import convolution, embedding, linear, normalisation
 
 
 @dataclass(frozen=True)
@@ -24,23 +24,30 @@ class LayerRule:
             columns, in the order of the parameter's entries.
     """
 
-    prepare: Callable[[Any, Tensor], Tensor]
-    squares: Callable[[Tensor, Iterable[Tensor]], tuple[Tensor, Tensor]]
+    prepare: Callable[[Any, Tensor], Any]
+    squares: Callable[[Any, Iterable[Tensor]], tuple[Tensor, Tensor]]
 
 
+_CONVOLUTION = LayerRule(convolution.patches, convolution.squares)
 _BATCH_NORM = LayerRule(normalisation.by_running_statistics, normalisation.squares)
 LAYER_RULES: Mapping[type[nn.Module], LayerRule] = MappingProxyType(
     {
         nn.Linear: LayerRule(linear.inputs_of_one, linear.squares),
-        nn.Conv2d: LayerRule(convolution.patches, convolution.squares),
+        nn.Conv1d: _CONVOLUTION,
+        nn.Conv2d: _CONVOLUTION,
+        nn.Conv3d: _CONVOLUTION,
+        nn.Embedding: LayerRule(embedding.lookups, embedding.squares),
         nn.BatchNorm1d: _BATCH_NORM,
         nn.BatchNorm2d: _BATCH_NORM,
+        nn.BatchNorm3d: _BATCH_NORM,
         nn.GroupNorm: LayerRule(normalisation.by_groups, normalisation.squares),
         nn.LayerNorm: LayerRule(normalisation.by_features, normalisation.squares_by_features),
     }
 )
 
 SUPPORTED = ", ".join(kind.__name__ for kind in LAYER_RULES)
+WITHOUT_RULES = "laplace-last-layer, laplace-full, variational and nuts"
+"""Local posteriors of networks with any layers, such as recurrent ones and attention."""
 
 
 def rule_for(layer: nn.Module) -> LayerRule | None:
@@ -73,9 +80,11 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
         if parameters and rule_for(layer) is None:
             raise UnsupportedLayerError(
                 f"layer {name!r} ({type(layer).__name__}) has parameters but no curvature rule; "
-                f"supported are {SUPPORTED}, and layers without parameters"
+                f"supported are {SUPPORTED}, and layers without parameters; local posteriors that "
+                f"need no rule are {WITHOUT_RULES}"
             )
         _refuse_other_parameters(name, layer)
+        _refuse_scaled_lookups(name, layer)
         if parameters:
             layers[layer] = name
             owned += [id(parameter) for parameter in parameters]
@@ -84,6 +93,16 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
     if not layers:
         raise UnsupportedLayerError(f"module has no parameters; supported layers are {SUPPORTED}")
     return layers
+
+
+def _refuse_scaled_lookups(name: str, layer: nn.Module) -> None:
+    """Refuse embeddings whose gradients depend on other samples, or are sparse."""
+    if isinstance(layer, nn.Embedding) and (
+        layer.max_norm is not None or layer.scale_grad_by_freq or layer.sparse
+    ):
+        raise UnsupportedLayerError(
+            f"layer {name!r} (Embedding) must have neither max_norm, scale_grad_by_freq nor sparse"
+        )
 
 
 def _refuse_other_parameters(name: str, layer: nn.Module) -> None:

@@ -136,6 +136,10 @@ EXACT = {
     "self-attention": (SelfAttention, SEQUENCES),
     "detached": (Detached, VECTORS),
     "unused": (Unused, VECTORS),
+    "conv1d": (
+        lambda: nn.Sequential(nn.Conv1d(6, 2, 2), nn.Flatten(), nn.Linear(6, 3)),
+        SEQUENCES,
+    ),
 }
 EXACT_OR_REFUSED = {
     "same-circular": (
@@ -146,10 +150,6 @@ EXACT_OR_REFUSED = {
     "own-scale": (Scaled, VECTORS),
     "multi-head": (MultiHead, SEQUENCES),
     "prelu": (lambda: nn.Sequential(nn.Linear(4, 3), nn.PReLU()), VECTORS),
-    "conv1d": (
-        lambda: nn.Sequential(nn.Conv1d(6, 2, 2), nn.Flatten(), nn.Linear(6, 3)),
-        SEQUENCES,
-    ),
     "instance-norm": (
         lambda: nn.Sequential(
             nn.Conv2d(2, 3, 3), nn.InstanceNorm2d(3, affine=True), nn.Flatten(), nn.Linear(27, 3)

@@ -1,0 +1,94 @@
+"""Registry of architectures by name, and their fit to a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+from torch import nn
+
+from bcfl import Model
+from experiments.config.options import check_keys, chosen, named_arguments, typed_options
+from experiments.datasets import Dataset
+from experiments.models.convolutions import (
+    cifar_cnn,
+    digits_five_cnn,
+    faacl_cnn,
+    fashion_cnn,
+    fashion_cnn_gn,
+    ocfl_cnn,
+    path_cnn,
+    tissue_cnn,
+)
+from experiments.models.perceptrons import amazon_mlp, faacl_mlp, linear, mlp_of
+from experiments.models.recurrent import bilstm
+from experiments.models.residual import resnet34
+
+MODELS: Mapping[str, Callable[..., Model]] = {
+    "mlp": mlp_of,
+    "fashion-cnn": fashion_cnn,
+    "linear": linear,
+    "fashion-cnn-gn": fashion_cnn_gn,
+    "tissue-cnn": tissue_cnn,
+    "cifar-cnn": cifar_cnn,
+    "path-cnn": path_cnn,
+    "digits-five-cnn": digits_five_cnn,
+    "amazon-mlp": amazon_mlp,
+    "ocfl-cnn": ocfl_cnn,
+    "resnet34": resnet34,
+    "faacl-mlp": faacl_mlp,
+    "faacl-cnn": faacl_cnn,
+    "bilstm": bilstm,
+}
+
+
+def build(name: str, config: Mapping[str, Any]) -> Model:
+    """Build a model from its name and hyperparameters; the inverse of `m.name, m.config`.
+
+    Args:
+        name: one of `MODELS`.
+        config: keyword arguments of the model.
+
+    Raises:
+        ValueError: the name or an option is unknown (the message suggests the nearest), a required
+            option is missing, or a value is out of range.
+    """
+    builder = chosen("model", name, MODELS)
+    check_keys(f"model {name!r}", builder, config)
+    return builder(**typed_options(config, builder))
+
+
+def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
+    """Build a model with the input shape and number of classes of a data set.
+
+    Args:
+        dataset: data set; sets the arguments `input_shape`, `inputs`, `classes` and `outputs` of
+            the model unless given in `config`.
+        name: one of `MODELS`.
+        config: other keyword arguments of the model.
+
+    Raises:
+        ValueError: as in `build`, or the model does not accept the data set's samples or has too
+            few outputs.
+    """
+    defaults = {
+        "input_shape": list(dataset.input_shape),
+        "inputs": prod(dataset.input_shape),
+        "classes": dataset.num_classes,
+        "outputs": dataset.num_classes,
+    }
+    accepted = named_arguments(chosen("model", name, MODELS))
+    model = build(name, {k: v for k, v in defaults.items() if k in accepted} | dict(config))
+    if not _reads(model, dataset.input_shape) or model.num_outputs < dataset.num_classes:
+        raise ValueError(
+            f"model {name!r} takes samples of shape {model.input_shape} and has "
+            f"{model.num_outputs} outputs, dataset {dataset.name!r} has samples of shape "
+            f"{dataset.input_shape} and {dataset.num_classes} classes"
+        )
+    return model
+
+
+def _reads(model: Model, shape: tuple[int, ...]) -> bool:
+    flattens_first = isinstance(next(model.module().children(), None), nn.Flatten)
+    return model.input_shape == shape or (flattens_first and prod(model.input_shape) == prod(shape))
