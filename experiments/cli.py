@@ -13,7 +13,7 @@ from experiments.commands import explain, inspect, listing, preview, profile, ru
 app = typer.Typer(
     help="Clustered federated learning as probabilistic data association.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

@@ -1,86 +1,106 @@
-"""The code blocks of the README run in order."""
+"""The code of the README and of the pages of the documentation runs, and says what it does."""
 
 import re
 import tomllib
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from experiments.config.scenario import from_table
 
-README = Path(__file__).parents[2] / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = sorted(
+    path
+    for path in (ROOT / "docs").glob("*.md")
+    if "```python" in path.read_text() and path.stem not in ("architecture", "assignment")
+)
 
 
-@pytest.fixture(scope="module")
-def names():
-    """All names that the examples leave behind."""
+def blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+
+
+def ran(code, name):
     namespace = {}
-    for number, block in enumerate(BLOCKS):
-        exec(compile(block, f"README example {number}", "exec"), namespace)
-        if number == 0:
-            namespace["first"] = namespace["run"]
+    exec(compile(code, name, "exec"), namespace)
     return namespace
 
 
-def test_there_are_four_examples():
-    assert len(BLOCKS) == 4
+@pytest.fixture(scope="module")
+def own():
+    return ran(blocks(README)[0], "README example 0")
 
 
-def test_mirrored_images_are_out_of_distribution(names):
-    mirrored, own = names["mirrored"].ood_score, names["prediction"].ood_score
-    assert np.isfinite(own).all()
-    assert mirrored.mean() > own.mean() + 1
+@pytest.fixture(scope="module")
+def unsure():
+    return ran(blocks(README)[1], "README example 1")
 
 
-def test_there_are_no_placeholders():
+@pytest.fixture(scope="module")
+def policy():
+    return ran(blocks(README)[2], "README example 2")
+
+
+def test_the_readme_is_short_and_has_three_examples():
+    assert len(README.read_text().splitlines()) <= 150
+    assert len(blocks(README)) == 3
     assert "@@" not in README.read_text()
 
 
-def test_every_command_is_named():
-    text = README.read_text()
-    for command in (
-        "run",
-        "resume",
-        "compare",
-        "report",
-        "uncertainty",
-        "explain",
-        "graph",
-        "list",
-    ):
-        assert f"\nbcfl {command} " in text
+def test_two_kinds_of_clients_are_told_apart(own):
+    together = own["run"].co_association()
+    assert together[0, 1] > 0.9
+    assert together[2, 3] > 0.9
+    assert together[0, 2] < 0.1
 
 
-def test_results_agree_with_the_comments(names):
-    run = names["first"]
-    assert run.state.round == 25
-    np.testing.assert_allclose(names["probabilities"].sum(axis=1), 1.0)
-    assert set(names["graph"]) == set(run.clients)
-    assert names["tree"].in_degree("r25h0") == 1
-    groups = names["clients"].groups
-    by_cluster = {}
-    for client, row in zip(run.clients, names["probabilities"], strict=True):
-        by_cluster.setdefault(int(row.argmax()), set()).add(groups[client])
-    assert all(len(members) == 1 for members in by_cluster.values())
+def test_some_client_is_not_sure(unsure):
+    run = unsure["run"]
+    row = run.association_probabilities()[unsure["unsure"]]
+    assert row.max() < 0.8
+    assert set(unsure["graph"]) == set(run.clients)
+    np.testing.assert_allclose(np.diag(unsure["together"]), 1.0)
 
 
-def test_a_custom_policy_associates_once(names):
-    history = names["run"].state.history
+def test_a_custom_policy_associates_once(policy):
+    history = policy["run"].state.history
     first = history[0].associations[0].labels
     assert (first >= 0).all()
     for snapshot in history:
         np.testing.assert_array_equal(snapshot.associations[0].labels, first)
 
 
-def test_the_assignment_example_gives_what_its_comments_say(names):
-    assert names["ranked"].labels.tolist() == [[0, 0, 1], [0, 1, 1], [1, 0, 1]]
-    assert np.exp(names["ranked"].log_captured_mass) == pytest.approx(0.762, abs=5e-4)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs_in_order(page):
+    names = ran("\n".join(blocks(page)), page.name)
+    plt.close("all")
+    assert names["run"].state.round > 0
+
+
+def test_mirrored_images_are_out_of_distribution():
+    names = ran("\n".join(blocks(ROOT / "docs/uncertainty.md")), "uncertainty")
+    mirrored, own = names["mirrored"].ood_score, names["prediction"].ood_score
+    assert np.isfinite(own).all()
+    assert mirrored.mean() > own.mean() + 1
+
+
+def test_every_command_is_named():
+    text = (ROOT / "docs/command.md").read_text()
+    names = ("run", "resume", "compare", "report", "uncertainty", "explain", "graph", "list")
+    assert all(f"\nbcfl {command} " in text for command in names)
+
+
+def test_links_of_the_readme_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README.read_text()):
+        assert (ROOT / target).exists(), target
 
 
 def test_the_options_of_a_scenario_are_read_as_printed():
-    (block,) = re.findall(r"```toml\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    text = (ROOT / "docs/choosing.md").read_text()
+    (block,) = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
     rest = {
         "name": "own",
         "data": {"dataset": "optdigits"},
