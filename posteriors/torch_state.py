@@ -12,9 +12,10 @@ from threading import RLock
 
 import torch
 
+from posteriors.global_state import TemporaryChanges, Undo
+
 _DRAWING = RLock()
-_COUNTING = RLock()
-_outer_dtypes: list[torch.dtype] = []
+_DTYPES = TemporaryChanges()
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def standard_switches() -> Iterator[None]:
     with ExitStack() as switches:
         switches.enter_context(torch.inference_mode(False))
         switches.enter_context(torch.enable_grad())
-        switches.enter_context(_single_precision())
+        switches.enter_context(_DTYPES.made(_single_precision))
         if torch.get_default_device().type != "cpu":
             switches.enter_context(torch.device("cpu"))
         for kind in ("cpu", "cuda"):
@@ -54,19 +55,7 @@ def standard_switches() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _single_precision() -> Iterator[None]:
-    with _COUNTING:
-        changes = bool(_outer_dtypes) or torch.get_default_dtype() != torch.float32
-        if changes:
-            _outer_dtypes.append(torch.get_default_dtype())
-            torch.set_default_dtype(torch.float32)
-    try:
-        yield
-    finally:
-        if changes:
-            with _COUNTING:
-                first = _outer_dtypes[0]
-                _outer_dtypes.pop()
-                if not _outer_dtypes:
-                    torch.set_default_dtype(first)
+def _single_precision() -> Undo:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    return lambda: torch.set_default_dtype(before)

@@ -12,6 +12,9 @@ from bcfl.executors.config import Arithmetic
 from bcfl.executors.executor import Executor, Outcomes
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.requests import Request
+from posteriors.global_state import TemporaryChanges, Undo
+
+_TF32 = TemporaryChanges()
 
 
 @contextmanager
@@ -26,20 +29,26 @@ def computing(arithmetic: Arithmetic, device: torch.device) -> Iterator[None]:
             enables TF32 for convolutions by default.
         device: of the computations.
     """
+    mixed = arithmetic == "bfloat16"
+    with (
+        _TF32.made(lambda: _set_tf32(arithmetic == "tf32")),
+        torch.cuda.device(device) if device.type == "cuda" else nullcontext(),
+        torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+        if mixed
+        else nullcontext(),
+    ):
+        yield
+
+
+def _set_tf32(allowed: bool) -> Undo:
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     before = products.allow_tf32, convolutions.allow_tf32
-    mixed = arithmetic == "bfloat16"
-    try:
-        products.allow_tf32 = convolutions.allow_tf32 = arithmetic == "tf32"
-        with (
-            torch.cuda.device(device) if device.type == "cuda" else nullcontext(),
-            torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
-            if mixed
-            else nullcontext(),
-        ):
-            yield
-    finally:
+    products.allow_tf32 = convolutions.allow_tf32 = allowed
+
+    def restore() -> None:
         products.allow_tf32, convolutions.allow_tf32 = before
+
+    return restore
 
 
 def in_full(device: torch.device) -> torch.autocast:

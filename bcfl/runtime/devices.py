@@ -9,6 +9,10 @@ from contextlib import contextmanager
 import torch
 from threadpoolctl import threadpool_limits
 
+from posteriors.global_state import TemporaryChanges, Undo
+
+_LIMITS = TemporaryChanges()
+
 
 def device_named(name: str) -> torch.device:
     """Resolve the name of a device; `auto` is CUDA where available, else the CPU.
@@ -54,9 +58,19 @@ def limited_threads(threads: int | None) -> Iterator[None]:
         yield
         return
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with threadpool_limits(limits=threads):
+    with _LIMITS.made(lambda: _limit(threads)):
+        try:
             yield
-    finally:
+        finally:
+            torch.set_num_threads(before)  # which is a setting of each thread
+
+
+def _limit(threads: int) -> Undo:
+    before, libraries = torch.get_num_threads(), threadpool_limits(limits=threads)
+    torch.set_num_threads(threads)
+
+    def restore() -> None:
+        libraries.restore_original_limits()
         torch.set_num_threads(before)
+
+    return restore

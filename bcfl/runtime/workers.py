@@ -32,9 +32,10 @@ def died(worker: str, cause: object, option: str) -> ChildProcessError:
         cause: how it ended.
         option: what to lower where memory ran out.
     """
+    words = " ".join(str(cause).split())
     return ChildProcessError(
         f"{worker} died; code -9 or SIGKILL often means that memory ran out: try fewer {option} "
-        f"({cause})"
+        f"({words})"
     )
 
 

@@ -124,7 +124,21 @@ def start_weights(chosen: Sequence[Candidate], context: RoundContext) -> NDArray
     parts = np.array([[rows[client] for client in clients] for rows in evidence])
     scores: NDArray[np.float64] = (parts - parts[0]).sum(axis=2)
     random = generator(context.seed, context.round, "weights of starts")
-    return assignment.pseudo_bma_weights(scores, random)
+    return assignment.pseudo_bma_weights(scores / _belief_temperature(chosen), random)
+
+
+def _belief_temperature(chosen: Sequence[Candidate]) -> float:
+    """Mean belief temperature of the starts; 1 where none has one.
+
+    Starts are compared by evidence of samples that are as little independent as those that tell
+    memberships; divided by one number, the evidence ranks them as before.
+    """
+    fitted = [
+        np.mean(one.costs.belief_temperature)
+        for one in chosen
+        if one.costs is not None and one.costs.belief_temperature is not None
+    ]
+    return float(np.mean(fitted)) if fitted else 1.0
 
 
 def _evidence(costs: Costs) -> NDArray[np.float64]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import importlib
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from posteriors.curvature.likelihood import Likelihood, check_targets
 from posteriors.curvature.recording import require_exact_rules
 from posteriors.gaussians.covariance import standard_normal
 from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.global_state import without_warnings
 from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied
 from posteriors.local.laplace_fit import laplace_fit
 from posteriors.networks.alterations import is_altered
@@ -203,8 +203,7 @@ def _fitted_factors(
     """Factors from all samples in one batch; the module may change, global random state doesn't."""
     targets = targets.double() if likelihood == "gaussian" else targets
     loader = DataLoader(TensorDataset(inputs, targets), batch_size=len(inputs))
-    with warnings.catch_warnings(), seeded(0, inputs.device):
-        warnings.simplefilter("ignore")
+    with seeded(0, inputs.device), without_warnings():
         laplace: Any = importlib.import_module("laplace")
         curvature: Any = importlib.import_module("laplace.curvature")
         fitted = laplace.Laplace(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +16,14 @@ import torch
 from bcfl.architecture.model import Model
 from bcfl.data.clients import ClientData
 from bcfl.executors.arithmetic import Computing
+from bcfl.executors.attempts import attempted
 from bcfl.executors.config import Arithmetic
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.pool.shared_data import SharedData
 from bcfl.executors.pool.workers import Workers, packed, unpacked
 from bcfl.executors.sequential.loop import LoopExecutor
 from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Describe, Request
 
 PARTS_PER_WORKER = 4
@@ -33,7 +37,8 @@ class ProcessesExecutor:
 
     Every process is a `LoopExecutor` with one thread, so the answers are those of the loop with one
     thread to the last bit, however many processes there are. The samples lie in one file that all
-    of them map into their memory.
+    of them map into their memory. Where a process dies, the clients are done one at a time, and
+    those in whose work a process dies once more have failed.
 
     Attributes:
         workers: the processes.
@@ -81,12 +86,36 @@ class ProcessesExecutor:
         """Answer the requests; see `Executor`.
 
         Raises:
-            ChildProcessError: a process died.
+            ChildProcessError: no process can begin.
             Exception: as in the loop; one that cannot be pickled is told in words.
         """
-        parts = _parts(requests, PARTS_PER_WORKER * self.workers.count)
+        try:
+            return self._together(requests, models, round, self.workers)
+        except ChildProcessError as error:
+            warnings.warn(
+                f"{error}; its clients are done one at a time", RuntimeWarning, stacklevel=2
+            )
+        one = Workers(1)
+        try:
+            one.do(os.getpid, [()])
+            outcomes: Outcomes = {}
+            for own in _parts(requests, len(requests)):
+                tried = attempted(self._together, own, models, round, one)
+                outcomes |= dict.fromkeys(own, tried) if isinstance(tried, Failure) else tried
+            return outcomes
+        finally:
+            one.close()
+
+    def _together(
+        self,
+        requests: Sequence[Request],
+        models: Mapping[str, Posterior],
+        round: int,
+        workers: Workers,
+    ) -> Outcomes:
+        parts = _parts(requests, PARTS_PER_WORKER * workers.count)
         tasks = [(self.folder, part, _named(part, models), round) for part in parts]
-        answers = self.workers.do(_answers, tasks)
+        answers = workers.do(_answers, tasks)
         return {
             request: outcome
             for part, outcomes in zip(parts, answers, strict=True)

@@ -6,16 +6,19 @@ agglomerative clustering is that of BCL (Briggs et al., 2020).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from bcfl.policies.updates.kmeans import weighted_kmeans
+from posteriors.global_state import without_warnings
 
 NOISE = -1
+ITERATIONS = 200
+"""Within which affinity propagation has to converge, as in scikit-learn."""
 DECIMALS = 12
 """Decimals of cosine distances that rounding leaves correct, for updates in single precision."""
 Distances = NDArray[np.float64]
@@ -91,7 +94,8 @@ class MeanShiftClustering:
 class AffinityClustering:
     """Affinity propagation; finds the number of clusters.
 
-    All clients stay together if it does not converge or all distances are equal.
+    All clients stay together if it does not converge or all distances are equal. Groups that share
+    out clients at distance zero, between which affinity propagation cannot choose, are one group.
 
     Attributes:
         reads: `similarity`: similarities are minus the distances. `distance`: the distances
@@ -106,20 +110,24 @@ class AffinityClustering:
     def groups(self, distances: Distances, seed: int) -> Groups:
         """Ties are broken by the seed. See `UpdateClustering.groups`."""
         from sklearn.cluster import AffinityPropagation
-        from sklearn.exceptions import ConvergenceWarning
 
         distances = distances.round(DECIMALS)
         off_diagonal = distances[~np.eye(len(distances), dtype=bool)]
         if np.ptp(off_diagonal) == 0:
             return np.zeros(len(distances), dtype=np.int64)
         affinities = -distances if self.reads == "similarity" else distances
-        method = AffinityPropagation(affinity="precomputed", random_state=seed % 2**32)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            labels = method.fit(affinities).labels_
-        if any(issubclass(one.category, ConvergenceWarning) for one in caught):
-            labels = np.zeros_like(labels)
-        return renumbered(labels)
+        method = AffinityPropagation(
+            affinity="precomputed", random_state=seed % 2**32, max_iter=ITERATIONS + 1
+        )
+        with without_warnings():
+            method.fit(affinities)
+        if method.n_iter_ > ITERATIONS:
+            return np.zeros(len(distances), dtype=np.int64)
+        together = np.equal.outer(method.labels_, method.labels_)
+        if self.reads == "similarity":
+            together |= distances == 0
+        _, components = connected_components(together)
+        return renumbered(components.astype(np.int64))
 
 
 @dataclass(frozen=True)

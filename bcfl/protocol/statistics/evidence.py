@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,9 @@ from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES, Networ
 from posteriors import diagonal_curvature
 from posteriors.curvature.likelihood import negative_log_likelihood
 from posteriors.networks.functional import own_copy
+
+_CHECKED: WeakSet[nn.Module] = WeakSet()
+"""Networks of executors whose curvature has been compared with autograd."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +65,14 @@ class Evidence(NetworkStatistic):
             ]
         )
         curvature = diagonal_curvature(
-            network, view.inputs, view.targets, likelihood=model.likelihood
+            network,
+            view.inputs,
+            view.targets,
+            likelihood=model.likelihood,
+            check=network not in _CHECKED,
         )
+        if bool(curvature.isfinite().all()):
+            _CHECKED.add(network)
         return EvidenceSum(
             -scale * float(losses.sum()), -scale * gradient, scale * curvature, num_samples
         )

@@ -4,6 +4,9 @@ Reported to neighbouring projects: one client's exception, or an `exit()` in a l
 of all.
 """
 
+import os
+import signal
+
 import pytest
 import torch
 from torch import nn
@@ -69,6 +72,30 @@ def test_the_others_learn_what_they_would_without_it(clients, arrays, mlp, feder
         for given in (with_marked(clients, arrays, ["c2"]), without)
     ]
     torch.testing.assert_close(*map(parameters, runs))
+
+
+def test_a_client_that_kills_its_process_is_left_out(
+    clients, arrays, mlp, federation, parameters, failures
+):
+    class Kills(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(4, 2)
+
+        def forward(self, x):
+            if len(x) > 1 and bool((x == MARK).any()):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return self.last(x)
+
+    without = [data for data in clients(4) if data.client != "c2"]
+    given = [data for data in with_marked(clients, arrays, ["c2"]) if data.client < "c4"]
+    choice = ExecutorConfig("processes", workers=1)
+    with pytest.warns(RuntimeWarning, match="worker processes died.*one at a time"):
+        run = federation(given, mlp(Kills), "fedavg", executor=choice).run(rounds=1)
+    assert any(text.startswith("c2: ") and "died" in text for text in failures(run))
+    assert all(text.startswith("c2: ") for text in failures(run))
+    alone = federation(without, mlp(Kills), "fedavg", executor="loop").run(rounds=1)
+    assert torch.equal(parameters(run), parameters(alone))
 
 
 def test_an_interruption_ends_the_run(clients, arrays, mlp, federation):

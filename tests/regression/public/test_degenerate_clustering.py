@@ -72,6 +72,14 @@ def test_affinity_propagation_of_tied_groups_finds_both_or_keeps_all_together(n)
     assert count(AffinityClustering(), distances) == (2 if converges(distances) else 1)
 
 
+@pytest.mark.parametrize("n", [3, 5, 7, 9, 10, 31])
+def test_affinity_propagation_splits_no_equal_clients(n):
+    distances = two_groups(n, 0.0, 2.0)
+    found = AffinityClustering().groups(distances, 0)
+    expected = np.arange(n) % 2 if converges(distances) else np.zeros(n)
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("name", ["hdbscan", "hdbscan-nearest", "agglomerative"])
 @pytest.mark.parametrize(("within", "across"), [(0.1, 1.5), (0.0, 2.0)])
 def test_two_tied_groups_are_found(name, within, across):

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from threadpoolctl import threadpool_info
@@ -45,6 +47,34 @@ def test_threads_are_limited_for_a_while():
     assert torch.get_num_threads() == before
     with limited_threads(None):
         assert torch.get_num_threads() == before
+
+
+def test_limits_that_overlap_leave_what_the_first_found():
+    before = threadpool_info(), torch.get_num_threads(), of_new_threads()
+    first, second = limited_threads(1), limited_threads(2)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert all(p["num_threads"] == 2 for p in threadpool_info() if p["user_api"] == "blas")
+    second.__exit__(None, None, None)
+    assert (threadpool_info(), torch.get_num_threads(), of_new_threads()) == before
+
+
+def of_new_threads():
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(torch.get_num_threads).result()
+
+
+def test_a_limit_that_outlasts_that_of_another_thread_restores_its_threads():
+    before = of_new_threads()
+    with ThreadPoolExecutor(1) as threads:
+        first, second = limited_threads(1), limited_threads(1)
+        first.__enter__()
+        threads.submit(second.__enter__).result()
+        first.__exit__(None, None, None)
+        assert threads.submit(torch.get_num_threads).result() == 1
+        threads.submit(second.__exit__, None, None, None).result()
+    assert of_new_threads() == before
 
 
 def test_no_thread_is_refused():

@@ -18,6 +18,7 @@ from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.predictions import Predictions
 from bcfl.protocol.statistics.support import PairedSupport
+from posteriors.curvature import diagonal
 
 CPU = torch.device("cpu")
 
@@ -95,6 +96,16 @@ def test_evidence_is_the_expansion_of_the_log_likelihood(linear, clients, ask, n
     assert answer.log_likelihood == pytest.approx(float(log_likelihood(mean.detach())), rel=1e-5)
     torch.testing.assert_close(answer.gradient.double(), gradient, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(answer.curvature.double(), -hessian.diagonal(), rtol=1e-4, atol=1e-5)
+
+
+def test_evidence_checks_a_network_once(linear, clients, ask, monkeypatch):
+    checked = []
+    monkeypatch.setattr(diagonal, "require_exact_rules", lambda module, *_: checked.append(module))
+    requests = [
+        Score(client=data.client, models=("m0", "m1"), statistic=Evidence()) for data in clients
+    ]
+    ask(linear, clients, requests)
+    assert len(checked) == 1
 
 
 def test_a_prediction_is_that_of_the_mixture(linear, clients, ask, newborn):
