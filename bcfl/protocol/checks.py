@@ -21,6 +21,13 @@ def is_count(number: object) -> bool:
     return isinstance(number, int | np.integer) and bool(1 <= number <= LARGEST_COUNT)
 
 
+def is_sum(number: object) -> bool:
+    """Whether it is a real number of magnitude up to `LARGEST_SUM`."""
+    if not isinstance(number, float | int | np.floating | np.integer):
+        return False
+    return abs(float(number)) <= LARGEST_SUM
+
+
 def tensor_trouble(
     tensor: object, shapes: Collection[tuple[int, ...]], largest: float = LARGEST_SUM
 ) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
 from bcfl.data.clients import View
-from bcfl.protocol.checks import LARGEST_SUM, is_count, tensor_trouble
+from bcfl.protocol.checks import is_count, is_sum, tensor_trouble
 from bcfl.protocol.statistics.sample_values import sample_losses
 from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES, NetworkStatistic
 from posteriors import diagonal_curvature
@@ -86,7 +86,7 @@ class Evidence(NetworkStatistic):
         shapes = [(model.layout.num_parameters,)]
         usable = (
             isinstance(part, EvidenceSum)
-            and abs(part.log_likelihood) <= LARGEST_SUM
+            and is_sum(part.log_likelihood)
             and is_count(part.num_samples)
             and not tensor_trouble(part.gradient, shapes)
             and not tensor_trouble(part.curvature, shapes)

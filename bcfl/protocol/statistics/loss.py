@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.protocol.checks import LARGEST_SUM, is_count
+from bcfl.protocol.checks import is_count, is_sum
 from bcfl.protocol.statistics.sample_values import LOSSES, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
@@ -72,9 +72,5 @@ class Loss(OutputStatistic):
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
         """See `Statistic.part_trouble`."""
-        usable = (
-            isinstance(part, LossSum)
-            and abs(part.total) <= LARGEST_SUM
-            and is_count(part.num_samples)
-        )
+        usable = isinstance(part, LossSum) and is_sum(part.total) and is_count(part.num_samples)
         return "" if usable else "a loss that is not finite or has a wrong shape"

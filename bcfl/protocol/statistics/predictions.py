@@ -176,7 +176,8 @@ class Predictions(OutputStatistic):
         }
         for name, shape in shapes.items():
             array = np.asarray(getattr(part, name))
-            if array.shape != shape or not (np.isfinite(array).all() and (array >= 0).all()):
+            usable = array.shape == shape and array.dtype.kind in "iuf"
+            if not usable or not (np.isfinite(array).all() and (array >= 0).all()):
                 return f"prediction sums with unusable {name}"
         if not (math.isfinite(part.nll) and math.isfinite(part.brier)):
             return "prediction sums that are not finite"

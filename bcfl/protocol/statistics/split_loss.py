@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.protocol.checks import LARGEST_SUM
+from bcfl.protocol.checks import is_sum
 from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.sample_values import LOSSES, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
@@ -74,6 +74,6 @@ class SplitLoss(OutputStatistic):
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
         """See `Statistic.part_trouble`."""
-        if not isinstance(part, SplitLossSum) or not abs(part.first_half) <= LARGEST_SUM:
+        if not isinstance(part, SplitLossSum) or not is_sum(part.first_half):
             return "no losses of two halves"
         return Loss().part_trouble(part, model, num_models)

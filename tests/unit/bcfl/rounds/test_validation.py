@@ -1,6 +1,7 @@
 """Usable answers pass as they are; see the contract tests for what happens to the others."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from bcfl.protocol.answers import ClientInfo, Failure, Trained
 from bcfl.protocol.requests import Describe, Score, Train
 from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
 from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
-from bcfl.protocol.statistics.loss import LossSum
+from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.predictions import Predictions, PredictionSums
+from bcfl.protocol.statistics.split_loss import SplitLoss, SplitLossSum
 from bcfl.protocol.statistics.support import PairedSupport, SupportTest
 from bcfl.rounds.validation import checked
 
@@ -74,6 +76,27 @@ def test_unusable_trainings_become_failures_that_say_why(batch_norm, answer, tex
     assert isinstance(failure, Failure)
     assert failure.kind == "invalid"
     assert re.search(text, failure.text)
+
+
+def complex_predictions():
+    sums = PredictionSums.of(np.array([[0.2, 0.8]]), np.array([1]))
+    return replace(sums, bin_confidence=sums.bin_confidence.astype(complex))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "answer"),
+    [
+        (Loss(), {"k": LossSum(1 + 2j, 0.0, 2)}),
+        (Loss(), {"k": LossSum(np.complex128(1), 0.0, 2)}),
+        (SplitLoss(), {"k": SplitLossSum(1.0, 0.0, 2, 1j)}),
+        (Evidence(), {"k": EvidenceSum(-1j, torch.ones(34), torch.zeros(34), 2)}),
+        (Predictions((1.0,)), complex_predictions()),
+    ],
+)
+def test_complex_numbers_are_no_answers(batch_norm, statistic, answer):
+    failure = checked(Score(client="a", models=("k",), statistic=statistic), answer, batch_norm)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "invalid"
 
 
 @pytest.mark.parametrize(
