@@ -51,7 +51,7 @@ def squares(read: Lookups, columns: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
         Those of the table, (rows, features), and an empty tensor.
     """
     sample = torch.arange(len(read.rows), device=read.rows.device).unsqueeze(1)
-    pairs, place = (sample * read.num_rows + read.rows).flatten().unique(return_inverse=True)
+    pairs, place = torch.unique((sample * read.num_rows + read.rows).flatten(), return_inverse=True)
     rows = pairs % read.num_rows
     total = torch.zeros(())
     for column in columns:
