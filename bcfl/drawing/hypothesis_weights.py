@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing.lineage import HypothesisLineage, Line, lineages, longest_first
-from bcfl.drawing.style import COLOURS, FAINT, INK, spread, whole_numbers
+from bcfl.drawing.style import COLOURS, FAINT, INK, figure_of, spread, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,13 +22,19 @@ LINEAGE_COLOURS = (*COLOURS[1:4], COLOURS[5], COLOURS[6], COLOURS[4])
 LABELLED = 0.05
 
 
-def draw_hypothesis_weights(methods: Mapping[str, HypothesisLineage]) -> Figure:
+def draw_hypothesis_weights(
+    methods: Mapping[str, HypothesisLineage], given: Sequence[Axes] = ()
+) -> Figure:
     """Stacked weights of hypotheses over rounds, one panel per method.
 
     Args:
         methods: lineages by method.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, axes = stacked_panels([1.25] * len(methods), "round")
+    if given:
+        figure, axes = figure_of(given), list(given)
+    else:
+        figure, axes = stacked_panels([1.25] * len(methods), "round")
     for place, (method, ancestry) in zip(axes, methods.items(), strict=True):
         _draw_panel(place, method, ancestry)
     return figure
