@@ -73,7 +73,8 @@ def with_beliefs(
         for hypothesis, rows in zip(lacking, models, strict=True)
     }
     believed = [
-        replace(h, belief=beliefs[id(h)]) if id(h) in beliefs else h for h in hypotheses.hypotheses
+        replace(h, belief=beliefs[id(h)], belief_recorded=True) if id(h) in beliefs else h
+        for h in hypotheses.hypotheses
     ]
     return replace(hypotheses, hypotheses=tuple(believed))
 
