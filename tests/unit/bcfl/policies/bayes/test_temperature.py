@@ -4,9 +4,9 @@ import pytest
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.temperature import (
-    RATIO_TO_HALVES,
     HIGHEST,
     LOWEST,
+    RATIO_TO_HALVES,
     fitted_belief_temperature,
     fitted_temperature,
 )
