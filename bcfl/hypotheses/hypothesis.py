@@ -44,6 +44,8 @@ class Hypothesis:
         belief: (clients, clusters) probability of each client's cluster given the hypothesis, where
             evidence for it exists that is out of sample; None where only the association is known
             by which clients train. A client never seen has a zero row.
+        belief_recorded: whether the belief was recorded after the round, so that later rounds must
+            not depend on it, and not stated by the policy.
     """
 
     clusters: tuple[Posterior, ...]
@@ -58,6 +60,7 @@ class Hypothesis:
     cavities: Cavities = field(default_factory=dict)
     scored_by_cavities: bool = False
     belief: NDArray[np.float64] | None = None
+    belief_recorded: bool = False
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.association.sizes))
