@@ -32,7 +32,7 @@ from posteriors import DiagonalGaussian, Memory, local_posterior_fit
 from posteriors.networks.functional import own_copy
 from posteriors.torch_state import standard_switches
 
-CHECKED = 3
+CHECKED_SAMPLES = 3
 """Samples on which a model is checked."""
 
 
@@ -199,7 +199,7 @@ class Federation:
         select_executor(self.executor, self.model, self.device)
         most = max((data.views[TRAIN] for data in self.clients), key=len)
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED], memory)
+        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED_SAMPLES], memory)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"

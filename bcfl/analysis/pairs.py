@@ -91,11 +91,13 @@ def pair_reliability(
     ]
     p = np.concatenate([part[0] for part in parts])
     same = np.concatenate([part[1] for part in parts])
-    often = np.concatenate(weights, axis=1)
+    multiplicities = np.concatenate(weights, axis=1)
     index = _bins(p, bins)
     filled = np.unique(index)
     members = [index == b for b in filled]
-    low, high = np.array([_interval(often[:, row], same[row]) for row in members]).reshape(-1, 2).T
+    low, high = (
+        np.array([_interval(multiplicities[:, row], same[row]) for row in members]).reshape(-1, 2).T
+    )
     return PairReliability(
         counts=np.array([row.sum() for row in members], dtype=np.int64),
         predicted=np.array([p[row].mean() for row in members]),
@@ -125,14 +127,14 @@ def _resampled(
 ) -> Array:
     """(resamples, pairs) how often each pair is among clients drawn with replacement."""
     shares = np.full(clients, 1.0 / clients)
-    often = random.multinomial(clients, shares, size=RESAMPLES).astype(np.float64)
-    product: Array = often[:, rows[0]] * often[:, rows[1]]
+    multiplicities = random.multinomial(clients, shares, size=RESAMPLES).astype(np.float64)
+    product: Array = multiplicities[:, rows[0]] * multiplicities[:, rows[1]]
     return product
 
 
-def _interval(often: Array, same: NDArray[np.bool_]) -> tuple[float, float]:
-    total = often.sum(axis=1)
-    shares = (often @ same)[total > 0] / total[total > 0]
+def _interval(multiplicities: Array, same: NDArray[np.bool_]) -> tuple[float, float]:
+    total = multiplicities.sum(axis=1)
+    shares = (multiplicities @ same)[total > 0] / total[total > 0]
     edges = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = np.quantile(shares, edges) if len(shares) else (0.0, 1.0)
     return float(low), float(high)

@@ -41,8 +41,8 @@ def overridden(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
         ValueError: a value cannot be read, or no method of the run has the option.
     """
     readers: dict[str, Callable[[Any, Scenario], Scenario]] = {
-        "methods": lambda text, now: replace(now, methods=tuple(_items(text))),
-        "seeds": lambda text, now: replace(now, seeds=tuple(map(_seed, _items(text)))),
+        "methods": lambda text, now: replace(now, methods=tuple(items(text))),
+        "seeds": lambda text, now: replace(now, seeds=tuple(map(seed_of, items(text)))),
         "rounds": lambda number, now: replace(now, federation=now.federation.lasting(number)),
         "clusters": lambda text, now: with_shared(now, "num_clusters", _clusters(text)),
         "cluster-size": lambda text, now: with_shared(now, "cluster_size", _bounds(text)),
@@ -131,11 +131,17 @@ def with_grids(texts: Sequence[str], scenario: Scenario) -> Scenario:
     return replace(scenario, methods=expanded(scenario.methods, grids), method_options=options)
 
 
-def _items(text: str) -> list[str]:
+def items(text: str) -> list[str]:
+    """The parts of a text between commas, without those that are empty."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-def _seed(text: str) -> int:
+def seed_of(text: str) -> int:
+    """The seed in a text.
+
+    Raises:
+        ValueError: it is no whole number.
+    """
     if not text.isdecimal():
         raise ValueError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}")
     return int(text)
