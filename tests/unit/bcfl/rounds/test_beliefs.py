@@ -109,7 +109,8 @@ def test_a_run_in_parts_has_the_same_bits_and_beliefs(name, clients, linear, tmp
     whole = federation.run(4)
     half = federation.run(2, planned_rounds=4)
     assert half.hypotheses.best.belief is not None
-    assert half.state.history[-1].beliefs[0] is None
+    states_its_own = name == "bcfl-race-2"  # in each round after the warm-up
+    assert (half.state.history[-1].beliefs[0] is not None) == states_its_own
     resumed = federation.run(4, state=checkpoint.load(checkpoint.save(half.state, tmp_path)))
     assert all(map(torch.equal, trained(whole), trained(resumed)))
     for one, other in zip(whole.state.history, resumed.state.history, strict=True):
