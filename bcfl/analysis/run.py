@@ -18,7 +18,7 @@ from bcfl.analysis import export, graphs, metrics
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.ood import FeatureDensity
 from bcfl.analysis.predictions import Prediction, fitting, labelled, predict
-from bcfl.analysis.tuning import GRID, tuned
+from bcfl.analysis.tuning import TUNING_GRID, tuned
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
 from bcfl.data.clients import VALIDATION
@@ -256,7 +256,7 @@ class Run:
         *,
         clients: Sequence[str] | None = None,
         view: str = VALIDATION,
-        grid: TuningGrid = GRID,
+        grid: TuningGrid = TUNING_GRID,
     ) -> PredictionRule:
         """Choose prior precision and temperature by the log loss of held-out samples.
 

@@ -159,6 +159,4 @@ def _label_ends(
             transform=axes.transAxes,
             clip_on=False,
         )
-        axes.text(
-            1.015, place, text, va="center", fontsize=9, color=INK, transform=axes.transAxes
-        )
+        axes.text(1.015, place, text, va="center", fontsize=9, color=INK, transform=axes.transAxes)

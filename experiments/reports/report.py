@@ -8,8 +8,8 @@ from typing import Any
 
 from experiments.reports.gallery import all_pictures
 from experiments.reports.page import as_script_data, render_page
-from experiments.reports.round_history import history
 from experiments.reports.results_table import agreement_table, results_table
+from experiments.reports.round_history import history
 from experiments.reports.run_warnings import failures, warnings
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices

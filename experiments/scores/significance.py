@@ -46,14 +46,16 @@ def compare_best(
         better: 1 if higher is better, -1 if lower is.
 
     Returns:
-        The comparison; None with fewer than two methods, or where a value is unknown.
+        The comparison; None with fewer than two methods, no seed, or an unknown value.
 
     References:
         Demsar (2006), "Statistical comparisons of classifiers over multiple data sets", section
         3.1.3; Holm (1979), "A simple sequentially rejective multiple test procedure".
     """
     lengths = {len(row) for row in values.values()}
-    if len(values) < 2 or len(lengths) != 1 or not all(map(isfinite, np.ravel([*values.values()]))):
+    if len(values) < 2 or len(lengths) != 1 or 0 in lengths:
+        return None
+    if not all(isfinite(value) for row in values.values() for value in row):
         return None
     best = max(values, key=lambda method: better * float(np.mean(values[method])))
     raw = {m: _p_value(values[best], row) for m, row in values.items() if m != best}

@@ -81,7 +81,16 @@ def draw_cost(costs: Mapping[str, Cost]) -> Figure:
 def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: Sequence[str]) -> None:
     left = np.zeros(max(map(len, parts.values()), default=0))
     for (name, lengths), colour in zip(parts.items(), colours, strict=False):
-        axes.barh(range(len(lengths)), lengths, 0.62, left=left, color=colour, edgecolor=INK, linewidth=0.5, label=name)
+        axes.barh(
+            range(len(lengths)),
+            lengths,
+            0.62,
+            left=left,
+            color=colour,
+            edgecolor=INK,
+            linewidth=0.5,
+            label=name,
+        )
         left = left + np.array(lengths)
 
 

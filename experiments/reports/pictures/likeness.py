@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import INK, panels
+from bcfl.drawing import panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
