@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
 import torch
 
 from bcfl.analysis.run import Run
@@ -32,7 +33,7 @@ from posteriors import DiagonalGaussian, Memory, local_posterior_fit
 from posteriors.networks.functional import own_copy
 from posteriors.torch_state import standard_switches
 
-CHECKED = 3
+CHECKED_SAMPLES = 3
 """Samples on which a model is checked."""
 
 
@@ -110,7 +111,12 @@ def _as_method(method: Method | Policy) -> Method:
     return method if isinstance(method, Method) else Method(policy=method)
 
 
-OnRound = Callable[[FederationState, RoundRecord], None]
+def _is_true(value: object) -> bool:
+    """Whether a callback returned True, and not, say, the path of what it has written."""
+    return isinstance(value, bool | np.bool_) and bool(value)
+
+
+OnRound = Callable[[FederationState, RoundRecord], object]
 
 
 class Federation:
@@ -199,7 +205,7 @@ class Federation:
         select_executor(self.executor, self.model, self.device)
         most = max((data.views[TRAIN] for data in self.clients), key=len)
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED], memory)
+        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED_SAMPLES], memory)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
@@ -278,7 +284,9 @@ class Federation:
             planned_rounds: rounds that the whole run is planned for; by default those that the
                 state was planned for, or else `rounds`.
             state: state to resume from; by default the initial one.
-            on_round: called after each round, for progress, logs and checkpoints.
+            on_round: called after each round, for progress, logs and checkpoints; the run stops
+                after the round for which it returns True, and is the run of so many rounds with the
+                same plan. The stopping round is computed twice where beliefs are recorded.
             belief_every: rounds between those after which clients score all clusters once more, so
                 that beliefs are recorded; by default after the last round alone.
             executor: answers for the clients, wherever they are; by default the federation's own.
@@ -319,10 +327,15 @@ class Federation:
         records: list[RoundRecord] = []
         with limited_threads(self.threads):
             while state.round < rounds:
+                before = state
                 state, record = server_round(self.method, self.model, present, state, config)
+                stops = on_round is not None and _is_true(on_round(state, record))
+                if stops and not config.records_belief(before.round):
+                    last = replace(config, last_round=before.round)
+                    state, record = server_round(self.method, self.model, present, before, last)
                 records.append(record)
-                if on_round is not None:
-                    on_round(state, record)
+                if stops:
+                    break
         _check_answered(records)
         groups = {data.client: data.group for data in self.clients}
         return Run(

@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands import explain, inspect, listing, preview, profile, run, uncertainty
+from experiments.commands import (
+    explain,
+    inspect,
+    listing,
+    preview,
+    profile,
+    reproduce,
+    run,
+    uncertainty,
+)
 
 app = typer.Typer(
     help="Clustered federated learning as probabilistic data association.",
@@ -44,6 +53,7 @@ app.command()(inspect.graph)
 app.command()(explain.explain)
 app.command()(uncertainty.uncertainty)
 app.command()(profile.profile)
+app.command()(reproduce.reproduce)
 app.command("list")(listing.list_)
 
 

@@ -3,7 +3,7 @@
 Reads values only. Files of runs and reports are in `experiments`.
 """
 
-from bcfl.analysis import metrics, pairs, uncertainty
+from bcfl.analysis import metrics, pairs, rows, uncertainty
 from bcfl.analysis.graphs import (
     accumulated_association_graph,
     association_graph,
@@ -39,6 +39,7 @@ __all__ = [
     "plot_hypothesis_weights",
     "plot_reliability",
     "plot_uncertain_clients",
+    "rows",
     "support_graph",
     "uncertainty",
 ]

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 Sizes = Sequence[Sequence[int]]
 
 
-def draw_cluster_sizes(sizes: Mapping[str, Sizes]) -> Figure:
+def draw_cluster_sizes(sizes: Mapping[str, Sizes], given: Sequence[Axes] = ()) -> Figure:
     """Clients per cluster of the leading hypothesis, stacked, one panel per method.
 
     Args:
         sizes: (rounds, clusters) number of clients by method; the number of clusters may vary.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75)
-    figure.set_layout_engine("constrained", wspace=0.09)
+    figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75, given)
+    if not given:
+        figure.set_layout_engine("constrained", wspace=0.09)
     for place, (method, rows) in zip(axes, sizes.items(), strict=True):
         _draw_panel(place, method, table(rows))
     for place in axes[::3]:

@@ -13,6 +13,7 @@ from bcfl.drawing.style import (
     FAINT,
     INK,
     LINEAGE_COLOURS,
+    figure_of,
     mark_rounds,
     spread,
     whole_numbers,
@@ -28,13 +29,19 @@ START_COLOUR = "#8b929c"
 LABELLED = 0.05
 
 
-def draw_hypothesis_weights(methods: Mapping[str, HypothesisLineage]) -> Figure:
+def draw_hypothesis_weights(
+    methods: Mapping[str, HypothesisLineage], given: Sequence[Axes] = ()
+) -> Figure:
     """Stacked weights of hypotheses over rounds, one panel per method.
 
     Args:
         methods: lineages by method.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, axes = stacked_panels([1.25] * len(methods), "round")
+    if given:
+        figure, axes = figure_of(given), list(given)
+    else:
+        figure, axes = stacked_panels([1.25] * len(methods), "round")
     for place, (method, ancestry) in zip(axes, methods.items(), strict=True):
         _draw_panel(place, method, ancestry)
     return figure

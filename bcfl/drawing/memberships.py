@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from scipy.special import entr
 
 from bcfl.drawing.client_graph import LARGER, MARKERS
 from bcfl.drawing.cluster_sizes import cluster_colours
-from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK
+from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, figure_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -75,30 +75,40 @@ class Memberships:
         return int((self.entropies >= LEAST_ENTROPY).sum())
 
 
-def draw_uncertain_clients(methods: Mapping[str, Memberships]) -> Figure:
+def draw_uncertain_clients(
+    methods: Mapping[str, Memberships], given: Sequence[Axes] = ()
+) -> Figure:
     """One panel per method, one bar per client, the most uncertain at the top.
 
     Args:
         methods: memberships by method, each with at least one uncertain client.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    from matplotlib.figure import Figure
-
     rows = [min(MOST_UNCERTAIN, rows.num_uncertain) for rows in methods.values()]
-    columns = min(2, len(methods))
+    columns = 1 if given else min(2, len(methods))
     lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
-    figure = Figure(
-        figsize=(5.2 * columns, sum(lines) * BAR + 0.6 * len(lines) + 0.35), layout="constrained"
-    )
-    figure.set_layout_engine("constrained", h_pad=0.09)
-    grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=lines).ravel()
+    figure, grid = (figure_of(given), list(given)) if given else _panels(lines, columns)
     known = sorted({group for rows in methods.values() for group in rows.groups.values()})
     for place, (method, members) in zip(grid, methods.items(), strict=False):
         place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
         _draw_panel(place, method, members, known)
     for unused in grid[len(methods) :]:
         unused.set_axis_off()
-    _draw_legend(figure, methods, known)
+    if not given:
+        _draw_legend(figure, methods, known)
     return figure
+
+
+def _panels(lines: Sequence[int], columns: int) -> tuple[Figure, list[Axes]]:
+    """A figure with rows of panels as high as their numbers of clients."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(
+        figsize=(5.2 * columns, sum(lines) * BAR + 0.6 * len(lines) + 0.35), layout="constrained"
+    )
+    figure.set_layout_engine("constrained", h_pad=0.09)
+    grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=lines)
+    return figure, list(grid.ravel())
 
 
 def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int]) -> None:

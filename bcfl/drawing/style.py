@@ -97,7 +97,9 @@ def whole_numbers() -> MaxNLocator:
     return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
 
 
-def panels(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+def panels(
+    count: int, columns: int, width: float, height: float, given: Sequence[Axes] = ()
+) -> tuple[Figure, list[Axes]]:
     """Small multiples of one size, row by row.
 
     Args:
@@ -105,10 +107,13 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
         columns: maximum number of panels in a row.
         width: width of a panel, inches.
         height: height of a panel, inches.
+        given: axes to draw on in place of those of a new figure.
 
     Returns:
         The figure, and the axes of each panel.
     """
+    if given:
+        return figure_of(given), list(given)
     from matplotlib.figure import Figure
 
     across = min(columns, count)
@@ -118,6 +123,13 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
     for unused in grid[count:]:
         unused.set_axis_off()
     return figure, list(grid[:count])
+
+
+def figure_of(given: Sequence[Axes]) -> Figure:
+    """The figure of axes, which may be in one of its subfigures."""
+    figure: Figure | None = given[0].get_figure(root=True)
+    assert figure is not None
+    return figure
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bcfl.executors.executor import Executor, Outcome, Outcomes
     from bcfl.executors.pool.processes import ProcessesExecutor
     from bcfl.executors.remote.executor import RemoteExecutor
-    from bcfl.executors.remote.grid import Grid, Node, Parcel, Reply
+    from bcfl.executors.remote.grid import Grid, Node, Payload, Reply
     from bcfl.executors.remote.node import Site, model_digest, respond
     from bcfl.executors.selection import build_executor, select_executor
     from bcfl.executors.sequential.flat_module import FlatModule
@@ -38,7 +38,7 @@ _NAMES = {
     "Node": "bcfl.executors.remote.grid",
     "Outcome": "bcfl.executors.executor",
     "Outcomes": "bcfl.executors.executor",
-    "Parcel": "bcfl.executors.remote.grid",
+    "Payload": "bcfl.executors.remote.grid",
     "ProcessesExecutor": "bcfl.executors.pool.processes",
     "RemoteExecutor": "bcfl.executors.remote.executor",
     "Reply": "bcfl.executors.remote.grid",
@@ -66,7 +66,7 @@ __all__ = [
     "Node",
     "Outcome",
     "Outcomes",
-    "Parcel",
+    "Payload",
     "ProcessesExecutor",
     "RemoteExecutor",
     "Reply",

@@ -44,6 +44,8 @@ class Hypothesis:
         belief: (clients, clusters) probability of each client's cluster given the hypothesis, where
             evidence for it exists that is out of sample; None where only the association is known
             by which clients train. A client never seen has a zero row.
+        belief_recorded: whether the belief was recorded after the round, so that later rounds must
+            not depend on it, and not stated by the policy.
     """
 
     clusters: tuple[Posterior, ...]
@@ -58,6 +60,7 @@ class Hypothesis:
     cavities: Cavities = field(default_factory=dict)
     scored_by_cavities: bool = False
     belief: NDArray[np.float64] | None = None
+    belief_recorded: bool = False
 
     def __repr__(self) -> str:
         sizes = " ".join(map(str, self.association.sizes))
@@ -166,6 +169,7 @@ class HypothesisSet:
     def __repr__(self) -> str:
         return (
             f"HypothesisSet({len(self)} hypotheses, effective {self.effective_number:.1f}, "
+            f"distinct partitions {self.num_partitions}, "
             f"log captured mass {self.log_captured_mass:.3g}, round {self.round})"
         )
 
@@ -218,6 +222,14 @@ class HypothesisSet:
     def effective_number(self) -> float:
         """Effective number of hypotheses: one over the sum of squared weights (Kish, 1965)."""
         return float(assignment.effective_number(self.log_weights))
+
+    @property
+    def num_partitions(self) -> int:
+        """Number of distinct partitions of the clients by their most probable clusters.
+
+        Hypotheses of one partition differ in their models alone.
+        """
+        return len({h.association.partition for h in self.hypotheses})
 
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) probability of each client's cluster, over the kept hypotheses.

@@ -49,7 +49,7 @@ from bcfl.methods.names import (
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
 from bcfl.methods.racing import bcfl_race
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
-from bcfl.methods.server import with_server_optimizer
+from bcfl.methods.server import with_median, with_server_optimizer, with_trimmed_mean
 from bcfl.methods.support import continual_faacl, faacl, faacl_hierarchical
 from bcfl.methods.tracking import bcfl_mht
 from bcfl.methods.updates import (
@@ -120,8 +120,10 @@ __all__ = [
     "with_contrast",
     "with_contrast_and_sharing",
     "with_finetuning",
+    "with_median",
     "with_output_contrast",
     "with_server_optimizer",
     "with_sharing",
+    "with_trimmed_mean",
     "with_warm_up",
 ]

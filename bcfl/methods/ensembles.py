@@ -42,5 +42,6 @@ def ensemble(parts: "Sequence[Method]", name: str) -> "Method":
         name=name,
         validation=max(part.validation for part in parts),
         pooling="logits",
+        belief_temperature=None,
         finetuned=tuned[0] if tuned else None,
     )

@@ -118,6 +118,7 @@ class StateWriter:
             "state": _plain(hypothesis.state),
             "kept": {name: self._posterior(p) for name, p in hypothesis.carried_models.items()},
             "belief": self._belief(hypothesis.belief),
+            "belief_recorded": hypothesis.belief_recorded,
             "cavities": [
                 [client, index, self._posterior(p)]
                 for (client, index), p in hypothesis.cavities.items()
@@ -224,6 +225,7 @@ class StateReader:
             shares=tuple(row["shares"]),
             carried_models={name: posteriors[p] for name, p in row["kept"].items()},
             belief=self._belief(row["belief"]),
+            belief_recorded=row["belief_recorded"],
             cavities={(client, index): posteriors[p] for client, index, p in row["cavities"]},
             scored_by_cavities=row["scored_by_cavities"],
         )

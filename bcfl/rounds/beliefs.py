@@ -26,7 +26,7 @@ from bcfl.protocol.statistics.loss import LossSum
 from posteriors import log_association_weight
 from posteriors.evidence.closed_form import Temperature
 
-MOST_NUMBERS = 2**28
+MAX_CAVITY_PARAMETERS = 2**28
 """Parameters of the cavities of one hypothesis, above which clusters themselves are scored."""
 
 
@@ -37,7 +37,7 @@ def fits_cavities(model: Model, num_clients: int) -> bool:
         model: the architecture.
         num_clients: one cavity for each.
     """
-    return model.layout.num_parameters * num_clients <= MOST_NUMBERS
+    return model.layout.num_parameters * num_clients <= MAX_CAVITY_PARAMETERS
 
 
 def with_beliefs(
@@ -73,12 +73,13 @@ def with_beliefs(
         for hypothesis, rows in zip(lacking, models, strict=True)
     }
     believed = [
-        replace(h, belief=beliefs[id(h)]) if id(h) in beliefs else h for h in hypotheses.hypotheses
+        replace(h, belief=beliefs[id(h)], belief_recorded=True) if id(h) in beliefs else h
+        for h in hypotheses.hypotheses
     ]
     return replace(hypotheses, hypotheses=tuple(believed))
 
 
-def without_spare_cavities(hypotheses: HypothesisSet) -> HypothesisSet:
+def without_unused_cavities(hypotheses: HypothesisSet) -> HypothesisSet:
     """The hypotheses without cavities by which their policy does not score."""
 
     def kept(hypothesis: Hypothesis) -> Hypothesis:

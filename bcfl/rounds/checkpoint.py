@@ -19,7 +19,7 @@ import torch
 from bcfl.rounds.archive import StateReader, StateWriter
 from bcfl.rounds.state import FederationState
 
-VERSION = 4
+VERSION = 5
 KEPT = 2
 
 

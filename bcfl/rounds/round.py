@@ -17,7 +17,7 @@ from bcfl.policies.capacity import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
-from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_spare_cavities
+from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_unused_cavities
 from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.ledger import Ledger
@@ -266,4 +266,4 @@ def _record_beliefs(
     assert method.belief_temperature is not None
     exchange = RoundExchange(executor, model, hypotheses.round - 1)
     steps = with_beliefs(hypotheses, clients, method.belief_temperature, bounds_of(method.policy))
-    return without_spare_cavities(exchange.drive(steps)), exchange.ledger
+    return without_unused_cavities(exchange.drive(steps)), exchange.ledger

@@ -249,7 +249,7 @@ def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] |
     """Exact membership marginals of the round's costs, at their belief temperature.
 
     Belief propagation where bounds make exact sums too many. Absent clients keep the belief
-    of the parent, or their association where it has none.
+    that the parent's policy stated, or their association where it stated none.
 
     Args:
         candidate: association with its costs.
@@ -264,7 +264,7 @@ def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] |
     belief = association.serving.copy()
     if costs.values.shape[1] != belief.shape[1]:
         return None
-    known = parent.belief if parent.scored_by_cavities else None
+    known = None if parent.belief_recorded else parent.belief
     if known is not None and known.shape == belief.shape:
         belief = known.copy()
     rows = [association.position[client] for client in costs.clients]

@@ -14,6 +14,8 @@ from typing import Any
 from bcfl.methods import NOTHING, OBJECTIVE, UnknownOptionError, named, nearest
 
 SEPARATOR = "@"
+HELD_OUT_SHARE = 0.2
+"""Share of the training samples that clients hold out for the choice within a grid."""
 
 
 @dataclass(frozen=True)

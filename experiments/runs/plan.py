@@ -122,7 +122,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
             **executor_options.as_table(plan.executor),
         },
         "machine": _machine(plan.device),
-        "versions": _versions(),
+        "versions": versions(),
         "data": {
             "dataset": dataset.name,
             "source": dataset.source,
@@ -205,18 +205,19 @@ def check_format(description: Mapping[str, Any], path: Path) -> None:
 
 def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:
     """Packages whose version has changed since the run began: old and new version."""
-    before, now = read_description(folder).get("versions", {}), _versions()
+    before, now = read_description(folder).get("versions", {}), versions()
     return {name: (before[name], now[name]) for name in now if before.get(name, "") != now[name]}
 
 
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages on which numbers depend."""
+    found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            versions[name] = version(name)
+            found[name] = version(name)
         except PackageNotFoundError:
-            versions[name] = "unknown"
-    return versions
+            found[name] = "unknown"
+    return found
 
 
 def _machine(device: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.remote.grid import Grid, Node, Parcel, Purpose
+from bcfl.executors.remote.grid import Grid, Node, Payload, Purpose
 from bcfl.executors.remote.messages import FORMAT, Task, pack_task, read
 from bcfl.executors.remote.plain import of_plain
 from bcfl.hypotheses.posterior import Posterior
@@ -77,7 +77,7 @@ class RemoteExecutor:
 
     def _ask(
         self, tasks: Mapping[str, Task], homes: Mapping[str, int]
-    ) -> dict[str, Parcel | Failure]:
+    ) -> dict[str, Payload | Failure]:
         """The reply of each client, after those that have lost arrays were sent all of them."""
         end = self.clock() + self.deadline
         replies = self._send(tasks, homes, end)
@@ -90,7 +90,7 @@ class RemoteExecutor:
 
     def _send(
         self, tasks: Mapping[str, Task], homes: Mapping[str, int], end: float
-    ) -> dict[str, Parcel | Failure]:
+    ) -> dict[str, Payload | Failure]:
         packed = {}
         for client, task in tasks.items():
             node, kept = self._kept.get(client, (homes[client], frozenset[str]()))
@@ -98,12 +98,12 @@ class RemoteExecutor:
             packed[client] = pack_task(self.setup, task, known)
         purposes = {task.purpose for task in tasks.values()}
         replies = self._exchange(
-            {client: (homes[client], parcel) for client, (parcel, _) in packed.items()},
+            {client: (homes[client], payload) for client, (payload, _) in packed.items()},
             "train" if "train" in purposes else "score",
             end,
         )
         for client, reply in replies.items():
-            if isinstance(reply, Parcel):
+            if isinstance(reply, Payload):
                 self._kept[client] = homes[client], packed[client][1]
             else:
                 self._kept.pop(client, None)
@@ -127,35 +127,35 @@ class RemoteExecutor:
         return {client: one.node.id for one in newest for client in one.clients}
 
     @property
-    def _greeting(self) -> Parcel:
-        return Parcel(json.dumps({"format": FORMAT, "setup": self.setup}), {})
+    def _greeting(self) -> Payload:
+        return Payload(json.dumps({"format": FORMAT, "setup": self.setup}), {})
 
     def _exchange(
-        self, parcels: Mapping[str, tuple[int, Parcel]], purpose: Purpose, end: float
-    ) -> dict[str, Parcel | Failure]:
+        self, payloads: Mapping[str, tuple[int, Payload]], purpose: Purpose, end: float
+    ) -> dict[str, Payload | Failure]:
         """Send messages and wait for their replies, or the deadline.
 
         Args:
-            parcels: by whom they are for: the node, and the content.
+            payloads: by whom they are for: the node, and the content.
             purpose: of the messages.
             end: reading of the clock at which the exchange ends.
         """
         seconds = max(end - self.clock(), 0.0)
-        sent = self.grid.push(list(parcels.values()), purpose, seconds)
+        sent = self.grid.push(list(payloads.values()), purpose, seconds)
         waiting = {
             message: name
-            for message, name in zip(sent, parcels, strict=True)
+            for message, name in zip(sent, payloads, strict=True)
             if message is not None
         }
-        replies: dict[str, Parcel | Failure] = {
+        replies: dict[str, Payload | Failure] = {
             name: Failure("refused", "its node did not take the message")
-            for name in set(parcels) - set(waiting.values())
+            for name in set(payloads) - set(waiting.values())
         }
         while waiting:
             for reply in self.grid.pull(list(waiting)):
                 name = waiting.pop(reply.message, None)
                 if name is not None:
-                    replies[name] = reply.parcel or Failure("missing", reply.trouble)
+                    replies[name] = reply.payload or Failure("missing", reply.trouble)
             if not waiting or self.clock() >= end:
                 break
             self.sleep(INTERVAL)
@@ -175,10 +175,10 @@ def _absent(client: str) -> Failure:
     return Failure("missing", f"client {client!r} is not connected")
 
 
-def _clients(reply: Parcel | Failure, digest: str, node: Node) -> tuple[str, ...]:
+def _clients(reply: Payload | Failure, digest: str, node: Node) -> tuple[str, ...]:
     """The clients of a node; none where its model is another, or its name not registered."""
     try:
-        content = read(reply) if isinstance(reply, Parcel) else {}
+        content = read(reply) if isinstance(reply, Payload) else {}
     except (ValueError, RecursionError):
         return ()
     named = content.get("clients")
@@ -188,18 +188,18 @@ def _clients(reply: Parcel | Failure, digest: str, node: Node) -> tuple[str, ...
     return clients if not node.name or clients == (node.name,) else ()
 
 
-def _lacks_models(reply: Parcel | Failure) -> bool:
-    return isinstance(reply, Parcel) and _content(reply).get("unknown") is True
+def _lacks_models(reply: Payload | Failure) -> bool:
+    return isinstance(reply, Payload) and _content(reply).get("unknown") is True
 
 
-def _content(reply: Parcel) -> Mapping[str, Any]:
+def _content(reply: Payload) -> Mapping[str, Any]:
     try:
         return read(reply)
     except (ValueError, RecursionError):
         return {}
 
 
-def _by_request(task: Task, reply: Parcel | Failure) -> list[tuple[Request, Outcome]]:
+def _by_request(task: Task, reply: Payload | Failure) -> list[tuple[Request, Outcome]]:
     """The outcome of each request of a task."""
     if isinstance(reply, Failure):
         return [(request, reply) for request in task.requests]
@@ -217,7 +217,7 @@ def _by_request(task: Task, reply: Parcel | Failure) -> list[tuple[Request, Outc
     ]
 
 
-def _decoded(plain: Any, reply: Parcel, client: str) -> Outcome:  # noqa: ANN401 - any JSON
+def _decoded(plain: Any, reply: Payload, client: str) -> Outcome:  # noqa: ANN401 - any JSON
     try:
         outcome = of_plain(plain, reply.arrays)
     except Exception as error:  # anything may come over a network

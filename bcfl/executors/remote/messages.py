@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bcfl.executors.remote.grid import Parcel, Purpose
+from bcfl.executors.remote.grid import Payload, Purpose
 from bcfl.executors.remote.plain import Array, Json, of_plain, to_array, to_plain, to_tensor
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.protocol.requests import Describe, Request, Score, Train
@@ -100,7 +100,7 @@ def _gaussian(block: Block, name: str) -> DiagonalGaussian:
     return {"posterior": block.gaussian, "prior": block.prior, "base": block.base}[name]
 
 
-def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Parcel, frozenset[str]]:
+def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Payload, frozenset[str]]:
     """A task as a message, without the arrays that the client keeps.
 
     Args:
@@ -122,7 +122,7 @@ def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Parcel, fr
         "arrays": sorted(arrays),
         **described,
     }
-    return Parcel(json.dumps(content), sent), frozenset(arrays)
+    return Payload(json.dumps(content), sent), frozenset(arrays)
 
 
 def unpack_task(
@@ -183,20 +183,20 @@ def _precision(
     return torch.tensor(number, dtype=mean.dtype)
 
 
-def pack_answers(outcomes: Sequence[object]) -> Parcel:
+def pack_answers(outcomes: Sequence[object]) -> Payload:
     """The answers to a task, in the order of its requests."""
     arrays: dict[str, Array] = {}
     plain = [to_plain(outcome, arrays) for outcome in outcomes]
-    return Parcel(json.dumps({"format": FORMAT, "answers": plain}), arrays)
+    return Payload(json.dumps({"format": FORMAT, "answers": plain}), arrays)
 
 
-def read(parcel: Parcel) -> Mapping[str, Any]:
+def read(payload: Payload) -> Mapping[str, Any]:
     """The JSON of a message.
 
     Raises:
         ValueError: it is no object of JSON, or of another format.
     """
-    content = json.loads(parcel.text)
+    content = json.loads(payload.text)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"a message must be of format {FORMAT}")
     return content

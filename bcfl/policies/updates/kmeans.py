@@ -271,7 +271,7 @@ def moved_to_nearest_cavities(
         weights: float64 of shape (points,).
         labels: cluster of each point, int64 of shape (points,).
         origins: (clusters, dimensions) what a single member of each cluster is measured against.
-        passes: most moves per point, since moves need not settle.
+        passes: most moves per point, since moves need not converge.
 
     Returns:
         Cluster of each point, int64 of shape (points,).

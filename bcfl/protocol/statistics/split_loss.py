@@ -14,8 +14,6 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.protocol.checks import is_sum
 from bcfl.protocol.statistics.loss import Loss, LossSum
-from bcfl.protocol.statistics.sample_values import LOSSES, SampleValues
-from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
 
 @dataclass(frozen=True)
@@ -36,17 +34,11 @@ class SplitLossSum(LossSum):
 
 
 @dataclass(frozen=True)
-class SplitLoss(OutputStatistic):
+class SplitLoss(Loss):
     """The negative log-likelihood of each model in two halves: a `SplitLossSum` by model key."""
 
     name: ClassVar[str] = "split_loss"
-    elementwise: ClassVar[bool] = True
-    reads_targets: ClassVar[bool] = False
-
-    @property
-    def values(self) -> SampleValues:
-        """Losses."""
-        return LOSSES
+    lasting: ClassVar[bool] = False
 
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
@@ -58,7 +50,7 @@ class SplitLoss(OutputStatistic):
             targets: not used.
             num_samples: number of all samples.
         """
-        whole = Loss().combined(values, targets, num_samples)
+        whole = super().combined(values, targets, num_samples)
         (losses,) = values
         scale = num_samples / len(losses)
         return SplitLossSum(
@@ -70,10 +62,10 @@ class SplitLoss(OutputStatistic):
 
     def num_bytes(self, model: Model, num_models: int) -> int:
         """Two numbers for each model; see `Statistic.num_bytes`."""
-        return 2 * NUMBER_BYTES * num_models
+        return 2 * super().num_bytes(model, num_models)
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
         """See `Statistic.part_trouble`."""
         if not isinstance(part, SplitLossSum) or not is_sum(part.first_half):
             return "no losses of two halves"
-        return Loss().part_trouble(part, model, num_models)
+        return super().part_trouble(part, model, num_models)

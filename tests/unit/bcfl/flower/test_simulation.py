@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bcfl.executors import ExecutorConfig, Parcel, RemoteExecutor, Site, model_digest
+from bcfl.executors import ExecutorConfig, Payload, RemoteExecutor, Site, model_digest
 from bcfl.flower import node_app, simulated_grid
 from bcfl.flower.simulation import EngineError
 from tests.contract.conftest import everything, federation_of
@@ -54,7 +54,7 @@ def test_messages_survive_flowers_records():
         "1": np.array([[True, False]]),
         "2": np.zeros(0, dtype=np.float32),
     }
-    back = of_records(to_records(Parcel("{}", arrays)))
+    back = of_records(to_records(Payload("{}", arrays)))
     assert back.text == "{}"
     for name, array in arrays.items():
         assert back.arrays[name].dtype == array.dtype
@@ -82,7 +82,7 @@ def test_an_app_of_a_node_has_the_three_handlers():
     app = node_app(open_node)
     config = {"partition-id": 1, "num-partitions": 3}
     context = Context(run_id=1, node_id=1, node_config=config, state=RecordDict(), run_config={})
-    greeting = Parcel(json.dumps({"format": 1, "setup": "wecfl"}), {})
+    greeting = Payload(json.dumps({"format": 1, "setup": "wecfl"}), {})
     for kind in ("query.greet", "evaluate.score", "train.local"):
         message = Message(to_records(greeting), 1, kind)
         answer = json.loads(of_records(app(message, context).content).text)

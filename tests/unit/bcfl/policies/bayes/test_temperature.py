@@ -4,9 +4,9 @@ import pytest
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.temperature import (
-    HALVES,
     HIGHEST,
     LOWEST,
+    RATIO_TO_HALVES,
     fitted_belief_temperature,
     fitted_temperature,
 )
@@ -139,7 +139,7 @@ def test_the_belief_temperature_is_that_at_which_one_half_predicts_the_other(tem
         logs.append(total)
     best = grid[int(np.argmax(logs))]
     found = fitted_belief_temperature(first, second)
-    assert found == pytest.approx(max(1.0, HALVES * best), rel=2e-2)
+    assert found == pytest.approx(max(1.0, RATIO_TO_HALVES * best), rel=2e-2)
 
 
 def test_halves_that_agree_give_belief_temperature_1_and_those_that_do_not_a_high_one():
