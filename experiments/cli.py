@@ -10,6 +10,7 @@ import typer
 
 from experiments.commands import (
     explain,
+    federation,
     inspect,
     listing,
     preview,
@@ -55,6 +56,7 @@ app.command()(uncertainty.uncertainty)
 app.command()(profile.profile)
 app.command()(reproduce.reproduce)
 app.command("list")(listing.list_)
+app.add_typer(federation.app, name="federation")
 
 
 def main() -> None:
