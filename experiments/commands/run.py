@@ -122,9 +122,12 @@ def run(
         "cpus-per-node": cpus_per_node if cpus_per_node != 1 else None,
     }
     from experiments.config.scenario import load
-    from experiments.runs.plan import Plan, check_free, new_folder
+    from experiments.datasets import located
 
     chosen = overridden(load(scenario), options)
+    located(chosen.data.dataset, chosen.data.data_dir)
+    from experiments.runs.plan import Plan, check_free, new_folder
+
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.runtime import device_named
