@@ -37,18 +37,27 @@ def association_scores(together: Array, groups: Sequence[int | None]) -> dict[st
     if not len(p):
         return dict.fromkeys(NAMES, nan)
     clipped = p.clip(SMALLEST, 1 - SMALLEST)
-    bins = _bins(p, BINS)
-    gaps = [
-        abs(float(p[bins == b].mean() - same[bins == b].mean())) * float((bins == b).mean())
-        for b in np.unique(bins)
-    ]
     values = (
         -np.where(same, np.log(clipped), np.log1p(-clipped)).mean(),
         ((p - same) ** 2).mean(),
-        sum(gaps),
+        _calibration_error(p, same),
         roc_auc_score(same, p) if 0 < same.mean() < 1 else nan,
     )
     return {name: float(value) for name, value in zip(NAMES, values, strict=True)}
+
+
+def pooled_calibration_error(draws: Sequence[tuple[Array, Sequence[int | None]]]) -> float:
+    """Calibration error over the pairs of all draws together, in ten bins of equal width.
+
+    Pairs of one draw stand or fall together, so that the error within a draw is above 0 for exact
+    probabilities too; it vanishes with the number of draws when they are pooled.
+
+    Args:
+        draws: for each run, (clients, clients) probabilities and the true group of each client.
+    """
+    parts = [_pairs(together, groups) for together, groups in draws]
+    p, same = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    return _calibration_error(p, same)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,6 +125,13 @@ def _pairs(
     first, second = np.triu_indices(len(known), 1)
     same = labels[first] == labels[second]
     return together[known[first], known[second]], same, (known[first], known[second])
+
+
+def _calibration_error(p: Array, same: NDArray[np.bool_]) -> float:
+    """Mean distance of probability and share over bins, weighted by their pairs."""
+    bins = _bins(p, BINS)
+    sums = np.bincount(bins, weights=p - same, minlength=BINS)
+    return float(np.abs(sums).sum() / len(p)) if len(p) else nan
 
 
 def _bins(p: Array, bins: int) -> NDArray[np.int64]:
