@@ -182,7 +182,7 @@ def resume(
 
 def _failures(folder: Path) -> list[str]:
     """A line about requests without a usable answer, if there are any."""
-    from experiments.reports.report import failures
+    from experiments.reports.run_warnings import failures
     from experiments.runs.run_folder import RunFolder
 
     counted = failures(RunFolder.read(folder))
@@ -266,7 +266,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.reports.compare import aligned, read_results
-    from experiments.reports.report import fusion_warnings
+    from experiments.reports.run_warnings import fusion_warnings
     from experiments.runs.files import RunFiles
     from experiments.runs.grids import choices
     from experiments.runs.plan import read_description
