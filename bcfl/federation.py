@@ -11,6 +11,7 @@ import torch
 
 from bcfl.analysis.run import Run
 from bcfl.architecture.model import Model
+from bcfl.architecture.probing import Network, as_model, outputs_of
 from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
@@ -57,13 +58,9 @@ def check_model(
         ValueError: the model does not take such samples, gives another number of outputs, or has a
             layer without a curvature rule; or the local posterior does not support it or the prior.
     """
-    module, shape = model.module().eval(), tuple(samples.shape[1:])
+    module = model.module().eval()
     inputs = own_copy(samples, next(module.parameters(), None))
-    try:
-        with torch.no_grad():
-            outputs = module(own_copy(inputs[:1]))
-    except RuntimeError as error:
-        raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
+    outputs = outputs_of(module, inputs, repr(model))
     if tuple(outputs.shape) != (1, model.num_outputs):
         raise ValueError(
             f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
@@ -148,7 +145,7 @@ class Federation:
     def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
         clients: Iterable[ClientData],
-        model: Model,
+        model: Network,
         method: Method | Policy,
         seed: int = 0,
         *,
@@ -167,7 +164,9 @@ class Federation:
 
         Args:
             clients: the clients; their order never matters.
-            model: the architecture that all clusters use, or that the method makes its own of.
+            model: the architecture that all clusters use, or that the method makes its own of: a
+                `Model`, a `torch.nn.Module`, or a function that builds one; the latter two are
+                tried on a sample, and predict classes unless targets are floating-point numbers.
             method: a method, or a policy of one's own (then tracked greedily).
             seed: at least 0.
             client_fraction: in (0, 1].
@@ -186,16 +185,17 @@ class Federation:
 
         Raises:
             ValueError: an argument is out of range, or the clients do not fit the model.
-            TypeError: the method is a name.
+            TypeError: the method is a name, or the model no network.
         """
         self.seed = _checked_seed(seed)
         self.threads = checked_threads(threads)
         config = executor if isinstance(executor, ExecutorConfig) else ExecutorConfig(executor)
         self.executor = config if memory is None else replace(config, memory=memory)
         self.method = _as_method(method)
-        self.model = self.method.adapted(model)
         split = (with_validation(data, self.method.validation, seed) for data in clients)
         self.clients = sorted_clients(split)
+        most = max((data.views[TRAIN] for data in self.clients), key=len)
+        self.model = self.method.adapted(as_model(model, most.inputs, most.targets))
         self.method = _knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):

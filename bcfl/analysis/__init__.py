@@ -21,8 +21,10 @@ from bcfl.analysis.plots import (
 )
 from bcfl.analysis.predictions import Prediction
 from bcfl.analysis.run import Run
+from bcfl.analysis.tuning import TUNING_GRID
 
 __all__ = [
+    "TUNING_GRID",
     "Prediction",
     "Run",
     "accumulated_association_graph",

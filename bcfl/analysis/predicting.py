@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from bcfl.analysis import tuning
 from bcfl.analysis.predictions import Prediction, fitting, labelled
 from bcfl.analysis.predictions import predict as mixed
-from bcfl.analysis.tuning import GRID
+from bcfl.analysis.tuning import TUNING_GRID
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.data.clients import VALIDATION
 from bcfl.executors.arithmetic import computing
@@ -142,7 +142,7 @@ def tuned(
     *,
     clients: Sequence[str] | None = None,
     view: str = VALIDATION,
-    grid: TuningGrid = GRID,
+    grid: TuningGrid = TUNING_GRID,
 ) -> PredictionRule:
     """Choose prior precision and temperature by the log loss of held-out samples.
 

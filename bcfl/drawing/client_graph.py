@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bcfl.drawing.style import COLOURS, FAINT, INK, panels
+from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, panels
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -26,15 +26,6 @@ LEVELS = 12
 MARKERS = "os^Dv*PXp"
 LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
 """Factors that equalise the apparent size of markers."""
-GROUP_COLOURS = (
-    *COLOURS[5:6],
-    *COLOURS[1:2],
-    *COLOURS[3:4],
-    *COLOURS[6:],
-    *COLOURS[4:5],
-    *COLOURS[2:3],
-    *COLOURS[:1],
-)
 BELOW = "outside lower center"
 EDGE = (0.16, 0.24, 0.36)
 

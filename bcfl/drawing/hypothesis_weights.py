@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing.lineage import HypothesisLineage, Line, lineages, longest_first
-from bcfl.drawing.style import COLOURS, FAINT, INK, figure_of, spread, whole_numbers
+from bcfl.drawing.style import (
+    FAINT,
+    INK,
+    LINEAGE_COLOURS,
+    figure_of,
+    mark_rounds,
+    spread,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
 WIDTH, LEFT, RIGHT = 10.4, 0.06, 0.81
 """Inches, and where axes begin and end: the same for all figures over rounds, full width."""
 START_COLOUR = "#8b929c"
-LINEAGE_COLOURS = (*COLOURS[1:4], COLOURS[5], COLOURS[6], COLOURS[4])
 LABELLED = 0.05
 
 
@@ -133,6 +140,7 @@ def _draw_panel(axes: Axes, method: str, ancestry: HypothesisLineage) -> None:
     axes.set_yticks([0, 0.5, 1])
     axes.set_ylabel("weight")
     axes.xaxis.set_major_locator(whole_numbers())
+    mark_rounds(axes, method, ancestry.num_rounds)
     _label_ends(axes, ancestry, lines, table[:, -1])
 
 
@@ -158,6 +166,4 @@ def _label_ends(
             transform=axes.transAxes,
             clip_on=False,
         )
-        axes.text(
-            1.015, place, text, va="center", fontsize=8.5, color=INK, transform=axes.transAxes
-        )
+        axes.text(1.015, place, text, va="center", fontsize=9, color=INK, transform=axes.transAxes)

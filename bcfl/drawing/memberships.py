@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from bcfl.drawing.client_graph import GROUP_COLOURS, LARGER, MARKERS
+from bcfl.drawing.client_graph import LARGER, MARKERS
 from bcfl.drawing.cluster_sizes import cluster_colours
-from bcfl.drawing.style import FAINT, INK, figure_of
+from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, figure_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -24,6 +24,8 @@ LEAST_ENTROPY = 0.056
 """Minimum entropy of an uncertain client, nats: 99 % in one cluster, 1 % in another."""
 WIDE_ENOUGH = 0.1
 DARK = 0.5
+ON_DARK, ON_LIGHT = "#fefefe", "#1a1a1a"
+"""Colours of text on a bar, the same whatever the background of the page."""
 BAR = 0.2
 """Height of a client's row, inches."""
 
@@ -127,12 +129,12 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
                     else str(cluster),
                     ha="center",
                     va="center_baseline",
-                    fontsize=7.5,
-                    color="white" if colour[:3].mean() < DARK else INK,
+                    fontsize=9,
+                    color=ON_DARK if colour[:3].mean() < DARK else ON_LIGHT,
                 )
         left = left + width
     for row, client in enumerate(members.clients[:count]):
-        axes.text(1.015, row, f"{entropies[row]:.2f}", va="center_baseline", fontsize=8.5)
+        axes.text(1.015, row, f"{entropies[row]:.2f}", va="center_baseline", fontsize=9)
         if client in members.groups:
             _mark_group(axes, row, known.index(members.groups[client]))
     axes.set_yticks(range(count), members.clients[:count])
@@ -142,7 +144,7 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
     for side in ("bottom", "left"):
         axes.spines[side].set_visible(False)
     axes.set_title(method, loc="left", fontweight="bold")
-    axes.set_title("nats", loc="right", fontsize=8.5, color=FAINT, x=1.075)
+    axes.set_title("nats", loc="right", fontsize=9, color=FAINT, x=1.075)
 
 
 def _mark_group(axes: Axes, row: int, index: int) -> None:

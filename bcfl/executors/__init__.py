@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from bcfl.executors.pool.processes import ProcessesExecutor
     from bcfl.executors.privacy import MissingAccountantError, Privacy, check_accountant
     from bcfl.executors.randomized import Randomized, check_covered, check_private, releases
-    from bcfl.executors.remote.executor import RemoteExecutor
+    from bcfl.executors.remote.executor import RemoteExecutor, Traffic
     from bcfl.executors.remote.grid import Grid, Node, Payload, Reply
     from bcfl.executors.remote.node import Site, model_digest, respond
     from bcfl.executors.selection import build_executor, select_executor
     from bcfl.executors.sequential.flat_module import FlatModule
     from bcfl.executors.sequential.loop import LoopExecutor
     from bcfl.executors.stacked.batched import BatchedExecutor
-    from bcfl.executors.wrappers import Stepwise, Unreliable
+    from bcfl.executors.wrappers import Stepwise, ThreadLimited, Unreliable
 
 _NAMES = {
     "Arithmetic": "bcfl.executors.config",
@@ -49,6 +49,8 @@ _NAMES = {
     "Reply": "bcfl.executors.remote.grid",
     "Site": "bcfl.executors.remote.node",
     "Stepwise": "bcfl.executors.wrappers",
+    "ThreadLimited": "bcfl.executors.wrappers",
+    "Traffic": "bcfl.executors.remote.executor",
     "Unreliable": "bcfl.executors.wrappers",
     "arithmetic_named": "bcfl.executors.config",
     "bytes_named": "bcfl.executors.config",
@@ -84,6 +86,8 @@ __all__ = [
     "Reply",
     "Site",
     "Stepwise",
+    "ThreadLimited",
+    "Traffic",
     "Unreliable",
     "arithmetic_named",
     "build_executor",

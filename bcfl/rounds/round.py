@@ -137,7 +137,7 @@ def server_round(
     context = _context(method, model, config, round, {c: client_info[c] for c in present})
     planned = config.records_belief(round)
     records = _can_record(method, model) and (planned or round == config.last_round)
-    fits = records and fits_cavities(model, len(clients))
+    fits = records and fits_cavities(model, len(clients), len(state.hypotheses.competing))
     hypotheses, info = exchange.drive(
         method.tracker.step(
             state.hypotheses,

@@ -122,9 +122,12 @@ def run(
         "cpus-per-node": cpus_per_node if cpus_per_node != 1 else None,
     }
     from experiments.config.scenario import load
-    from experiments.runs.plan import Plan, check_free, new_folder
+    from experiments.datasets import located
 
     chosen = overridden(load(scenario), options)
+    located(chosen.data.dataset, chosen.data.data_dir)
+    from experiments.runs.plan import Plan, check_free, new_folder
+
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.runtime import device_named
@@ -182,7 +185,7 @@ def resume(
 
 def _failures(folder: Path) -> list[str]:
     """A line about requests without a usable answer, if there are any."""
-    from experiments.reports.report import failures
+    from experiments.reports.run_warnings import failures
     from experiments.runs.run_folder import RunFolder
 
     counted = failures(RunFolder.read(folder))
@@ -266,7 +269,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.reports.compare import aligned, read_results
-    from experiments.reports.report import fusion_warnings
+    from experiments.reports.run_warnings import fusion_warnings
     from experiments.runs.files import RunFiles
     from experiments.runs.grids import choices
     from experiments.runs.plan import read_description

@@ -75,10 +75,17 @@ def uncertainty(
     query = Query(tuple(method or ()), kinds, by.value, tune)
     with limited_threads(1):
         results = list(evaluate_run(folder, query))
-    files = RunFiles(folder)
+    files, scenario = RunFiles(folder), read_plan(folder).scenario
+    pending = [str(p) for p in (r.pair for r in results) if not files.of(p).is_finished]
+    notes = [
+        f"{p}: not all {scenario.federation.rounds} rounds are done; the newest is scored"
+        for p in dict.fromkeys(pending)
+    ]
     write_aside(files.uncertainty, as_json(results))
-    write_aside(files.uncertainty_page, render(read_plan(folder).scenario.name, results))
+    write_aside(files.uncertainty_page, render(scenario.name, results, notes))
     screen = console()
+    for note in notes:
+        screen.print(f"note: {note}", soft_wrap=True)
     _show(screen, results)
     screen.print(f"numbers {files.uncertainty}", soft_wrap=True)
     screen.print(f"page    {files.uncertainty_page}", soft_wrap=True)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from bcfl.executors import Privacy
 from bcfl.methods import COMBINATORS, OBJECTIVE, RECIPES, applicable, build, named, nearest, typed
+from experiments.config.known import MODELS, PARTITIONS, check_known
 from experiments.config.options import check_keys
 from experiments.config.sections import read_section
 from experiments.config.tables import Choice, Data, Rules, Training
-from experiments.config.variants import Pair, Variant, merged, written
+from experiments.config.variants import Pair, Variant, is_own, merged, written
 
 if TYPE_CHECKING:
     from bcfl import Method
@@ -73,7 +74,9 @@ class Scenario:
             raise ValueError(
                 "[partition] takes no seed: it is drawn with each seed of the run; give seeds"
             )
-        for label in self.methods:
+        check_known("partition", self.partition.name, PARTITIONS)
+        check_known("model", self.model.name, MODELS)
+        for label in sorted(self.methods, key=is_own):
             self.options(label)
 
     @property

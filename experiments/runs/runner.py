@@ -14,11 +14,11 @@ import networkx as nx
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.data import TRAIN, Schedule, at_step
 from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
-from bcfl.runtime import device_named
+from bcfl.runtime import device_named, locked
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
 from experiments.runs import rows
-from experiments.runs.files import SUPPORT, PairFiles, locked, write_aside
+from experiments.runs.files import SUPPORT, PairFiles, write_aside
 from experiments.runs.grids import write_held_out
 from experiments.scores.generalisation import HoldOut
 
