@@ -69,7 +69,6 @@ __all__ = [
     "MonteCarlo",
     "PlugIn",
     "Predictive",
-    "SigmaPointEvidence",
     "Site",
     "UnsupportedFitError",
     "UnsupportedLayerError",
