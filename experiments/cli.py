@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -43,6 +44,8 @@ def start(
 ) -> None:
     """Clustered federated learning as probabilistic data association."""
     del version
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # modules of one's own, such as mine:load
 
 
 app.command()(run.run)

@@ -135,7 +135,7 @@ class Deployment:
             for step in range(self.num_steps)
         ]
         executor = Stepwise(executors, self.schedule)
-        return Site(ThreadLimited(executor, self.threads), (data.client,), network)
+        return Site(ThreadLimited(executor, self.threads), (data.client,), network, where)
 
     @standard_switches()
     def run(

@@ -276,3 +276,19 @@ def test_nothing_is_sent_that_is_not_of_the_protocol():
     with pytest.raises(ValueError, match="unknown kind"):
         of_plain({"kind": "Popen", "fields": {"args": "true"}}, {})
     assert "Objective" in sendable()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_models_of_a_message_are_put_where_the_node_computes():
+    from bcfl.executors.remote.messages import Task, pack_task, unpack_task
+    from bcfl.protocol.requests import Score
+
+    federation = federation_of("bcfl-g", executor="loop")
+    (cluster, *_) = federation.initial_state().hypotheses.best.clusters
+    asked = (Score(client="c0", models=(cluster.key,)),)
+    task = Task(client="c0", round=0, requests=asked, models={cluster.key: cluster})
+    payload, _ = pack_task("run", task, ())
+    there, _ = unpack_task(json.loads(payload.text), payload.arrays, torch.device("cuda"))
+    for block in there.models[cluster.key].blocks:
+        tensors = block.gaussian.mean, block.prior.precision, block.buffers
+        assert {tensor.device.type for tensor in tensors} == {"cuda"}
