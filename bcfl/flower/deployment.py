@@ -20,17 +20,20 @@ from bcfl.data.clients import ClientData, checked_name, with_validation
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
     ExecutorConfig,
+    Privacy,
     RemoteExecutor,
     Site,
     Stepwise,
     ThreadLimited,
     build_executor,
+    check_covered,
+    check_private,
 )
 from bcfl.flower.folder import DeploymentFolder
 from bcfl.policies import Centralised
 from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
-from bcfl.rounds.round import RoundConfig, server_round
+from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
@@ -59,10 +62,11 @@ class Deployment:
         min_clients: clients that must be connected for a round to begin; None is all.
         wait: seconds after which a round begins with fewer; with none it does not.
         checkpoint_every: rounds between checkpoints.
+        privacy: how clients randomise what they send; None has them send it as it is.
 
     Raises:
         ValueError: a number is out of range, names repeat, the method cannot serve so many clients,
-            or it pools the samples of clients.
+            pools the samples of clients, or asks for what `privacy` does not cover.
     """
 
     clients: tuple[str, ...]
@@ -78,6 +82,7 @@ class Deployment:
     min_clients: int | None = None
     wait: float = 60.0
     checkpoint_every: int = 1
+    privacy: Privacy | None = None
 
     def __post_init__(self) -> None:
         names = tuple(sorted(checked_name(client) for client in self.clients))
@@ -101,7 +106,10 @@ class Deployment:
                 f"{self.min_clients}"
             )
         checked_threads(self.threads)
-        self.method.check(len(names), max(1, round(self.client_fraction * len(names))))
+        if self.privacy is not None:
+            check_private(self.network, self.method.policy.objective)
+        present = participants(names, self.client_fraction, self.seed, 0)
+        self.method.check(len(names), len(present))
 
     @property
     def network(self) -> Model:
@@ -114,12 +122,13 @@ class Deployment:
         return Schedule(self.num_steps, self.rounds)
 
     @standard_switches()
-    def site(self, data: ClientData, device: str = "cpu") -> Site:
+    def site(self, data: ClientData, device: str = "cpu", secret: int | None = None) -> Site:
         """What a node answers with for its client.
 
         Args:
             data: the client's samples.
             device: `cpu`, `cuda` or `cuda:N`; bits are the same on CPUs of one kind alone.
+            secret: seed of the noise of `privacy`, which nobody else may know; None draws one.
 
         Raises:
             ValueError: the client is not one of this federation, or its samples do not fit.
@@ -195,8 +204,12 @@ class Deployment:
             belief_every=self.checkpoint_every,
         )
         state, record = server_round(self.method, self.network, executor, state, config)
+        check_covered(record.ledger.failures)
         sizes = {client: info.num_samples["train"] for client, info in state.client_info.items()}
         row = round_row(record, None, perf_counter() - started, num_training=sizes)
+        if self.privacy is not None:
+            most = state.most_releases
+            row |= {"releases": most, "epsilon": self.privacy.epsilon(most)}
         sent = {name: getattr(executor.traffic, name) - getattr(before, name) for name in TRAFFIC}
         return state, record, row | {"connected": sorted(connected), "traffic": sent}
 

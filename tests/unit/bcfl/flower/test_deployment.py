@@ -1,5 +1,6 @@
 """A federation whose clients hold their samples themselves, over a grid inside this process."""
 
+import errno
 import json
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from bcfl import ClientData
-from bcfl.executors import Node
+from bcfl.executors import Node, Privacy
 from bcfl.flower import Deployment, DeploymentFolder, read_client
 from bcfl.flower.apps import serve
 from bcfl.rounds import CheckpointError
@@ -73,6 +74,36 @@ def test_a_run_goes_on_from_its_newest_checkpoint_to_the_same_bits(tmp_path):
     again, grid = started(plan)
     assert again.records == ()
     assert grid.pushed == []
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    from bcfl.rounds import checkpoint
+
+    plan = plan_of("wecfl", tmp_path)
+    honest = checkpoint._write
+
+    def full(path, content):
+        if "round-000002" in str(path):
+            path.write_bytes(content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        honest(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "_write", full)
+        with pytest.raises(OSError, match="No space left"):
+            started(plan)
+    resumed, _ = started(plan)
+    assert [record.round for record in resumed.records] == [2, 3]
+    assert everything(resumed.state) == everything(loop("wecfl").state)
+
+
+def test_nodes_with_privacy_noise_what_they_send_and_the_server_counts_it(tmp_path):
+    pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    privacy = Privacy(clip=0.1, noise_multiplier=0.5)
+    run, _ = started(plan_of("ifca", tmp_path / "noised", privacy=privacy))
+    rows = DeploymentFolder(tmp_path / "noised").rows()
+    assert everything(run.state) != everything(loop("ifca").state)
+    assert 0 < rows[0]["epsilon"] < rows[1]["epsilon"]
 
 
 def test_the_run_can_ask_its_clients_for_more(tmp_path):
