@@ -215,7 +215,7 @@ def _rank_in_numpy(gaps: FloatArray, required: BoolArray, best: IntArray, count:
             required=required[one],
             cheapest=cheapest[one],
         )
-        steps = list(islice(ascending(table), count))
+        steps = list(islice(ascending(table, count), count))
         counts[one] = len(steps)
         excess[one, : len(steps)] = [step[0] for step in steps]
         labels[one, : len(steps)] = label_table(best[one], tuple(step[1] for step in steps))

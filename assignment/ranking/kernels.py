@@ -96,38 +96,54 @@ def _bounds(
     parts: Any,  # noqa: ANN401 - arrays, see `_rank`
     part: int,
     marks: tuple[BoolArray, BoolArray],
-    least: tuple[FloatArray, FloatArray],
+    vectors: Any,  # noqa: ANN401 - arrays of length clients + 1, one of them for the result
 ) -> None:
-    """Least reduced costs of leaving and of entering the column of each client of a part."""
-    cost, required, cheapest, order = problem
+    """Lower bounds on the length of the least cycle through each client of a part.
+
+    The last client comes first, so that the least edges between the clients after a client, which
+    its cycle may use, are at hand.
+    """
+    cost, required, cheapest, order, turned = problem
     columns, prices, _, first, _ = parts
-    (taken, barred), (leave, enter) = marks, least
+    (taken, barred), (lengths, potentials, onward, inward, out, back) = marks, vectors
     clients, start = len(order), first[part]
     held, price = columns[part], prices[part]
-    leave[:] = np.inf
-    enter[:] = np.inf
+    lengths[:], onward[:], inward[:] = np.inf, np.inf, np.inf
     for place in range(clients):
         taken[held[place]] = True
-    mark_barred(parts, part, barred, True)
-    for place in range(start, clients):
-        row = order[place]
-        potential = cost[row, held[place]] - price[place]
-        for other in range(start, place):
-            reduced = (cost[row, held[other]] - potential) - price[other]
-            enter[other] = min(enter[other], max(reduced, 0.0))
-        out = np.inf
+        potentials[place] = cost[order[place], held[place]] - price[place]
+    for place in range(clients - 1, start - 1, -1):
+        row, column, leave, enter = order[place], held[place], np.inf, np.inf
+        out[clients], back[clients] = np.inf, np.inf
         for other in range(place + 1, clients):
-            reduced = (cost[row, held[other]] - potential) - price[other]
-            if reduced < out and not (place == start and barred[held[other]]):
-                out = reduced
-        free = cheapest_free(cost, cheapest, taken, barred, row)
-        if free >= 0:
-            out = min(out, (cost[row, free] - potential) - price[clients])
-        leave[place] = max(out, 0.0)
+            reduced = (cost[row, held[other]] - potentials[place]) - price[other]
+            out[other] = max(reduced, 0.0)
+            reduced = (turned[column, order[other]] - potentials[other]) - price[place]
+            back[other] = max(reduced, 0.0)
+        if place == start:
+            mark_barred(parts, part, barred, True)
+            for other in range(place + 1, clients):
+                if barred[held[other]]:
+                    out[other] = np.inf
+        if cheapest.shape[1]:
+            free = cheapest_free(cost, cheapest, taken, barred, row)
+            if free >= 0:
+                reduced = (cost[row, free] - potentials[place]) - price[clients]
+                out[clients] = max(reduced, 0.0)
+            if not required[column]:
+                back[clients] = max(price[clients] - price[place], 0.0)
         if place == start:
             mark_barred(parts, part, barred, False)
-        if cheapest.shape[1] and not required[held[place]]:
-            enter[place] = min(enter[place], max(price[clients] - price[place], 0.0))
+        for other in range(place + 1, clients + 1):
+            leave, enter = min(leave, out[other]), min(enter, back[other])
+        leaving, entering = np.inf, np.inf
+        for other in range(place + 1, clients + 1):
+            leaving = min(leaving, out[other] + min(back[other], onward[other] + enter))
+            entering = min(entering, back[other] + min(out[other], leave + inward[other]))
+            onward[other] = min(onward[other], back[other])
+            inward[other] = min(inward[other], out[other])
+        onward[place], inward[place] = leave, enter
+        lengths[place] = max(leaving, entering)
     for place in range(clients):
         taken[held[place]] = False
 
@@ -139,84 +155,97 @@ def _shortest_cycle(
     start: int,
     limit: float,
     marks: tuple[BoolArray, BoolArray],
-    found: tuple[FloatArray, IntArray, IntArray],
-) -> tuple[float, int]:
-    """Length of the least cycle through a client and those after it, and the free column in it.
+    found: tuple[FloatArray, FloatArray, IntArray, IntArray],
+) -> tuple[float, float, int, int]:
+    """The least cycle through a client and those after it, by Dijkstra's algorithm.
 
-    `found` becomes least distances from the client, the places before on the paths, and the places
-    not reached within the length. The length is infinite where it would exceed `limit`.
+    It ends when what is nearest cannot enter the client's column at less than is known. Distances
+    and the places before go to `found`. Length, infinite if beyond `limit`, radius up to which
+    distances are final, last place and free column are returned.
     """
-    cost, required, cheapest, order = problem
-    (taken, barred), (distances, before, unsettled) = marks, found
-    clients, number, through = len(order), 0, -1
-    for place in range(start, clients + 1):
-        distances[place] = np.inf
-        if place < clients:
-            unsettled[number] = place
-            number += 1
-    idle, place, distance = cheapest.shape[1] > 0, start, 0.0
+    cost, required, cheapest, order, turned = problem
+    (taken, barred), (distances, back, before, unsettled) = marks, found
+    clients, number, own = len(order), 0, held[start]
+    idle, free, last, length, enter = cheapest.shape[1] > 0, -1, -1, np.inf, np.inf
+    distances[clients], back[clients] = np.inf, np.inf
+    if idle and not required[own]:
+        back[clients] = enter = max(price[clients] - price[start], 0.0)
+    for place in range(start + 1, clients):
+        row = order[place]
+        potential = cost[row, held[place]] - price[place]
+        back[place] = max((turned[own, row] - potential) - price[start], 0.0)
+        enter = min(enter, back[place])
+        distances[place], unsettled[number] = np.inf, place
+        number += 1
+    place, distance = start, 0.0
     while True:
         nearest, at, least = clients, -1, np.inf
-        potential = -price[clients]
+        potential, row = 0.0, 0
         if place < clients:
             row = order[place]
             potential = cost[row, held[place]] - price[place]
             if idle:
-                free = cheapest_free(cost, cheapest, taken, barred, row)
-                if free >= 0:
-                    reduced = max((cost[row, free] - potential) - price[clients], 0.0)
+                column = cheapest_free(cost, cheapest, taken, barred, row)
+                if column >= 0:
+                    reduced = max((cost[row, column] - potential) - price[clients], 0.0)
                     if distance + reduced < distances[clients]:
                         distances[clients], before[clients] = distance + reduced, place
-                        through = free
+                        free = column
         for index in range(number):
             other = unsettled[index]
             column = held[other]
             if place == clients:
                 reduced = np.inf if required[column] else max(price[clients] - price[other], 0.0)
-            elif barred[column]:
-                reduced = np.inf
             else:
                 reduced = max((cost[row, column] - potential) - price[other], 0.0)
+                if place == start and barred[column]:
+                    reduced = np.inf
             if distance + reduced < distances[other]:
                 distances[other], before[other] = distance + reduced, place
             if distances[other] < least or (distances[other] == least and other < nearest):
                 nearest, at, least = other, index, distances[other]
         if place == start:
             barred[:] = False
+            barred[own] = True
         if idle and distances[clients] < least:
-            nearest, least, idle = clients, distances[clients], False
-        if nearest == start or least == np.inf or least > limit:
-            return (least if least <= limit else np.inf), through
+            nearest, at, least = clients, -1, distances[clients]
+        if least + enter >= length or least == np.inf or least + enter > limit:
+            barred[own] = False
+            return (length if length <= limit else np.inf), min(least, length), last, free
         place, distance = nearest, least
-        if nearest < clients:
+        if nearest == clients:
+            idle = False
+        else:
             number -= 1
             unsettled[at] = unsettled[number]
+        if distance + back[place] < length:
+            length, last = distance + back[place], place
 
 
 def _replace(
     problem: Any,  # noqa: ANN401 - arrays, see `_rank`
     parts: Any,  # noqa: ANN401 - arrays, see `_rank`
     new: int,
-    length: float,
-    through: int,
-    found: tuple[FloatArray, IntArray, IntArray],
+    cycle: tuple[float, float, int, int],
+    found: tuple[FloatArray, FloatArray, IntArray, IntArray],
 ) -> None:
     """Exchange the columns of a part along a cycle, with prices that prove the new ones optimal."""
     columns, prices, _, first, _ = parts
-    (distances, before, _), clients, start = found, len(problem[3]), first[new]
+    length, radius, previous, free = cycle
+    distances, before, clients, start = found[0], found[2], len(problem[3]), first[new]
     held, price = columns[new].copy(), prices[new]
-    for place in range(start, clients + 1):
-        if distances[place] < length:
-            price[place] -= length - distances[place]
+    for place in range(start + 1, clients + 1):
+        price[place] -= max(radius - distances[place], 0.0)
+    price[start] += length - radius
     updated, at = price.copy(), start
     while True:
-        previous = before[at]
         if previous < clients:
-            columns[new, previous] = through if at == clients else held[at]
+            columns[new, previous] = free if at == clients else held[at]
             price[previous] = updated[at]
         if previous == start:
             return
         at = previous
+        previous = before[at]
 
 
 def _excess(cost: FloatArray, best: IntArray, held: IntArray, places: IntArray) -> float:
@@ -294,12 +323,11 @@ def _push_halves(
 ) -> Any:  # noqa: ANN401 - the queue
     """Put the halves of a part on the queue, with bounds on their excess; the queue, grown."""
     keys, heap, origins, sizes = queue
-    marks, least, _ = scratch
-    (leave, enter), (slack, largest) = least, limits
-    bounds(problem, parts, part, marks, least)
+    (marks, vectors, _), (slack, largest) = scratch, limits
+    bounds(problem, parts, part, marks, vectors)
     excess = parts[2][part]
-    for place in range(parts[3][part], len(leave)):
-        length = leave[place] + enter[place]
+    for place in range(parts[3][part], len(problem[3])):
+        length = vectors[0][place]
         if length == np.inf:
             continue
         bound = max(excess, excess + (length - (ROUNDING * length + slack)))
@@ -330,14 +358,12 @@ def _solve_half(
     for place in range(len(places)):
         taken[columns[above, place]] = True
     mark_barred(parts, new, barred, True)
-    length, through = shortest_cycle(
-        problem, columns[above], prices[above], first[new], limit, marks, found
-    )
+    cycle = shortest_cycle(problem, columns[above], prices[above], first[new], limit, marks, found)
     for place in range(len(places)):
         taken[columns[above, place]] = False
-    if length == np.inf:
+    if cycle[0] == np.inf:
         return np.inf
-    replace(problem, parts, new, length, through, found)
+    replace(problem, parts, new, cycle, found)
     excess[new] = max(excess[above], excess_of(problem[0], best, columns[new], places))
     return float(excess[new])
 
@@ -382,9 +408,23 @@ def _rank(
         np.empty((entries, 3), dtype=np.int64),
         np.zeros(2, dtype=np.int64),
     )
-    lengths = np.empty(clients), np.empty(clients)
-    found = np.empty(clients + 1), np.empty(clients + 1, dtype=np.int64), np.empty_like(places)
-    problem, scratch = (cost, required, cheapest, order), (marks, lengths, found)
+    size = clients + 1
+    vectors = (
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+    )
+    found = (
+        np.empty(size),
+        np.empty(size),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+    )
+    turned = np.ascontiguousarray(cost.T)
+    problem, scratch = (cost, required, cheapest, order, turned), (marks, vectors, found)
     least = np.full(wanted, np.inf)  # the least excesses found so far
     keep(least, 0.0)
     made, number, part = 1, 0, 0

@@ -14,7 +14,7 @@ off together, the one of the earlier client in the order of `dual_prices`.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from heapq import heappop, heappush, heapreplace
 from importlib.util import find_spec
 from itertools import count
@@ -66,7 +66,7 @@ def hungarian_search(problem: Problem, wanted: int | None = None) -> Search:
         InfeasibleError: no one-to-one association is permitted.
     """
     table = make_table(problem)
-    return Search(table.best, cost_of(problem.cost, table.best), ascending(table))
+    return Search(table.best, cost_of(problem.cost, table.best), ascending(table, wanted))
 
 
 def compiled_search(problem: Problem, wanted: int | None = None) -> Search:
@@ -88,11 +88,12 @@ def numba_is_installed() -> bool:
     return find_spec("numba") is not None
 
 
-def ascending(table: Table) -> Iterator[tuple[float, Deviations]]:
+def ascending(table: Table, wanted: int | None = None) -> Iterator[tuple[float, Deviations]]:
     """All one-to-one associations in ascending order, lazily, from (0.0, ()) on.
 
     Args:
         table: the problem.
+        wanted: how many will be asked for, if known; those beyond may be left out.
 
     Yields:
         Excess over the best in nats, and the (client, cluster) pairs that differ from it.
@@ -107,6 +108,7 @@ def ascending(table: Table) -> Iterator[tuple[float, Deviations]]:
     found: Part | None = Part(
         columns=table.best[order], prices=prices, excess=0.0, first=0, barred=()
     )
+    limit, least = split.exchange_limit(found, wanted), [0.0]  # the least excesses, negated
     while True:
         if found is not None:
             for place, bound in split.bounds(found):
@@ -120,9 +122,13 @@ def ascending(table: Table) -> Iterator[tuple[float, Deviations]]:
             moved = np.flatnonzero(columns != table.best)
             excess = float(np.ldexp(found.excess, -table.exponent))
             yield excess, tuple(zip(moved.tolist(), columns[moved].tolist(), strict=True))
-        elif (solved := split.best(part, place)) is None:
+        elif (solved := split.best(part, place, limit)) is None:
             heappop(heap)
         else:
+            heappush(least, -solved.excess)
+            if wanted is not None and len(least) > wanted:
+                heappop(least)
+                limit = min(limit, -least[0])
             heapreplace(heap, (solved.excess, number, part, place, solved))
 
 
@@ -144,51 +150,70 @@ class Split:
 
     def bounds(self, part: Part) -> list[tuple[int, float]]:
         """The clients whose halves of a part may hold associations, and bounds on their excess."""
-        table, first = self.table, part.first
-        rows, columns, prices = self.order[first:], part.columns[first:], part.prices[first:-1]
-        potentials = table.cost[rows, columns] - prices
-        reduced = (table.cost[np.ix_(rows, columns)] - potentials[:, None]) - prices
-        np.maximum(reduced, 0.0, out=reduced)
-        upper = np.tri(len(rows), dtype=bool)
-        leaving = np.where(upper, np.inf, reduced)
-        leaving[0, np.isin(columns, part.barred)] = np.inf
-        leave = leaving.min(axis=1)
-        enter = np.where(upper.T, np.inf, reduced).min(axis=0)
+        reduced = self._reduced(part)
+        onward = _later_minima(reduced)  # at [l, p]: from l to any place after p
+        inward = _later_minima(reduced.T)  # at [l, p]: to l from any place after p
+        leave, enter = onward.diagonal()[:, None], inward.diagonal()[:, None]
+        leaving = reduced + np.minimum(reduced.T, onward.T + enter)
+        entering = reduced.T + np.minimum(reduced, leave + inward.T)
+        leaving[_until(len(reduced))] = np.inf
+        entering[_until(len(reduced))] = np.inf
+        lengths = np.maximum(leaving.min(axis=1), entering.min(axis=1))[:-1]
+        possible = np.flatnonzero(lengths < np.inf)
+        length = lengths[possible]
+        bounds = part.excess + (length - (ROUNDING * length + self.slack))
+        places = (part.first + possible).tolist()
+        return list(zip(places, np.maximum(part.excess, bounds).tolist(), strict=True))
+
+    def _reduced(self, part: Part) -> FloatArray:
+        """Reduced cost of client l taking client k's column, at [l, k]; free columns are last."""
+        table, rows = self.table, self.order[part.first :]
+        columns, prices = part.columns[part.first :], part.prices[part.first :]
+        potentials = table.cost[rows, columns] - prices[:-1]
+        reduced = np.full((len(prices), len(prices)), np.inf)
+        taken = table.cost[rows[:, None], columns]
+        reduced[:-1, :-1] = (taken - potentials[:, None]) - prices[:-1]
+        reduced[0, :-1][np.isin(columns, part.barred)] = np.inf
         if table.idle:
             dear = cheapest_free(table, part.columns, rows, rows[:0])[1]
             dear[:1] = cheapest_free(table, part.columns, rows[:1], np.array(part.barred, int))[1]
-            idle = part.prices[-1]
-            leave = np.minimum(leave, np.maximum((dear - potentials) - idle, 0.0))
-            entered = np.where(table.required[columns], np.inf, np.maximum(idle - prices, 0.0))
-            enter = np.minimum(enter, entered)
-        length = leave + enter
-        possible = np.flatnonzero(length < np.inf)
-        length = length[possible]
-        bounds = part.excess + (length - (ROUNDING * length + self.slack))
-        return list(
-            zip((first + possible).tolist(), np.maximum(part.excess, bounds).tolist(), strict=True)
-        )
+            reduced[:-1, -1] = (dear - potentials) - prices[-1]
+            reduced[-1, :-1] = np.where(table.required[columns], np.inf, prices[-1] - prices[:-1])
+        np.fill_diagonal(reduced, np.inf)
+        return np.maximum(reduced, 0.0, out=reduced)
 
-    def best(self, part: Part, place: int) -> Part | None:
-        """The half of a part in which a client leaves its column; None if it has no association."""
+    def exchange_limit(self, whole: Part, wanted: int | None) -> float:
+        """An excess within which there are as many associations as wanted: exchanges of columns."""
+        if wanted is None or wanted < 2:
+            return np.inf
+        reduced = self._reduced(whole)
+        lengths = (reduced + reduced.T)[~_until(len(reduced))]
+        if len(lengths) < wanted - 1:
+            return np.inf
+        return float(np.partition(lengths, wanted - 2)[wanted - 2]) * (1.0 + ROUNDING) + self.slack
+
+    def best(self, part: Part, place: int, limit: float) -> Part | None:
+        """The half of a part in which a client leaves its column, with its best association.
+
+        None if it holds no association, or none of excess up to the limit.
+        """
         own = int(part.columns[place])
         barred = (own, *part.barred) if part.first == place else (own,)
-        cycle = _shortest_cycle(self, part, place, np.array(barred))
+        longest = (limit - part.excess) * (1.0 + ROUNDING) + self.slack
+        cycle = _shortest_cycle(self, part, place, np.array(barred), longest)
         if cycle is None:
             return None
-        distances, before, through = cycle
-        length = distances[0]
-        columns, prices = part.columns.copy(), part.prices.copy()
-        prices[place:] -= np.where(distances < length, length - distances, 0.0)
-        updated, clients, at = prices.copy(), len(columns), place
+        columns, prices, clients = part.columns.copy(), part.prices.copy(), len(part.columns)
+        prices[place + 1 :] -= np.maximum(cycle.radius - cycle.distances, 0.0)
+        prices[place] += cycle.length - cycle.radius
+        updated, at, previous = prices.copy(), place, cycle.last
         while True:
-            previous = int(before[at - place])
             if previous < clients:
-                columns[previous] = through if at == clients else part.columns[at]
+                columns[previous] = cycle.free if at == clients else part.columns[at]
                 prices[previous] = updated[at]
             if previous == place:
                 break
-            at = previous
+            at, previous = previous, int(cycle.before[previous - place - 1])
         excess = max(part.excess, self._excess(columns[self.places]))
         return Part(columns=columns, prices=prices, excess=excess, first=place, barred=barred)
 
@@ -199,45 +224,101 @@ class Split:
         return float(np.add.accumulate(extra)[-1])
 
 
+@dataclass(frozen=True, eq=False)
+class Cycle:
+    """A least cycle of exchanges through a client; places count from the one after it.
+
+    Attributes:
+        length: its reduced cost.
+        radius: distance up to which distances are final.
+        distances: least reduced cost from the client to each later one and, last, to free columns.
+        before: place from which each is reached.
+        last: place from which the cycle returns to the client.
+        free: the free column that is taken, if the cycle goes there.
+    """
+
+    length: float
+    radius: float
+    distances: FloatArray
+    before: IntArray
+    last: int
+    free: int
+
+
+def _later_minima(values: FloatArray) -> FloatArray:
+    """At [l, p], the least of row l's values after place p, float64 of the shape of `values`."""
+    minima = np.full_like(values, np.inf)
+    minima[:, :-1] = np.minimum.accumulate(values[:, :0:-1], axis=1)[:, ::-1]
+    return minima
+
+
+@lru_cache(maxsize=256)
+def _until(places: int) -> BoolArray:
+    """Whether a column is no later than the row, bool of shape (places, places)."""
+    return np.tri(places, dtype=bool)
+
+
 def _shortest_cycle(
-    split: Split, part: Part, start: int, barred: IntArray
-) -> tuple[FloatArray, IntArray, int] | None:
-    """Distances from a client to those after it and back, the places before, the free column."""
-    table, clients = split.table, len(part.columns)
-    columns, prices = part.columns[start:], part.prices[start:]
-    entered = np.maximum(prices[-1] - prices[:-1], 0.0)
-    entered[table.required[columns]] = np.inf
-    distances = np.full(len(prices), np.inf)
-    before = np.empty(len(prices), dtype=np.int64)
-    settled: BoolArray = np.zeros(len(prices), dtype=bool)
-    place, distance, through = start, 0.0, -1
-    reduced = np.full(len(prices), np.inf)
+    split: Split, part: Part, start: int, barred: IntArray, longest: float
+) -> Cycle | None:
+    """The least cycle through a client and those after it, by Dijkstra's algorithm.
+
+    It ends when what is nearest cannot enter the client's column at less than is known.
+    """
+    back = _returns(split, part, start)
+    enter, length, last, free = float(back.min()), np.inf, -1, -1
+    distances, waiting = np.full(len(back), np.inf), np.full(len(back), np.inf)
+    before = np.empty(len(back), dtype=np.int64)
+    place, distance = start, 0.0
     while True:
-        if place == clients:
-            reduced[:-1] = entered
-            reduced[-1] = np.inf
-        else:
-            row = split.order[place]
-            costs = table.cost[row]
-            potential = costs[part.columns[place]] - part.prices[place]
-            reduced[:-1] = np.maximum((costs[columns] - potential) - prices[:-1], 0.0)
-            if table.idle and not settled[-1]:
-                free, dear = cheapest_free(table, part.columns, row[None], barred)
-                reduced[-1] = max((dear[0] - potential) - prices[-1], 0.0)
-        if place == start:
-            reduced[:-1][np.isin(columns, barred)] = np.inf
-            barred = barred[:0]
+        reduced, column = _reduced_row(split, part, start, place, barred)
         reached = distance + reduced
-        nearer = (reached < distances) & ~settled
-        distances[nearer] = reached[nearer]
+        nearer = reached < distances
+        distances[nearer] = waiting[nearer] = reached[nearer]
         before[nearer] = place
-        if nearer[-1]:
-            through = int(free[0])
-        waiting = np.where(settled, np.inf, distances)
+        free = column if nearer[-1] else free
         nearest = int(waiting.argmin())
-        if waiting[nearest] == np.inf:
-            return None
-        if nearest == 0:
-            return distances, before, through
-        settled[nearest] = True
-        place, distance = start + nearest, float(waiting[nearest])
+        distance = float(waiting[nearest])
+        if distance + enter >= length or distance + enter > longest or distance == np.inf:
+            break
+        waiting[nearest], place = np.inf, start + 1 + nearest
+        if distance + back[nearest] < length:
+            length, last = distance + float(back[nearest]), place
+    if length > longest or length == np.inf:
+        return None
+    return Cycle(length, min(distance, length), distances, before, last, free)
+
+
+def _returns(split: Split, part: Part, start: int) -> FloatArray:
+    """Reduced costs of entering a client's column, of those after it and, last, of free columns."""
+    table, prices, own = split.table, part.prices, part.columns[start]
+    later, columns = split.order[start + 1 :], part.columns[start + 1 :]
+    back = np.full(len(later) + 1, np.inf)
+    back[:-1] = table.cost[later, own] - (table.cost[later, columns] - prices[start + 1 : -1])
+    if table.idle and not table.required[own]:
+        back[-1] = prices[-1]
+    return np.maximum(back - prices[start], 0.0)
+
+
+def _reduced_row(
+    split: Split, part: Part, start: int, place: int, barred: IntArray
+) -> tuple[FloatArray, int]:
+    """Reduced costs of one place for those after `start` and free columns; the cheapest of these.
+
+    The columns in `barred` are so for `start` alone; its own is the first.
+    """
+    table, columns, prices = split.table, part.columns[start + 1 :], part.prices[start + 1 :]
+    reduced, free = np.full(len(prices), np.inf), -1
+    if place == len(part.columns):
+        reduced[:-1] = np.where(table.required[columns], np.inf, prices[-1] - prices[:-1])
+        return np.maximum(reduced, 0.0), free
+    costs = table.cost[split.order[place]]
+    potential = costs[part.columns[place]] - part.prices[place]
+    reduced[:-1] = (costs[columns] - potential) - prices[:-1]
+    barred = barred if place == start else barred[:1]
+    if len(barred) > 1:
+        reduced[:-1][np.isin(columns, barred)] = np.inf
+    if table.idle:
+        found, dear = cheapest_free(table, part.columns, split.order[place, None], barred)
+        reduced[-1], free = (dear[0] - potential) - prices[-1], int(found[0])
+    return np.maximum(reduced, 0.0), free
