@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     )
     from bcfl.executors.executor import Executor, Outcome, Outcomes
     from bcfl.executors.pool.processes import ProcessesExecutor
+    from bcfl.executors.privacy import MissingAccountantError, Privacy, check_accountant
+    from bcfl.executors.randomized import Randomized, check_covered, check_private, releases
     from bcfl.executors.remote.executor import RemoteExecutor, Traffic
     from bcfl.executors.remote.grid import Grid, Node, Payload, Reply
     from bcfl.executors.remote.node import Site, model_digest, respond
@@ -35,11 +37,14 @@ _NAMES = {
     "FlatModule": "bcfl.executors.sequential.flat_module",
     "Grid": "bcfl.executors.remote.grid",
     "LoopExecutor": "bcfl.executors.sequential.loop",
+    "MissingAccountantError": "bcfl.executors.privacy",
     "Node": "bcfl.executors.remote.grid",
     "Outcome": "bcfl.executors.executor",
     "Outcomes": "bcfl.executors.executor",
     "Payload": "bcfl.executors.remote.grid",
+    "Privacy": "bcfl.executors.privacy",
     "ProcessesExecutor": "bcfl.executors.pool.processes",
+    "Randomized": "bcfl.executors.randomized",
     "RemoteExecutor": "bcfl.executors.remote.executor",
     "Reply": "bcfl.executors.remote.grid",
     "Site": "bcfl.executors.remote.node",
@@ -49,9 +54,13 @@ _NAMES = {
     "Unreliable": "bcfl.executors.wrappers",
     "arithmetic_named": "bcfl.executors.config",
     "bytes_named": "bcfl.executors.config",
+    "check_accountant": "bcfl.executors.privacy",
+    "check_covered": "bcfl.executors.randomized",
+    "check_private": "bcfl.executors.randomized",
     "build_executor": "bcfl.executors.selection",
     "executor_named": "bcfl.executors.config",
     "model_digest": "bcfl.executors.remote.node",
+    "releases": "bcfl.executors.randomized",
     "respond": "bcfl.executors.remote.node",
     "select_executor": "bcfl.executors.selection",
 }
@@ -65,11 +74,14 @@ __all__ = [
     "FlatModule",
     "Grid",
     "LoopExecutor",
+    "MissingAccountantError",
     "Node",
     "Outcome",
     "Outcomes",
     "Payload",
+    "Privacy",
     "ProcessesExecutor",
+    "Randomized",
     "RemoteExecutor",
     "Reply",
     "Site",
@@ -80,8 +92,12 @@ __all__ = [
     "arithmetic_named",
     "build_executor",
     "bytes_named",
+    "check_accountant",
+    "check_covered",
+    "check_private",
     "executor_named",
     "model_digest",
+    "releases",
     "respond",
     "select_executor",
 ]

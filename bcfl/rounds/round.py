@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -13,7 +14,7 @@ from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies import RoundContext
-from bcfl.policies.capacity import bounds_of
+from bcfl.policies.wrappers.policy_wrapper import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
@@ -150,17 +151,19 @@ def server_round(
     testing = perf_counter()
     tested = _tested(client_info, clients) if config.evaluate else ()
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
-    evaluations, failures = _evaluate(executor, model, testing_steps, round)
-    ledger.failures += failures
+    evaluations, tests = _evaluate(executor, model, testing_steps, round)
+    ledger.failures += tests.failures
+    ledger.release(tests.releases)
     if config.objectives:
         steps = learning_objective(hypotheses.best, tuple(client_info))
-        info = replace(
-            info, facts={**info.facts, **RoundExchange(executor, model, round).drive(steps)}
-        )
+        measuring = RoundExchange(executor, model, round)
+        info = replace(info, facts={**info.facts, **measuring.drive(steps)})
+        ledger.release(measuring.ledger.releases)
     ledger.seconds["evaluate"] = perf_counter() - testing
     believed, beliefs = hypotheses, None
     if records:
         believed, beliefs = _record_beliefs(method, model, executor, hypotheses, client_info)
+        ledger.release(beliefs.releases)
     snapshot = Snapshot.of(believed if planned else hypotheses)
     record = RoundRecord(
         round=round + 1,
@@ -180,6 +183,7 @@ def server_round(
         client_info=client_info,
         scores=lasting,
         cached=ledger.cached_after(),
+        releases=Counter(state.releases) + Counter(ledger.releases),
     )
     return after, record
 
@@ -243,10 +247,10 @@ def _testing(
 
 def _evaluate(
     executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
-) -> tuple[Mapping[str, PredictionSums], list[str]]:
-    """Evaluations, and what failed; their exchange is not in the round's ledger."""
+) -> tuple[Mapping[str, PredictionSums], Ledger]:
+    """Evaluations, and their exchange's ledger, which is not the round's."""
     exchange = RoundExchange(executor, model, round)
-    return exchange.drive(testing), exchange.ledger.failures
+    return exchange.drive(testing), exchange.ledger
 
 
 def _can_record(method: Method, model: Model) -> bool:
