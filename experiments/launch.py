@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bcfl.runtime import limited_threads
-from experiments.runs.files import RunFiles, locked
+from bcfl.runtime import limited_threads, locked
+from experiments.runs.files import RunFiles
 from experiments.runs.flower import with_engine
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair

@@ -10,6 +10,7 @@ from typing import Any
 from bcfl.methods import NOTHING, named
 from experiments.config.scenario import Scenario
 from experiments.config.variants import (
+    HELD_OUT_SHARE,
     Grid,
     Variant,
     assignment_of,
@@ -26,8 +27,6 @@ SHARED = ("epsilon", "alpha", "delta", "decay", "posterior")
 """Options of the command that set an option of all methods of the run that have it."""
 HELD_OUT = ("validation", "calibration")
 """Options that set training samples aside."""
-SET_ASIDE = 0.2
-"""Share of the training samples that methods of a grid hold out for the choice."""
 
 
 def overridden(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
@@ -127,7 +126,7 @@ def with_grids(texts: Sequence[str], scenario: Scenario) -> Scenario:
         known = named(grid.method).options
         held_out = (own.get(name, known[name].default) for name in HELD_OUT if name in known)
         if not any(share not in (None, NOTHING, 0) for share in held_out):
-            options[grid.method] = {**options.get(grid.method, {}), "calibration": SET_ASIDE}
+            options[grid.method] = {**options.get(grid.method, {}), "calibration": HELD_OUT_SHARE}
     return replace(scenario, methods=expanded(scenario.methods, grids), method_options=options)
 
 

@@ -21,6 +21,7 @@ from experiments.commands.shared import (
     CpusPerNode,
     Debug,
     Executor,
+    GpusPerNode,
     Memory,
     Nodes,
     NumWorkers,
@@ -92,6 +93,7 @@ def run(
     arithmetic: Arithmetic = "full",
     nodes: Nodes = None,
     cpus_per_node: CpusPerNode = 1.0,
+    gpus_per_node: GpusPerNode = 0.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -120,11 +122,15 @@ def run(
         "arithmetic": arithmetic if arithmetic != "full" else None,
         "nodes": nodes,
         "cpus-per-node": cpus_per_node if cpus_per_node != 1 else None,
+        "gpus-per-node": gpus_per_node or None,
     }
     from experiments.config.scenario import load
-    from experiments.runs.plan import Plan, check_free, new_folder
+    from experiments.datasets import located
 
     chosen = overridden(load(scenario), options)
+    located(chosen.data.dataset, chosen.data.data_dir)
+    from experiments.runs.plan import Plan, check_free, new_folder
+
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.runtime import device_named
@@ -133,7 +139,8 @@ def run(
     from experiments.runs.runner import Experiment
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
-    working = replace(working, nodes=nodes, cpus_per_node=cpus_per_node)
+    per_node = {"cpus_per_node": cpus_per_node, "gpus_per_node": gpus_per_node}
+    working = replace(working, nodes=nodes, **per_node)
     command, where = _command(scenario, options), str(device_named(device))
     plan = Plan(
         scenario=chosen, device=where, threads=threads, jobs=jobs, command=command, executor=working
@@ -182,7 +189,7 @@ def resume(
 
 def _failures(folder: Path) -> list[str]:
     """A line about requests without a usable answer, if there are any."""
-    from experiments.reports.report import failures
+    from experiments.reports.run_warnings import failures
     from experiments.runs.run_folder import RunFolder
 
     counted = failures(RunFolder.read(folder))
@@ -266,7 +273,7 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
 
 def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     from experiments.reports.compare import aligned, read_results
-    from experiments.reports.report import fusion_warnings
+    from experiments.reports.run_warnings import fusion_warnings
     from experiments.runs.files import RunFiles
     from experiments.runs.grids import choices
     from experiments.runs.plan import read_description

@@ -156,6 +156,11 @@ def read_plan(folder: Path) -> Plan:
         FolderError: there is no run in it, or its `run.json` is malformed.
     """
     table = read_description(folder)
+    if "federations" in table:
+        raise FolderError(
+            f"{folder} was saved from Python, so there is no scenario by which to go on; continue "
+            "it there with Federation(...).run(rounds, state=...)"
+        )
     try:
         execution = table["execution"]
         return Plan(
@@ -210,6 +215,7 @@ def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:
 
 
 def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
     """Versions of Python and of the packages on which numbers depend."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
