@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from experiments.commands import explain, inspect, listing, preview, profile, run, uncertainty
+from experiments.commands import (
+    explain,
+    federation,
+    inspect,
+    listing,
+    preview,
+    profile,
+    reproduce,
+    run,
+    uncertainty,
+)
 
 app = typer.Typer(
     help="Clustered federated learning as probabilistic data association.",
@@ -33,6 +44,8 @@ def start(
 ) -> None:
     """Clustered federated learning as probabilistic data association."""
     del version
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # modules of one's own, such as mine:load
 
 
 app.command()(run.run)
@@ -44,7 +57,9 @@ app.command()(inspect.graph)
 app.command()(explain.explain)
 app.command()(uncertainty.uncertainty)
 app.command()(profile.profile)
+app.command()(reproduce.reproduce)
 app.command("list")(listing.list_)
+app.add_typer(federation.app, name="federation")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from bcfl.executors.remote.executor import RemoteExecutor
 
 @dataclass
 class Clock:
-    """Seconds that pass only while somebody sleeps."""
+    """Seconds that pass only in `sleep`."""
 
     now: float = 0.0
 
@@ -41,14 +41,14 @@ class FakeGrid:
     def nodes(self):
         return [self.listed.get(id, Node(id)) for id in self.sites]
 
-    def push(self, parcels, purpose, seconds):
+    def push(self, payloads, purpose, seconds):
         messages = []
-        for node, parcel in parcels:
-            self.pushed.append((node, purpose, parcel))
+        for node, payload in payloads:
+            self.pushed.append((node, purpose, payload))
             message = f"message {len(self.pushed)}"
             if node in self.sites:
                 due = self.clock.now + self.delays.get(node, 0.0)
-                self._waiting[message] = (due, node, purpose, parcel)
+                self._waiting[message] = (due, node, purpose, payload)
                 messages.append(message)
             else:
                 messages.append(None)
@@ -57,17 +57,17 @@ class FakeGrid:
     def pull(self, messages):
         replies = []
         for message in list(messages):
-            due, node, purpose, parcel = self._waiting[message]
+            due, node, purpose, payload = self._waiting[message]
             if due > self.clock.now:
                 continue
-            answer = respond(parcel, self.sites[node], self.kept.setdefault(node, {}))
+            answer = respond(payload, self.sites[node], self.kept.setdefault(node, {}))
             honest = Reply(message, answer)
             replies += self.altered(node, purpose, honest) if self.altered else [honest]
         return replies
 
     def of(self, purpose):
         """Node and message of one purpose, in the order in which they were pushed."""
-        return [(node, parcel) for node, p, parcel in self.pushed if p == purpose]
+        return [(node, payload) for node, p, payload in self.pushed if p == purpose]
 
 
 def opener(executor, clients, model):

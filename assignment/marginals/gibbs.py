@@ -2,12 +2,11 @@
 
 Each sweep resamples the cluster of every client, or of a random 200 of more clients, where the
 bounds permit, and proposes swaps of clusters between disjoint random pairs of all clients, which
-preserve all sizes; with all sizes fixed it makes
-several rounds of swaps. Chains start from best associations of perturbed costs (Papandreou and
-Yuille, 2011), and are thus overdispersed. With forbidden pairs some associations may not be
-connected by swaps. Either chains then disagree, or none has found the others; a client that never
-moves is therefore taken for settled only where the best association without its membership costs
-more than draws of this number would show.
+preserve all sizes; with all sizes fixed it makes several rounds of swaps. Chains start from best
+associations of perturbed costs (Papandreou and Yuille, 2011), and are thus overdispersed. With
+forbidden pairs some associations may not be connected by swaps. Either chains then disagree, or
+none has found the others; a client that never moves therefore counts as stuck unless the best
+association without its membership costs more than draws of this number would show.
 """
 
 from dataclasses import dataclass
@@ -105,20 +104,19 @@ class GibbsDraws:
         labels: clusters, integers of shape (sweeps, chains, clients).
         effective_sample_size: effective number of draws, of the worst membership or of the cost.
         scale_reduction: largest potential scale reduction (1: chains agree).
-        settled: whether no client that never moved had to move at the cost that draws of this
-            number show.
+        stuck: whether a client never moved though so many draws should have moved it.
     """
 
     labels: IntArray
     effective_sample_size: float
     scale_reduction: float
-    settled: bool
+    stuck: bool
 
     @property
     def converged(self) -> bool:
-        """Whether there are enough effective draws, the chains agree, and clients are settled."""
+        """Whether there are enough effective draws, the chains agree, and no client is stuck."""
         return (
-            self.settled
+            not self.stuck
             and self.effective_sample_size >= ENOUGH_DRAWS
             and self.scale_reduction <= LARGEST_SCALE_REDUCTION
         )
@@ -177,7 +175,7 @@ def run_gibbs(problem: Problem, rng: np.random.Generator, sweeps: int = SWEEPS) 
             costs.append(gaps[np.arange(len(gaps)), labels].sum(axis=1))
     history = np.stack(stored)
     quality = _quality(history, np.stack(costs), problem.clusters)
-    return GibbsDraws(history, *quality, _settled(history, gaps, bounds))
+    return GibbsDraws(history, *quality, _is_stuck(history, gaps, bounds))
 
 
 def _starts(gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> IntArray:
@@ -236,16 +234,16 @@ def _quality(history: IntArray, costs: FloatArray, clusters: int) -> tuple[float
     return size, reduction
 
 
-def _settled(history: IntArray, gaps: FloatArray, bounds: Bounds) -> bool:
-    """Whether all clients that never moved are where leaving is too improbable to be drawn.
+def _is_stuck(history: IntArray, gaps: FloatArray, bounds: Bounds) -> bool:
+    """Whether a client never moved though leaving is not too improbable to be drawn.
 
     The best association that takes a client out of its cluster moves it to another one, and others
     on a shortest path back.
     """
-    still = (history == history[0, 0]).all(axis=(0, 1))
+    unmoved = (history == history[0, 0]).all(axis=(0, 1))
     labels = best_labels(gaps, bounds)
-    if (history[0, 0, still] != labels[still]).any():
-        return False
+    if (history[0, 0, unmoved] != labels[unmoved]).any():
+        return True
     extra = gaps - gaps[np.arange(len(gaps)), labels][:, None]
     moves = moves_between_clusters(extra, labels)
     graph = residual_graph(moves.least, *slack_moves(moves.sizes, bounds))
@@ -253,4 +251,4 @@ def _settled(history: IntArray, gaps: FloatArray, bounds: Bounds) -> bool:
     leaving = extra + back.T[labels]
     leaving[np.arange(len(gaps)), labels] = np.inf
     draws = history.shape[0] * history.shape[1]
-    return bool((leaving[still].min(axis=1, initial=np.inf) > np.log(draws)).all())
+    return bool((leaving[unmoved].min(axis=1, initial=np.inf) <= np.log(draws)).any())

@@ -83,7 +83,7 @@ def rank_problems(
 
     # numba compiles anew for read-only arrays, so that all are made writable
     found: IntArray = rank_all(
-        *(np.require(array, requirements="CW") for array in (cost, required, best, cheapest)),
+        *(np.require(array, requirements=["C", "W"]) for array in (cost, required, best, cheapest)),
         *ranked,
     )
     return found

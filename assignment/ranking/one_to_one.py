@@ -105,10 +105,9 @@ def ascending(table: Table, wanted: int | None = None) -> Iterator[tuple[float, 
     # a bound on the excess or, where `found` is solved, the excess; a serial number; part; client
     heap: list[tuple[float, int, Part, int, Part | None]] = []
     serial = count()
-    found: Part | None = Part(
-        columns=table.best[order], prices=prices, excess=0.0, first=0, barred=()
-    )
-    limit, least = split.exchange_limit(found, wanted), [0.0]  # the least excesses, negated
+    whole = Part(columns=table.best[order], prices=prices, excess=0.0, first=0, barred=())
+    found: Part | None = whole
+    limit, least = split.exchange_limit(whole, wanted), [0.0]  # the least excesses, negated
     while True:
         if found is not None:
             for place, bound in split.bounds(found):
@@ -180,7 +179,8 @@ class Split:
             reduced[:-1, -1] = (dear - potentials) - prices[-1]
             reduced[-1, :-1] = np.where(table.required[columns], np.inf, prices[-1] - prices[:-1])
         np.fill_diagonal(reduced, np.inf)
-        return np.maximum(reduced, 0.0, out=reduced)
+        np.maximum(reduced, 0.0, out=reduced)
+        return reduced
 
     def exchange_limit(self, whole: Part, wanted: int | None) -> float:
         """An excess within which there are as many associations as wanted: exchanges of columns."""
@@ -297,7 +297,9 @@ def _returns(split: Split, part: Part, start: int) -> FloatArray:
     back[:-1] = table.cost[later, own] - (table.cost[later, columns] - prices[start + 1 : -1])
     if table.idle and not table.required[own]:
         back[-1] = prices[-1]
-    return np.maximum(back - prices[start], 0.0)
+    back -= prices[start]
+    np.maximum(back, 0.0, out=back)
+    return back
 
 
 def _reduced_row(

@@ -14,14 +14,20 @@ import torch
 from torch import Tensor
 
 from bcfl.aggregation.buffers import pool_buffers
-from bcfl.aggregation.contributions import Contribution, contributions_of, share_of
-from bcfl.aggregation.partial_upload import imputed_means
+from bcfl.aggregation.contributions import (
+    Contribution,
+    contributions_of,
+    local_posteriors,
+    share_of,
+)
+from bcfl.aggregation.robust import RobustMean, check_averaged, robust_mean
 from bcfl.aggregation.server_optimizer import TAKE_MEAN, ServerOptimizer
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
+from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import lineage_key
 from posteriors import (
@@ -74,6 +80,8 @@ class Aggregation:
         server: how a cluster moves to the mean of its clients' models.
         history_weights: the same of the log weights of hypotheses; None is as `memory`. Models do
             not depend on it, nor do their keys.
+        robust: what takes the place of the weighted mean of parameters and running statistics, and
+            bounds what few clients can do to it; None is the mean.
     """
 
     fusion: FusionRule = "precision_weighted"
@@ -81,6 +89,7 @@ class Aggregation:
     decay: float = 0.9
     server: ServerOptimizer = TAKE_MEAN
     history_weights: Memory | None = None
+    robust: RobustMean | None = None
 
     @standard_switches()
     def __post_init__(self) -> None:
@@ -96,8 +105,22 @@ class Aggregation:
     @property
     def _fusion(self) -> str:
         """What models depend on, as part of their keys."""
-        parts = (f"{name}={getattr(self, name)!r}" for name in MODEL_FIELDS)
+        fields = MODEL_FIELDS if self.robust is None else (*MODEL_FIELDS, "robust")
+        parts = (f"{name}={getattr(self, name)!r}" for name in fields)
         return f"Aggregation({', '.join(parts)})"
+
+    def check(self, objective: Objective) -> None:
+        """Check that local models of an objective can be combined.
+
+        Args:
+            objective: of local training.
+
+        Raises:
+            ValueError: a robust mean is asked for, but the models are not averaged, or not wholly
+                sent.
+        """
+        if self.robust is not None:
+            check_averaged(self.robust, objective, self.fusion)
 
     def carried_log_weight(self, log_weight: float) -> float:
         """The log weight with which a hypothesis enters the next round, nats.
@@ -172,11 +195,17 @@ class Aggregation:
         key = lineage_key(origin.key, *rule, *contributors)
         if key not in cache:
             fused, report = self._fuse(model, origin, inputs, key)
-            cache[key] = (fused if share == 1 else self._partial(origin, fused, share), report)
+            cache[key] = (fused if share == 1 else self.partial_step(origin, fused, share), report)
         return cache[key]
 
-    def _partial(self, origin: Block, fused: Block, share: float) -> Block:
-        """The block after a partial step towards the fused one (CAM, equation 6)."""
+    def partial_step(self, origin: Block, fused: Block, share: float) -> Block:
+        """The block after a partial step towards the fused one (CAM, equation 6).
+
+        Args:
+            origin: the block before the round.
+            fused: that after the whole step.
+            share: of the step, in [0, 1].
+        """
         mean = origin.gaussian.mean + share * (fused.gaussian.mean - origin.gaussian.mean)
         buffers = origin.buffers + share * (fused.buffers - origin.buffers)
         gaussian = DiagonalGaussian(mean, fused.gaussian.precision)
@@ -192,45 +221,52 @@ class Aggregation:
         weight, such as 1 for the unweighted mean.
         """
         base = carry(self.memory, origin.gaussian, origin.base, self.decay)
-        local, buffers = self.local_posteriors(model, origin, inputs)
+        local, buffers = local_posteriors(model, origin, inputs)
         fused = fuse(self.fusion, base, local)
-        pooled = pool_buffers(
-            model, origin.name, buffers, [c.weight * c.reply.num_samples for c in inputs]
-        )
-        mean, moments = self.server.step(origin.gaussian.mean, fused.posterior.mean, origin.moments)
+        pooled = self.pooled_buffers(model, origin, buffers, inputs)
+        averaged = self.robustly(fused.posterior, local, inputs).mean
+        mean, moments = self.server.step(origin.gaussian.mean, averaged, origin.moments)
         moved = replace(fused.posterior, mean=mean)
         block = replace(self.updated(key, origin, moved, pooled), moments=moments)
         return block, FusionReport(fused.num_floored, fused.outside_hull, fused.outweighed)
 
-    def local_posteriors(
-        self, model: Model, origin: Block, inputs: Sequence[Contribution]
-    ) -> tuple[list[LocalPosterior], list[Tensor]]:
-        """What is fused into a block, and the running statistics that are pooled.
+    def robustly(
+        self,
+        gaussian: DiagonalGaussian,
+        local: Sequence[LocalPosterior],
+        inputs: Sequence[Contribution],
+    ) -> DiagonalGaussian:
+        """A fused Gaussian around the robust mean, if there is one.
+
+        Args:
+            gaussian: of all the local posteriors.
+            local: those that are fused.
+            inputs: contributions that they belong to.
+        """
+        if self.robust is None:
+            return gaussian
+        mean = robust_mean(self.robust, [one.mean for one in local], inputs)
+        return replace(gaussian, mean=mean.to(gaussian.mean))
+
+    def pooled_buffers(
+        self,
+        model: Model,
+        origin: Block,
+        buffers: Sequence[Tensor],
+        inputs: Sequence[Contribution],
+    ) -> Tensor:
+        """Running statistics of a block, (buffers,).
 
         Args:
             model: the architecture.
             origin: the block before the round.
-            inputs: contributions to it.
+            buffers: (buffers,) running statistics of each contribution, at least one.
+            inputs: the contributions.
         """
-        local, buffers = [], []
-        means = imputed_means(model, origin, [(c.reply, c.weight) for c in inputs])
-        for c, mean in zip(inputs, means, strict=True):
-            statistics = model.split(c.reply.mean, c.reply.buffers)[origin.name][1]
-            curvature, samples = c.reply.curvature, 1
-            if curvature.ndim:
-                curvature = model.split(curvature, c.reply.buffers)[origin.name][0]
-                samples = c.reply.num_samples
-            local.append(
-                LocalPosterior(
-                    mean=mean,
-                    curvature=curvature,
-                    used=c.used(origin),
-                    num_samples=samples,
-                    weight=c.weight,
-                )
-            )
-            buffers.append(statistics)
-        return local, buffers
+        if self.robust is None or buffers[0].numel() == 0:
+            counts = [c.weight * c.reply.num_samples for c in inputs]
+            return pool_buffers(model, origin.name, buffers, counts)
+        return robust_mean(self.robust, buffers, inputs)
 
     def updated(
         self, key: str, origin: Block, gaussian: DiagonalGaussian, buffers: Tensor

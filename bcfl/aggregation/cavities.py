@@ -2,8 +2,9 @@
 
 A client that is scored under a model that its own samples have trained always finds it good. The
 cavity of expectation propagation (Minka, 2001) leaves its own factor out, so that the score is out
-of sample without setting samples aside. Exact for fused Gaussians; only the last contribution is
-left out, whatever earlier ones have left in the models that others started from.
+of sample without setting samples aside. Exact for fused Gaussians, and for robust means, which are
+taken again of the others; only the last contribution is left out, whatever earlier ones left in the
+models that others started from.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bcfl.aggregation.aggregation import Aggregation
-from bcfl.aggregation.buffers import pool_buffers
-from bcfl.aggregation.contributions import Contribution, contributions_of, share_of
+from bcfl.aggregation.contributions import (
+    Contribution,
+    contributions_of,
+    local_posteriors,
+    share_of,
+)
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
@@ -21,7 +26,7 @@ from bcfl.policies.policy import Candidate, Continue
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import lineage_key
-from posteriors import DiagonalGaussian, carry, fuse_without
+from posteriors import carry, fuse_without
 
 
 def cavities_of(
@@ -85,21 +90,23 @@ def _without_each(
 ) -> dict[str, Block]:
     """The block without each client that contributes to it, by client."""
     base = carry(aggregation.memory, origin.gaussian, origin.base, aggregation.decay)
-    local, buffers = aggregation.local_posteriors(model, origin, inputs)
+    local, buffers = local_posteriors(model, origin, inputs)
     places: dict[str, list[int]] = {}
     for place, contribution in enumerate(inputs):
         places.setdefault(contribution.training.client, []).append(place)
     fused = fuse_without(aggregation.fusion, base, local, list(places.values()))
     blocks = {}
-    for (client, left_out), gaussian in zip(places.items(), fused, strict=True):
+    for (client, left_out), without in zip(places.items(), fused, strict=True):
         rest = [place for place in range(len(inputs)) if place not in left_out]
         if not rest:
             blocks[client] = origin
             continue
-        counts = [inputs[i].weight * inputs[i].reply.num_samples for i in rest]
-        pooled = pool_buffers(model, origin.name, [buffers[i] for i in rest], counts)
-        share = share_of([inputs[place] for place in rest], candidate, replies)
-        mean = origin.gaussian.mean + share * (gaussian.mean - origin.gaussian.mean)
-        moved = gaussian if share == 1 else DiagonalGaussian(mean, gaussian.precision)
-        blocks[client] = aggregation.updated(origin.key, origin, moved, pooled)
+        others = [inputs[place] for place in rest]
+        pooled = aggregation.pooled_buffers(model, origin, [buffers[i] for i in rest], others)
+        gaussian = aggregation.robustly(without, [local[i] for i in rest], others)
+        mean, _ = aggregation.server.step(origin.gaussian.mean, gaussian.mean, origin.moments)
+        moved = replace(gaussian, mean=mean)
+        block = aggregation.updated(origin.key, origin, moved, pooled)
+        share = share_of(others, candidate, replies)
+        blocks[client] = block if share == 1 else aggregation.partial_step(origin, block, share)
     return blocks

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bcfl.architecture.model import BlockSpec
+from torch import Tensor
+
+from bcfl.aggregation.partial_upload import imputed_means
+from bcfl.architecture.model import BlockSpec, Model
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import TRAINING, Train
-from posteriors import DiagonalGaussian
+from posteriors import DiagonalGaussian, LocalPosterior
 
 
 @dataclass(frozen=True)
@@ -85,3 +88,34 @@ def contributions_of(
         if weight > 0 and training in replies and training.objective.trains(spec.name)
     ]
     return sorted(inputs, key=lambda c: (c.training.client, c.training.start, c.training.views))
+
+
+def local_posteriors(
+    model: Model, origin: Block, inputs: Sequence[Contribution]
+) -> tuple[list[LocalPosterior], list[Tensor]]:
+    """What is fused into a block, and the running statistics that are pooled.
+
+    Args:
+        model: the architecture.
+        origin: the block before the round.
+        inputs: contributions to it.
+    """
+    local, buffers = [], []
+    means = imputed_means(model, origin, [(c.reply, c.weight) for c in inputs])
+    for c, mean in zip(inputs, means, strict=True):
+        statistics = model.split(c.reply.mean, c.reply.buffers)[origin.name][1]
+        curvature, samples = c.reply.curvature, 1
+        if curvature.ndim:
+            curvature = model.split(curvature, c.reply.buffers)[origin.name][0]
+            samples = c.reply.num_samples
+        local.append(
+            LocalPosterior(
+                mean=mean,
+                curvature=curvature,
+                used=c.used(origin),
+                num_samples=samples,
+                weight=c.weight,
+            )
+        )
+        buffers.append(statistics)
+    return local, buffers

@@ -3,7 +3,7 @@
 Reads values only. Files of runs and reports are in `experiments`.
 """
 
-from bcfl.analysis import metrics, pairs, uncertainty
+from bcfl.analysis import loggers, metrics, pairs, rows, uncertainty
 from bcfl.analysis.graphs import (
     accumulated_association_graph,
     association_graph,
@@ -21,14 +21,17 @@ from bcfl.analysis.plots import (
 )
 from bcfl.analysis.predictions import Prediction
 from bcfl.analysis.run import Run
+from bcfl.analysis.tuning import TUNING_GRID
 
 __all__ = [
+    "TUNING_GRID",
     "Prediction",
     "Run",
     "accumulated_association_graph",
     "association_graph",
     "client_cluster_graph",
     "hypothesis_tree",
+    "loggers",
     "metrics",
     "pairs",
     "plot_association_graph",
@@ -37,6 +40,7 @@ __all__ = [
     "plot_hypothesis_weights",
     "plot_reliability",
     "plot_uncertain_clients",
+    "rows",
     "support_graph",
     "uncertainty",
 ]

@@ -37,18 +37,27 @@ def association_scores(together: Array, groups: Sequence[int | None]) -> dict[st
     if not len(p):
         return dict.fromkeys(NAMES, nan)
     clipped = p.clip(SMALLEST, 1 - SMALLEST)
-    bins = _bins(p, BINS)
-    gaps = [
-        abs(float(p[bins == b].mean() - same[bins == b].mean())) * float((bins == b).mean())
-        for b in np.unique(bins)
-    ]
     values = (
         -np.where(same, np.log(clipped), np.log1p(-clipped)).mean(),
         ((p - same) ** 2).mean(),
-        sum(gaps),
+        _calibration_error(p, same),
         roc_auc_score(same, p) if 0 < same.mean() < 1 else nan,
     )
     return {name: float(value) for name, value in zip(NAMES, values, strict=True)}
+
+
+def pooled_calibration_error(draws: Sequence[tuple[Array, Sequence[int | None]]]) -> float:
+    """Calibration error over the pairs of all draws together, in ten bins of equal width.
+
+    Pairs of one draw stand or fall together, so that the error within a draw is above 0 for exact
+    probabilities too; it vanishes with the number of draws when they are pooled.
+
+    Args:
+        draws: for each run, (clients, clients) probabilities and the true group of each client.
+    """
+    parts = [_pairs(together, groups) for together, groups in draws]
+    p, same = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    return _calibration_error(p, same)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,11 +100,13 @@ def pair_reliability(
     ]
     p = np.concatenate([part[0] for part in parts])
     same = np.concatenate([part[1] for part in parts])
-    often = np.concatenate(weights, axis=1)
+    multiplicities = np.concatenate(weights, axis=1)
     index = _bins(p, bins)
     filled = np.unique(index)
     members = [index == b for b in filled]
-    low, high = np.array([_interval(often[:, row], same[row]) for row in members]).reshape(-1, 2).T
+    low, high = (
+        np.array([_interval(multiplicities[:, row], same[row]) for row in members]).reshape(-1, 2).T
+    )
     return PairReliability(
         counts=np.array([row.sum() for row in members], dtype=np.int64),
         predicted=np.array([p[row].mean() for row in members]),
@@ -116,6 +127,13 @@ def _pairs(
     return together[known[first], known[second]], same, (known[first], known[second])
 
 
+def _calibration_error(p: Array, same: NDArray[np.bool_]) -> float:
+    """Mean distance of probability and share over bins, weighted by their pairs."""
+    bins = _bins(p, BINS)
+    sums = np.bincount(bins, weights=p - same, minlength=BINS)
+    return float(np.abs(sums).sum() / len(p)) if len(p) else nan
+
+
 def _bins(p: Array, bins: int) -> NDArray[np.int64]:
     return np.minimum((p * bins).astype(np.int64), bins - 1)
 
@@ -125,14 +143,14 @@ def _resampled(
 ) -> Array:
     """(resamples, pairs) how often each pair is among clients drawn with replacement."""
     shares = np.full(clients, 1.0 / clients)
-    often = random.multinomial(clients, shares, size=RESAMPLES).astype(np.float64)
-    product: Array = often[:, rows[0]] * often[:, rows[1]]
+    multiplicities = random.multinomial(clients, shares, size=RESAMPLES).astype(np.float64)
+    product: Array = multiplicities[:, rows[0]] * multiplicities[:, rows[1]]
     return product
 
 
-def _interval(often: Array, same: NDArray[np.bool_]) -> tuple[float, float]:
-    total = often.sum(axis=1)
-    shares = (often @ same)[total > 0] / total[total > 0]
+def _interval(multiplicities: Array, same: NDArray[np.bool_]) -> tuple[float, float]:
+    total = multiplicities.sum(axis=1)
+    shares = (multiplicities @ same)[total > 0] / total[total > 0]
     edges = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = np.quantile(shares, edges) if len(shares) else (0.0, 1.0)
     return float(low), float(high)

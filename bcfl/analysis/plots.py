@@ -1,20 +1,20 @@
 """Figures of a run, or of several by name.
 
-Each function takes a `Run` or a mapping from names to runs, one panel for each, and returns a
-matplotlib `Figure`; `figure.savefig("name.svg")` writes it. matplotlib is imported when a figure is
-made, and its global settings are left alone.
+Each function takes a `Run` or a mapping from names to runs, with one panel for each, and draws on
+the matplotlib axes that it is given, or on those of a new figure. It returns the axes, one for each
+run: `axes[0].figure.savefig("name.svg")` writes them. matplotlib is imported when a figure is made,
+and its global settings are left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.analysis.pairs import pair_reliability
-from bcfl.analysis.run import Run
 from bcfl.analysis.uncertainty import Reliability
 from bcfl.drawing import (
     MOST_CLIENTS,
@@ -33,12 +33,18 @@ from bcfl.drawing import (
 from bcfl.protocol.statistics.predictions import PredictionSums
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Runs = Run | Mapping[str, Run]
+    from bcfl.analysis.run import Run
+
+    Runs: TypeAlias = Run | Mapping[str, Run]
+    Places: TypeAlias = Axes | Sequence[Axes] | NDArray[np.object_] | None
 
 
-def plot_association_graph(runs: Runs, most_clients: int | None = MOST_CLIENTS) -> Figure:
+def plot_association_graph(
+    runs: Runs, axes: Places = None, *, most_clients: int | None = MOST_CLIENTS
+) -> NDArray[np.object_]:
     """Clients joined by the probability of sharing a cluster, as believed after the last round.
 
     The wider an edge, the more probable; the shape of a client is its true group; all panels share
@@ -46,6 +52,7 @@ def plot_association_graph(runs: Runs, most_clients: int | None = MOST_CLIENTS) 
 
     Args:
         runs: a run, or several by name.
+        axes: to draw on, one for each run; by default those of a new figure.
         most_clients: show at most so many, evenly from all groups; None shows all.
 
     Raises:
@@ -57,41 +64,44 @@ def plot_association_graph(runs: Runs, most_clients: int | None = MOST_CLIENTS) 
     }
     picture = GraphPicture.of(graphs)
     assert picture is not None
-    return _styled(lambda: draw_client_graphs(picture))
+    return _drawn(len(graphs), axes, lambda given: draw_client_graphs(picture, given))
 
 
-def plot_cluster_sizes(runs: Runs) -> Figure:
+def plot_cluster_sizes(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
     """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
 
     Args:
         runs: a run, or several by name.
+        axes: to draw on, one for each run; by default those of a new figure.
     """
     sizes = {
         name: [snapshot.associations[0].sizes.tolist() for snapshot in run.state.history]
         for name, run in _named(runs).items()
     }
-    return _styled(lambda: draw_cluster_sizes(sizes))
+    return _drawn(len(sizes), axes, lambda given: draw_cluster_sizes(sizes, given))
 
 
-def plot_hypothesis_weights(runs: Runs) -> Figure:
+def plot_hypothesis_weights(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
     """Weights of the hypotheses over rounds, as stacked ribbons in the colours of their lineages.
 
     Args:
         runs: a run, or several by name.
+        axes: to draw on, one for each run; by default those of a new figure.
     """
     lineages = {
         name: HypothesisLineage.of(run.hypothesis_tree()) for name, run in _named(runs).items()
     }
-    return _styled(lambda: draw_hypothesis_weights(lineages))
+    return _drawn(len(lineages), axes, lambda given: draw_hypothesis_weights(lineages, given))
 
 
-def plot_uncertain_clients(runs: Runs) -> Figure:
+def plot_uncertain_clients(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
     """Association probabilities of the clients by descending entropy.
 
     At most 20 clients of each run are shown.
 
     Args:
         runs: a run, or several by name.
+        axes: to draw on, one for each run; by default those of a new figure.
 
     Raises:
         ValueError: no client of any run is uncertain; each is in one cluster with more than 99 %.
@@ -102,33 +112,35 @@ def plot_uncertain_clients(runs: Runs) -> Figure:
     shown = {name: m for name, m in memberships.items() if m.num_uncertain}
     if not shown:
         raise ValueError("runs must have an uncertain client, all are in one cluster for sure")
-    return _styled(lambda: draw_uncertain_clients(shown))
+    return _drawn(len(shown), axes, lambda given: draw_uncertain_clients(shown, given))
 
 
-def plot_reliability(runs: Runs) -> Figure:
+def plot_reliability(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
     """Accuracy against confidence of the clients' tests after the last round, in 15 bins.
 
     Args:
         runs: a run, or several by name; with their records.
+        axes: to draw on, one for each run; by default those of a new figure.
 
     Raises:
         ValueError: no client of a run was tested.
     """
     bins = {name: {name: _tested(name, run)} for name, run in _named(runs).items()}
-    return _styled(lambda: draw_reliability(bins))
+    return _drawn(len(bins), axes, lambda given: draw_reliability(bins, given))
 
 
-def plot_association_reliability(runs: Runs) -> Figure:
+def plot_association_reliability(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
     """Share of pairs of one true group against the probability that they share a cluster.
 
     Args:
         runs: a run, or several by name.
+        axes: to draw on, one for each run; by default those of a new figure.
 
     Raises:
         ValueError: fewer than two clients of a run have a known group.
     """
     bins = {name: pair_reliability([_pairs(name, run)]) for name, run in _named(runs).items()}
-    return _styled(lambda: draw_association_reliability(bins))
+    return _drawn(len(bins), axes, lambda given: draw_association_reliability(bins, given))
 
 
 def _pairs(name: str, run: Run) -> tuple[NDArray[np.float64], list[int | None]]:
@@ -154,13 +166,19 @@ def _tested(name: str, run: Run) -> Reliability:
 
 
 def _named(runs: Runs) -> Mapping[str, Run]:
-    named = {"run": runs} if isinstance(runs, Run) else runs
+    named = runs if isinstance(runs, Mapping) else {"run": runs}
     if not named:
         raise ValueError("runs must hold at least one run, got none")
     return named
 
 
-def _styled(draw: Callable[[], Figure]) -> Figure:
-    """The figure, drawn in the style of all figures."""
+def _drawn(
+    count: int, axes: Places, draw: Callable[[Sequence[Axes]], Figure]
+) -> NDArray[np.object_]:
+    """(panels,) axes, drawn on in the style of all figures."""
+    given = list(np.ravel(np.array([] if axes is None else axes, dtype=object)))
+    if axes is not None and len(given) != count:
+        raise ValueError(f"axes must be {count}, one for each run, got {len(given)}")
     with in_style():
-        return draw()
+        figure = draw(given)
+    return np.array(given or figure.axes[:count], dtype=object)

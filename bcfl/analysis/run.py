@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import networkx as nx
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import entr
 
-from bcfl.analysis import export, graphs, metrics
+from bcfl.analysis import export, graphs, metrics, plots, predicting
 from bcfl.analysis.graphs import remembers_support, support_graph
+from bcfl.analysis.notebook import in_html
 from bcfl.analysis.ood import FeatureDensity
-from bcfl.analysis.predictions import Prediction, fitting, labelled, predict
-from bcfl.analysis.tuning import GRID, tuned
-from bcfl.architecture.evaluation import network_outputs
+from bcfl.analysis.rows import Row, round_row, to_dataframe
 from bcfl.architecture.model import Model
-from bcfl.data.clients import VALIDATION
 from bcfl.executors import Executor
-from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.history import Snapshot, ancestor_shares, smoothed_associations
 from bcfl.hypotheses.hypothesis import HypothesisSet
-from bcfl.hypotheses.membership import Membership
-from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.requests import Steps
-from bcfl.protocol.statistics.sample_values import sample_losses
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
-from posteriors.predictive import TuningGrid
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 Result = TypeVar("Result")
@@ -64,6 +56,9 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.state.round} rounds, {self.hypotheses!r})"
 
+    def _repr_html_(self) -> str:
+        return in_html(self)
+
     @property
     def hypotheses(self) -> HypothesisSet:
         """The association hypotheses after the last round."""
@@ -77,7 +72,8 @@ class Run:
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) posterior membership over the kept hypotheses.
 
-        Rows sum to 1; the row of a client never seen, of which nothing is known, is zero. How clients are trained is another matter: see `hypotheses.best.association`.
+        Rows sum to 1; the row of a client never seen, of which nothing is known, is zero. How
+        clients are trained is another matter: see `hypotheses.best.association`.
         """
         return self.hypotheses.association_probabilities()
 
@@ -151,136 +147,6 @@ class Run:
         leading = self.hypotheses.best.association
         return {**metrics.summarise(evaluations), **metrics.agreement(leading, groups)}
 
-    @cached_property
-    def rule(self) -> PredictionRule:
-        """The default prediction rule of this run.
-
-        Where clients set training samples aside (`calibration` of a method), it is `plug-in` with
-        the temperature chosen by sums over those, else plain `plug-in`. Tuned on the same
-        sums, the predictives that average over the posterior choose a prior so narrow that they
-        predict the same at many times the cost (`experiments.studies.calibration`).
-        """
-        info = self.state.client_info
-        holding = [
-            client
-            for client in self.clients
-            if client not in info or info[client].num_samples.get(VALIDATION, 0) > 0
-        ]
-        if self.executor is None or not holding:
-            return PredictionRule()
-        plain = PredictionRule()
-        return self.ask(tuned(plain, self.hypotheses, holding, VALIDATION)) or plain
-
-    @standard_switches()
-    def predict(
-        self,
-        client: str,
-        inputs: ArrayLike | torch.Tensor,
-        predictive: PredictiveName | PredictionRule | None = None,
-        *,
-        by: Literal["belief", "association"] = "belief",
-        step: int | None = None,
-    ) -> Prediction:
-        """Predict with the mixture of cluster models under a client's posterior membership.
-
-        Args:
-            client: name of the client.
-            inputs: (samples, *input_shape).
-            predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
-                all its numbers, such as `tuned` gives; by default `rule`.
-            by: whether the client is in clusters with the probabilities that are believed (see
-                `Hypothesis.membership`), or with those of the association by which it trains, as in
-                the evaluations of the rounds.
-            step: time step of the inputs, from 0, if it is known: `apd` and `fedweit` predict with
-                what the client keeps of that step, all others with the models that serve now.
-
-        Raises:
-            ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
-                model is not a classifier, or the predictive needs a curvature that the method has
-                not got.
-        """
-        self._check(client)
-        if step is not None and step < 0:
-            raise ValueError(f"step must be at least 0, got {step}")
-        rule = self._rule(predictive)
-        if by not in ("belief", "association"):
-            raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
-        memberships = Membership.of_client if by == "belief" else Membership.by_association
-        membership = memberships(self.hypotheses, client)
-        mixture = None if step is None else membership.mixture_at(self.model, client, step)
-        return self._predicted(membership, inputs, rule, mixture)
-
-    @standard_switches()
-    def predict_new(
-        self,
-        inputs: ArrayLike | torch.Tensor,
-        adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
-        predictive: PredictiveName | PredictionRule | None = None,
-        *,
-        temperature: float | Literal["mean"] = 1.0,
-    ) -> Prediction:
-        """Associate a client that was never seen by a few of its samples, then predict.
-
-        Over all pairs of hypothesis and cluster, p is proportional to the hypothesis' weight,
-        divided equally among its clusters, times exp(-summed loss of the samples / temperature).
-
-        Args:
-            inputs: (samples, *input_shape) to predict.
-            adaptation: the client's own inputs (few, *input_shape) and classes (few,).
-            predictive: as in `predict`.
-            temperature: of the association, not of the predicted probabilities: 1 is Bayes' rule,
-                `"mean"` divides the loss by the number of samples. No model was trained on the
-                samples, and with 1 the pairs (`Prediction.co_association`) were calibrated best.
-
-        Raises:
-            ValueError: inputs, classes or temperature are not valid, the model is not a
-                classifier, or the predictive needs a curvature that the method has not got.
-        """
-        rule = self._rule(predictive)
-        x, y = adaptation
-        view = labelled(self.model, x, y, self._mean)
-        models = {p.key: p for h in self.hypotheses for p in h.clusters}
-        losses = {}
-        for key, posterior in models.items():
-            network = self.model.network(posterior.mean(self.model), posterior.buffers(self.model))
-            with computing("full", view.inputs.device):
-                outputs = network_outputs(network, view.inputs)
-            losses[key] = float(sample_losses(self.model.likelihood, outputs, view.targets).sum())
-        membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
-        predicted = self._predicted(membership, inputs, rule)
-        return replace(predicted, co_association=membership.co_association)
-
-    def tuned(
-        self,
-        predictive: PredictiveName | PredictionRule = "linearised",
-        *,
-        clients: Sequence[str] | None = None,
-        view: str = VALIDATION,
-        grid: TuningGrid = GRID,
-    ) -> PredictionRule:
-        """Choose prior precision and temperature by the log loss of held-out samples.
-
-        Each client reports sums over the grid; the sums of all clients decide.
-
-        Args:
-            predictive: as in `predict`; a `plug-in` gets a temperature only.
-            clients: names of the clients that report sums; None is all.
-            view: name of the held-out samples; they must not have been trained on.
-            grid: values to try.
-
-        Raises:
-            ValueError: a client is unknown, no client has such samples, the run has no executor, or
-                the predictive needs a curvature that the method has not got.
-        """
-        rule = self._rule(predictive)
-        names = self.clients if clients is None else sorted(clients)
-        for client in names:
-            self._check(client)
-        best = self.ask(tuned(rule, self.hypotheses, names, view, grid))
-        if best is None:
-            raise ValueError(f"clients must have samples in the view {view!r}, none has")
-        return best
-
     @standard_switches()
     def ask(self, steps: Steps[Result]) -> Result:
         """Let the clients answer a generator of requests, on the data of the last round.
@@ -298,6 +164,29 @@ class Run:
         round = max(self.state.round - 1, 0)
         return RoundExchange(self.executor, self.model, round).drive(steps)
 
+    rule = cached_property(predicting.default_rule)
+    predict = predicting.predict
+    predict_new = predicting.predict_new
+    tuned = predicting.tuned
+
+    def rows(self) -> list[Row]:
+        """What happened in each round of this call, see `bcfl.analysis.rows.round_row`.
+
+        The time of a round is that of its parts.
+        """
+        return [
+            round_row(record, self.groups, sum(record.ledger.seconds.values()))
+            for record in self.records
+        ]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A line for each round of this call, with its metrics; see `rows.to_dataframe`.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        return to_dataframe(self.rows())
+
     def to_xarray(self, *, co_association: bool = True) -> xarray.Dataset:
         """Weights, associations and co-associations of all rounds; see `export.to_xarray`."""
         return export.to_xarray(self._history, self.groups, co_association=co_association)
@@ -312,40 +201,20 @@ class Run:
         """
         self.to_xarray(co_association=co_association).to_netcdf(path, engine="scipy")
 
+    def to_arviz(self, draws: int = 1000, seed: int = 0) -> xarray.DataTree:
+        """Draws from the posterior over associations for ArviZ; see `export.to_arviz`."""
+        return export.to_arviz(self.hypotheses, draws, seed)
+
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
         """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
         return self.hypotheses.to_pyro(self.model)
 
-    def _check(self, client: str) -> None:
-        if client not in self.clients:
-            raise ValueError(f"client must be one of {self.clients[:3]}..., got {client!r}")
-
-    def _rule(self, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
-        if self.model.likelihood != "categorical":
-            raise ValueError("predict needs a classifier, got a model with Gaussian likelihood")
-        if predictive is None:
-            return self.rule
-        return (
-            predictive
-            if isinstance(predictive, PredictionRule)
-            else PredictionRule(predictive=predictive)
-        )
-
-    def _predicted(
-        self,
-        membership: Membership,
-        inputs: ArrayLike | torch.Tensor,
-        rule: PredictionRule,
-        mixture: Mapping[Posterior, float] | None = None,
-    ) -> Prediction:
-        x = fitting(self.model, inputs, self._mean)
-        models = membership.mixture if mixture is None else mixture
-        with computing("full", x.device):
-            predicted = predict(self.model, models, membership.association, x, rule)
-            density = self.feature_density
-            if density is None:
-                return predicted
-            return replace(predicted, ood_score=density.ood_score(membership.association, x))
+    plot_association_graph = plots.plot_association_graph
+    plot_association_reliability = plots.plot_association_reliability
+    plot_cluster_sizes = plots.plot_cluster_sizes
+    plot_hypothesis_weights = plots.plot_hypothesis_weights
+    plot_reliability = plots.plot_reliability
+    plot_uncertain_clients = plots.plot_uncertain_clients
 
     @cached_property
     def feature_density(self) -> FeatureDensity | None:
@@ -359,7 +228,3 @@ class Run:
         """Snapshots of all rounds, the last with what is believed now."""
         history = self.state.history
         return (*history[:-1], Snapshot.of(self.hypotheses)) if history else ()
-
-    @property
-    def _mean(self) -> torch.Tensor:
-        return self.hypotheses.best.clusters[0].mean(self.model)

@@ -13,7 +13,7 @@ from bcfl.protocol.requests import Exchange, Score, Steps
 from bcfl.protocol.statistics.held_out import HeldOutLosses
 from posteriors.predictive import HeldOutSums, TuningGrid, choose
 
-GRID = TuningGrid(prior_precisions=tuple(10.0**i for i in range(-1, 7)))
+TUNING_GRID = TuningGrid(prior_precisions=tuple(10.0**i for i in range(-1, 7)))
 
 
 def tuned(
@@ -21,7 +21,7 @@ def tuned(
     hypotheses: HypothesisSet,
     clients: Sequence[str],
     view: str,
-    grid: TuningGrid = GRID,
+    grid: TuningGrid = TUNING_GRID,
 ) -> Steps[PredictionRule | None]:
     """Tune prior precision and temperature of a rule on held-out samples.
 

@@ -6,7 +6,6 @@ matplotlib is imported when something is drawn.
 
 from bcfl.drawing.association_reliability import draw_association_reliability
 from bcfl.drawing.client_graph import (
-    GROUP_COLOURS,
     LARGER,
     LEAST_PROBABILITY,
     MARKERS,
@@ -29,9 +28,13 @@ from bcfl.drawing.reliability import draw_reliability, kind_styles, name_axes, w
 from bcfl.drawing.style import (
     COLOURS,
     FAINT,
+    GROUP_COLOURS,
     INK,
+    LINEAGE_COLOURS,
+    SHARES,
     in_style,
     line_style,
+    mark_rounds,
     panels,
     spread,
     whole_numbers,
@@ -45,9 +48,11 @@ __all__ = [
     "LABELLED",
     "LARGER",
     "LEAST_PROBABILITY",
+    "LINEAGE_COLOURS",
     "MARKERS",
     "MOST_CLIENTS",
     "MOST_UNCERTAIN",
+    "SHARES",
     "ClientGraph",
     "GraphPicture",
     "HypothesisLineage",
@@ -67,6 +72,7 @@ __all__ = [
     "line_style",
     "lineage_colours",
     "longest_first",
+    "mark_rounds",
     "name_axes",
     "panels",
     "spread",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -48,13 +48,16 @@ class PairBins(Protocol):
         ...
 
 
-def draw_association_reliability(methods: Mapping[str, PairBins]) -> Figure:
+def draw_association_reliability(
+    methods: Mapping[str, PairBins], given: Sequence[Axes] = ()
+) -> Figure:
     """One panel per method; on the diagonal probabilities are right.
 
     Args:
         methods: bins by method.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + ROOM)
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + ROOM, given)
     for axes, (method, bins) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
         gaps = np.clip([bins.observed - bins.low, bins.high - bins.observed], 0, None)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bcfl.drawing.style import COLOURS, FAINT, INK, panels
+from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, panels
 
 if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 MOST_CLIENTS = 100
 LEAST_PROBABILITY = 0.05
@@ -25,15 +26,7 @@ LEVELS = 12
 MARKERS = "os^Dv*PXp"
 LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
 """Factors that equalise the apparent size of markers."""
-GROUP_COLOURS = (
-    *COLOURS[5:6],
-    *COLOURS[1:2],
-    *COLOURS[3:4],
-    *COLOURS[6:],
-    *COLOURS[4:5],
-    *COLOURS[2:3],
-    *COLOURS[:1],
-)
+BELOW = "outside lower center"
 EDGE = (0.16, 0.24, 0.36)
 
 Place = tuple[float, float]
@@ -176,13 +169,23 @@ def _springs(clients: list[str], graphs: Sequence[ClientGraph]) -> dict[str, Pla
     return {client: (float(places[client][0]), float(places[client][1])) for client in clients}
 
 
-def draw_client_graphs(picture: GraphPicture) -> Figure:
-    """Association graphs, one panel per method, with a legend of edge widths and groups."""
+def draw_client_graphs(picture: GraphPicture, given: Sequence[Axes] = ()) -> Figure:
+    """Association graphs, one panel per method, with a legend of edge widths and groups.
+
+    Args:
+        picture: graphs with a common layout.
+        given: axes to draw on, one per method; by default those of a new figure.
+    """
     columns = 3 if len(picture.graphs) != 4 else 2
-    figure, axes = panels(len(picture.graphs), columns, 10.4 / 3, 3.55)
+    figure, axes = panels(len(picture.graphs), columns, 10.4 / 3, 3.55, given)
     for place, (method, graph) in zip(axes, picture.graphs.items(), strict=True):
         _draw_panel(place, method, graph, picture)
-    _draw_legend(figure, picture)
+    handles, labels = _legend_entries(picture)
+    if given:
+        axes[-1].legend(handles, labels, labelcolor=INK)
+    else:
+        across = int(figure.get_figwidth() / 1.45)
+        figure.legend(handles, labels, loc=BELOW, ncols=across, labelcolor=INK)
     return figure
 
 
@@ -255,7 +258,7 @@ def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, 
     }
 
 
-def _draw_legend(figure: Figure, picture: GraphPicture) -> None:
+def _legend_entries(picture: GraphPicture) -> tuple[list[Line2D], list[str]]:
     from matplotlib.lines import Line2D
 
     handles, labels = [], []
@@ -266,10 +269,4 @@ def _draw_legend(figure: Figure, picture: GraphPicture) -> None:
         width, colour = _edge_style(probability, len(picture.places))
         handles.append(Line2D([], [], color=colour, linewidth=width))
         labels.append(f"shared {probability:.0%}")
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=int(figure.get_figwidth() / 1.45),
-        labelcolor=INK,
-    )
+    return handles, labels

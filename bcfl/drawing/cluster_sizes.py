@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing.style import INK, panels, whole_numbers
+from bcfl.drawing.style import INK, mark_rounds, panels, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 Sizes = Sequence[Sequence[int]]
 
 
-def draw_cluster_sizes(sizes: Mapping[str, Sizes]) -> Figure:
+def draw_cluster_sizes(sizes: Mapping[str, Sizes], given: Sequence[Axes] = ()) -> Figure:
     """Clients per cluster of the leading hypothesis, stacked, one panel per method.
 
     Args:
         sizes: (rounds, clusters) number of clients by method; the number of clusters may vary.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75)
-    figure.set_layout_engine("constrained", wspace=0.09)
+    figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75, given)
+    if not given:
+        figure.set_layout_engine("constrained", wspace=0.09)
     for place, (method, rows) in zip(axes, sizes.items(), strict=True):
         _draw_panel(place, method, table(rows))
     for place in axes[::3]:
@@ -69,16 +71,17 @@ def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
         if len(sizes) and sizes[-1, cluster]:
             middle = bottom[-1] + sizes[-1, cluster] / 2
             axes.annotate(
-                str(sizes[-1, cluster]),
+                f"{cluster}: {sizes[-1, cluster]}",
                 (edges[-1], middle),
                 (4, 0),
                 va="center",
-                fontsize=7.5,
+                fontsize=9,
                 textcoords="offset points",
                 color=INK,
                 annotation_clip=False,
             )
         bottom = top
+    mark_rounds(axes, method, len(sizes))
     axes.set_title(method, loc="left")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(0, max(1, bottom.max(initial=1)))

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing.lineage import HypothesisLineage, Line, lineages, longest_first
-from bcfl.drawing.style import COLOURS, FAINT, INK, spread, whole_numbers
+from bcfl.drawing.style import (
+    FAINT,
+    INK,
+    LINEAGE_COLOURS,
+    figure_of,
+    mark_rounds,
+    spread,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,17 +26,22 @@ if TYPE_CHECKING:
 WIDTH, LEFT, RIGHT = 10.4, 0.06, 0.81
 """Inches, and where axes begin and end: the same for all figures over rounds, full width."""
 START_COLOUR = "#8b929c"
-LINEAGE_COLOURS = (*COLOURS[1:4], COLOURS[5], COLOURS[6], COLOURS[4])
 LABELLED = 0.05
 
 
-def draw_hypothesis_weights(methods: Mapping[str, HypothesisLineage]) -> Figure:
+def draw_hypothesis_weights(
+    methods: Mapping[str, HypothesisLineage], given: Sequence[Axes] = ()
+) -> Figure:
     """Stacked weights of hypotheses over rounds, one panel per method.
 
     Args:
         methods: lineages by method.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, axes = stacked_panels([1.25] * len(methods), "round")
+    if given:
+        figure, axes = figure_of(given), list(given)
+    else:
+        figure, axes = stacked_panels([1.25] * len(methods), "round")
     for place, (method, ancestry) in zip(axes, methods.items(), strict=True):
         _draw_panel(place, method, ancestry)
     return figure
@@ -127,6 +140,7 @@ def _draw_panel(axes: Axes, method: str, ancestry: HypothesisLineage) -> None:
     axes.set_yticks([0, 0.5, 1])
     axes.set_ylabel("weight")
     axes.xaxis.set_major_locator(whole_numbers())
+    mark_rounds(axes, method, ancestry.num_rounds)
     _label_ends(axes, ancestry, lines, table[:, -1])
 
 
@@ -152,6 +166,4 @@ def _label_ends(
             transform=axes.transAxes,
             clip_on=False,
         )
-        axes.text(
-            1.015, place, text, va="center", fontsize=8.5, color=INK, transform=axes.transAxes
-        )
+        axes.text(1.015, place, text, va="center", fontsize=9, color=INK, transform=axes.transAxes)

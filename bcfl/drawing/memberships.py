@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from bcfl.drawing.client_graph import GROUP_COLOURS, LARGER, MARKERS
+from bcfl.drawing.client_graph import LARGER, MARKERS
 from bcfl.drawing.cluster_sizes import cluster_colours
-from bcfl.drawing.style import FAINT, INK
+from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, figure_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -24,6 +24,8 @@ LEAST_ENTROPY = 0.056
 """Minimum entropy of an uncertain client, nats: 99 % in one cluster, 1 % in another."""
 WIDE_ENOUGH = 0.1
 DARK = 0.5
+ON_DARK, ON_LIGHT = "#fefefe", "#1a1a1a"
+"""Colours of text on a bar, the same whatever the background of the page."""
 BAR = 0.2
 """Height of a client's row, inches."""
 
@@ -73,30 +75,40 @@ class Memberships:
         return int((self.entropies >= LEAST_ENTROPY).sum())
 
 
-def draw_uncertain_clients(methods: Mapping[str, Memberships]) -> Figure:
+def draw_uncertain_clients(
+    methods: Mapping[str, Memberships], given: Sequence[Axes] = ()
+) -> Figure:
     """One panel per method, one bar per client, the most uncertain at the top.
 
     Args:
         methods: memberships by method, each with at least one uncertain client.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    from matplotlib.figure import Figure
-
     rows = [min(MOST_UNCERTAIN, rows.num_uncertain) for rows in methods.values()]
-    columns = min(2, len(methods))
+    columns = 1 if given else min(2, len(methods))
     lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
-    figure = Figure(
-        figsize=(5.2 * columns, sum(lines) * BAR + 0.6 * len(lines) + 0.35), layout="constrained"
-    )
-    figure.set_layout_engine("constrained", h_pad=0.09)
-    grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=lines).ravel()
+    figure, grid = (figure_of(given), list(given)) if given else _panels(lines, columns)
     known = sorted({group for rows in methods.values() for group in rows.groups.values()})
     for place, (method, members) in zip(grid, methods.items(), strict=False):
         place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
         _draw_panel(place, method, members, known)
     for unused in grid[len(methods) :]:
         unused.set_axis_off()
-    _draw_legend(figure, methods, known)
+    if not given:
+        _draw_legend(figure, methods, known)
     return figure
+
+
+def _panels(lines: Sequence[int], columns: int) -> tuple[Figure, list[Axes]]:
+    """A figure with rows of panels as high as their numbers of clients."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(
+        figsize=(5.2 * columns, sum(lines) * BAR + 0.6 * len(lines) + 0.35), layout="constrained"
+    )
+    figure.set_layout_engine("constrained", h_pad=0.09)
+    grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=lines)
+    return figure, list(grid.ravel())
 
 
 def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int]) -> None:
@@ -117,12 +129,12 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
                     else str(cluster),
                     ha="center",
                     va="center_baseline",
-                    fontsize=7.5,
-                    color="white" if colour[:3].mean() < DARK else INK,
+                    fontsize=9,
+                    color=ON_DARK if colour[:3].mean() < DARK else ON_LIGHT,
                 )
         left = left + width
     for row, client in enumerate(members.clients[:count]):
-        axes.text(1.015, row, f"{entropies[row]:.2f}", va="center_baseline", fontsize=8.5)
+        axes.text(1.015, row, f"{entropies[row]:.2f}", va="center_baseline", fontsize=9)
         if client in members.groups:
             _mark_group(axes, row, known.index(members.groups[client]))
     axes.set_yticks(range(count), members.clients[:count])
@@ -132,7 +144,7 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
     for side in ("bottom", "left"):
         axes.spines[side].set_visible(False)
     axes.set_title(method, loc="left", fontweight="bold")
-    axes.set_title("nats", loc="right", fontsize=8.5, color=FAINT, x=1.075)
+    axes.set_title("nats", loc="right", fontsize=9, color=FAINT, x=1.075)
 
 
 def _mark_group(axes: Axes, row: int, index: int) -> None:

@@ -31,13 +31,16 @@ class Bins(Protocol):
         ...
 
 
-def draw_reliability(methods: Mapping[str, Mapping[str, Bins]]) -> Figure:
+def draw_reliability(
+    methods: Mapping[str, Mapping[str, Bins]], given: Sequence[Axes] = ()
+) -> Figure:
     """Accuracy against confidence; on the diagonal confidence is right.
 
     Args:
         methods: by method, then by kind of prediction.
+        given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT, given)
     styles = kind_styles(methods.values())
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
@@ -47,7 +50,7 @@ def draw_reliability(methods: Mapping[str, Mapping[str, Bins]]) -> Figure:
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)
         name_axes(axes, method, "confidence", "accuracy")
-    return with_legend(figure, places)
+    return figure if given else with_legend(figure, places)
 
 
 def name_axes(axes: Axes, title: str, across: str, up: str) -> None:

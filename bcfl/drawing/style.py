@@ -12,10 +12,27 @@ if TYPE_CHECKING:
     from matplotlib.ticker import MaxNLocator
 
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
-"""Palette for colour-blind readers (Okabe, Ito 2008) without yellow."""
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)))
+"""Colours of methods and of kinds of prediction (Okabe, Ito 2008, without yellow)."""
+GROUP_COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#999933", "#AA4499")
+"""Colours of true groups, which also differ by the shape of their markers (Tol 2021, muted)."""
+LINEAGE_COLOURS = ("#77AADD", "#EE8866", "#44BB99", "#FFAABB", "#BBCC33", "#99DDFF")
+"""Colours of lineages of hypotheses (Tol 2021, light)."""
+SHARES = ("#4d4d4d", "#8c8c8c", "#bdbdbd", "#dedede")
+"""Greys of the parts of a cost, from dark to light."""
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (7, 1.5, 1.2, 1.5)),
+    (0, (11, 2.5)),
+    (0, (1.2, 3.4)),
+    (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
+    (0, (9, 1.2, 3, 1.2)),
+)
+"""More dashes than colours, so that neither a colour nor a dash repeats beside the other."""
+MOST_BANDS = 120
 INK = "#222222"
-FAINT = "#8a8a8a"
+FAINT = "#6e6e6e"
 _STYLE: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -48,12 +65,29 @@ def in_style() -> AbstractContextManager[None]:
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Colour and dashes of the method with an index; 28 distinct combinations."""
+    """Colour and dashes of the method with an index; 56 distinct combinations."""
     return {
         "color": COLOURS[index % len(COLOURS)],
         "linestyle": DASHES[index % len(DASHES)],
         "linewidth": 1.7,
     }
+
+
+def mark_rounds(axes: Axes, name: str, rounds: int) -> None:
+    """Invisible bands, one per round, by which a page tells the values of a round.
+
+    Args:
+        axes: panel whose horizontal axis is the rounds.
+        name: of the panel, unique in its figure.
+        rounds: number of rounds; beyond `MOST_BANDS`, not every round has a band.
+    """
+    from matplotlib.patches import Rectangle
+
+    step = -(-rounds // MOST_BANDS)
+    for number in range(1, rounds + 1, step):
+        band = Rectangle((number - 0.5, 0), step, 1, transform=axes.get_xaxis_transform())
+        band.set(facecolor="none", edgecolor="none", gid=f"round-{name}-{number}")
+        axes.add_artist(band)
 
 
 def whole_numbers() -> MaxNLocator:
@@ -63,7 +97,9 @@ def whole_numbers() -> MaxNLocator:
     return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
 
 
-def panels(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+def panels(
+    count: int, columns: int, width: float, height: float, given: Sequence[Axes] = ()
+) -> tuple[Figure, list[Axes]]:
     """Small multiples of one size, row by row.
 
     Args:
@@ -71,10 +107,13 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
         columns: maximum number of panels in a row.
         width: width of a panel, inches.
         height: height of a panel, inches.
+        given: axes to draw on in place of those of a new figure.
 
     Returns:
         The figure, and the axes of each panel.
     """
+    if given:
+        return figure_of(given), list(given)
     from matplotlib.figure import Figure
 
     across = min(columns, count)
@@ -84,6 +123,13 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
     for unused in grid[count:]:
         unused.set_axis_off()
     return figure, list(grid[:count])
+
+
+def figure_of(given: Sequence[Axes]) -> Figure:
+    """The figure of axes, which may be in one of its subfigures."""
+    figure: Figure | None = given[0].get_figure(root=True)
+    assert figure is not None
+    return figure
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:

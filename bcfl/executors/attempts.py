@@ -10,7 +10,7 @@ from posteriors import UnsupportedFitError, UnsupportedLayerError
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-LONGEST = 300
+MAX_MESSAGE_LENGTH = 300
 
 
 def attempted(
@@ -32,5 +32,5 @@ def attempted(
     except (UnsupportedFitError, UnsupportedLayerError):
         raise
     except (Exception, SystemExit) as error:
-        words = " ".join(str(error).split())[:LONGEST]
+        words = " ".join(str(error).split())[:MAX_MESSAGE_LENGTH]
         return Failure("crashed", f"{type(error).__name__}: {words}" if words else repr(error))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flwr.app import Message
 
-from bcfl.executors import Node, Parcel, Reply
+from bcfl.executors import Node, Payload, Reply
 from bcfl.flower.node import MESSAGE_TYPES
 from bcfl.flower.records import of_records, to_records
 
@@ -40,11 +40,11 @@ class FlowerGrid:
         return [Node(one.node_id, one.last_activated_at, one.name) for one in known]
 
     def push(
-        self, parcels: Sequence[tuple[int, Parcel]], purpose: Purpose, seconds: float
+        self, payloads: Sequence[tuple[int, Payload]], purpose: Purpose, seconds: float
     ) -> Sequence[str | None]:
         """Send messages; see `Grid.push`."""
         kind, lives = MESSAGE_TYPES[purpose], max(seconds, SHORTEST)
-        messages = [Message(to_records(p), node, kind, ttl=lives) for node, p in parcels]
+        messages = [Message(to_records(p), node, kind, ttl=lives) for node, p in payloads]
         accepted = set(self.grid.push_messages(messages)) - {"", None}
         names = [message.metadata.message_id for message in messages]
         return [name if name in accepted else None for name in names]

@@ -75,6 +75,12 @@ class Association:
         return {client: row for row, client in enumerate(self.clients)}
 
     @property
+    def partition(self) -> tuple[int, ...]:
+        """Cluster of each client, numbered in the order of first occurrence; -1 if never seen."""
+        numbers: dict[int, int] = {UNSEEN: UNSEEN}
+        return tuple(numbers.setdefault(int(label), len(numbers) - 1) for label in self.labels)
+
+    @property
     def serving(self) -> NDArray[np.float64]:
         """Probability that a client is served by a cluster, float64 (clients, clusters)."""
         if self.probabilities is not None:

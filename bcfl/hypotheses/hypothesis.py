@@ -169,6 +169,7 @@ class HypothesisSet:
     def __repr__(self) -> str:
         return (
             f"HypothesisSet({len(self)} hypotheses, effective {self.effective_number:.1f}, "
+            f"distinct partitions {self.num_partitions}, "
             f"log captured mass {self.log_captured_mass:.3g}, round {self.round})"
         )
 
@@ -221,6 +222,14 @@ class HypothesisSet:
     def effective_number(self) -> float:
         """Effective number of hypotheses: one over the sum of squared weights (Kish, 1965)."""
         return float(assignment.effective_number(self.log_weights))
+
+    @property
+    def num_partitions(self) -> int:
+        """Number of distinct partitions of the clients by their most probable clusters.
+
+        Hypotheses of one partition differ in their models alone.
+        """
+        return len({h.association.partition for h in self.hypotheses})
 
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) probability of each client's cluster, over the kept hypotheses.

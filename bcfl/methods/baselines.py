@@ -112,7 +112,7 @@ def ifca(
     cluster_size: Bounds = (0, None),
     solver: Solver = "auto",
     scored_by: ScoredBy = "cluster",
-    belief_temperature: BeliefTemperature = 2.0,
+    belief_temperature: BeliefTemperature = 16.0,
     **common: Unpack[Common],
 ) -> "Method":
     """Each client joins the cluster of lowest loss.
@@ -124,9 +124,8 @@ def ifca(
         solver: how the best association is found.
         scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
             leaves out what the client contributed to it.
-        belief_temperature: divides cavity scores where they become membership probabilities; auto
-            fits it on two halves of the clients' samples.
-            Default: measured.
+        belief_temperature: divides summed cavity losses in membership probabilities; auto
+            fits it on two halves of the clients' samples. Default: measured.
     """
     from bcfl.policies import ClusterSize, LikelihoodAssociation
     from bcfl.rounds.method import Method

@@ -71,7 +71,7 @@ def bcfl(
     reweighed: int = 64,
     judge: Literal["training", "held_out"] = "training",
     scored_by: ScoredBy = "cluster",
-    belief_temperature: BeliefTemperature = 2.0,
+    belief_temperature: BeliefTemperature = 16.0,
     validation: float | None = None,
     score_samples: int | None = None,
     solver: Solver = "auto",
@@ -104,9 +104,8 @@ def bcfl(
         judge: whether hypotheses compete by training samples or by validation samples.
         scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
             leaves out what the client contributed to it. Default: the paper, equation 15.
-        belief_temperature: divides cavity scores where they become membership probabilities; auto
-            fits it on two halves of the clients' samples.
-            Default: measured.
+        belief_temperature: divides summed cavity losses in membership probabilities; auto
+            fits it on two halves of the clients' samples. Default: measured.
         validation: share of the clients' training samples that is set aside; none is 0.25 where
             the judge or an automatic temperature needs them, else 0.
         score_samples: most samples that are scored per client; none scores all.

@@ -24,6 +24,7 @@ def bcfl_race(
     annealing: float | None = 3.0,
     annealed_until: float = 0.8,
     warm_starts: int = 1,
+    warm_rounds: float = 1,
     burn_in: float = 0.3,
     min_weight: float = 0.002,
     same: float = 0.95,
@@ -40,21 +41,23 @@ def bcfl_race(
             measured.
         memory: what the next round's prior remembers.
         scored_by: model that scores a client in a cluster, see bcfl-g. Default: measured.
-        belief_temperature: divides cavity scores where they become membership probabilities; auto
+        belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
         annealing: temperature at which associations are drawn in the first round; none always takes
             the best. Default: measured.
         annealed_until: round, or share of the run below 1, in which the temperature reaches 0.
             Default: measured.
-        warm_starts: how many of the starts begin with two rounds of K-means on local models, which
-            finds many clusters where random networks leave some without clients. Default: measured.
+        warm_starts: how many of the starts begin with K-means on local models, which finds many
+            clusters where random networks leave some without clients. Default: measured.
+        warm_rounds: rounds of K-means, or share of the run below 1. In the first all clients
+            train from one model, so that local models differ by their data alone; K-means of the
+            second round found fewer clusters. Default: measured.
         burn_in: round, or share of the run below 1, before which every start is kept. Default:
             measured.
         min_weight: starts of lower weight are dropped. Default: measured.
         same: share of clients on which two starts agree that count as one.
     """
-    from bcfl.policies import KMeansAssociation, WarmUp
-    from bcfl.policies.capacity import bounds_of
+    from bcfl.policies import WarmUp
     from bcfl.policies.wrappers.annealed import AnnealedAssociation
     from bcfl.trackers.racing import RacingStarts
 
@@ -71,10 +74,5 @@ def bcfl_race(
     policy = method.policy
     if annealing is not None:
         policy = AnnealedAssociation(policy, annealing, annealed_until)
-    first = KMeansAssociation(
-        num_clusters=num_clusters,
-        objective=policy.objective,
-        weighting="equal",
-        cluster_size=bounds_of(method.policy),
-    )
-    return replace(method, starts=starts, policy=WarmUp(first, policy, starts=warm_starts))
+    warmed_up = WarmUp.by_kmeans(policy, warm_rounds, warm_starts)
+    return replace(method, starts=starts, policy=warmed_up)

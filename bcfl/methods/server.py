@@ -1,4 +1,4 @@
-"""The suffix `-fedopt`: server optimisers on the mean updates of clusters (Reddi et al., 2021)."""
+"""Suffixes of how the server combines models: `-fedopt`, `-median` and `-trimmed-mean`."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Literal
 from bcfl.methods.registry import combinator
 
 if TYPE_CHECKING:
+    from bcfl.aggregation.robust import RobustMean
     from bcfl.rounds.method import Method
 
+RobustWeighting = Literal["clients", "samples"]
 ServerRule = Literal["momentum", "adagrad", "yogi", "adam"]
 
 
@@ -47,3 +49,47 @@ def with_server_optimizer(
         adaptivity=adaptivity,
     )
     return replace(method, aggregation=replace(method.aggregation, server=server))
+
+
+@combinator("median", "Yin et al. 2018, definition 1", brings=("a robust mean",))
+def with_median(method: "Method", *, robust_weighting: RobustWeighting = "clients") -> "Method":
+    """Clusters become the coordinate-wise median of their clients' models.
+
+    Args:
+        method: a method that averages models, such as those of BCFL with `curvature` `samples`.
+        robust_weighting: whether a client counts by what the policy gives it in the cluster alone,
+            or times its number of samples, which is its own word.
+    """
+    from bcfl.aggregation.robust import Median
+
+    return _robust(method, Median(robust_weighting))
+
+
+@combinator("trimmed-mean", "Yin et al. 2018, definition 2", brings=("a robust mean",))
+def with_trimmed_mean(
+    method: "Method",
+    *,
+    trimmed_share: float = 0.2,
+    robust_weighting: RobustWeighting = "clients",
+) -> "Method":
+    """Clusters become the coordinate-wise mean of their clients' models without the extremes.
+
+    At least one client is left out at either end of each coordinate; of one or two clients it is
+    the median.
+
+    Args:
+        method: a method that averages models, such as those of BCFL with `curvature` `samples`.
+        trimmed_share: beta, share of the weight that is left out at either end, below 0.5; whole
+            clients are left out.
+        robust_weighting: whether a client counts by what the policy gives it in the cluster alone,
+            or times its number of samples, which is its own word.
+    """
+    from bcfl.aggregation.robust import TrimmedMean
+
+    return _robust(method, TrimmedMean(trimmed_share, robust_weighting))
+
+
+def _robust(method: "Method", mean: "RobustMean") -> "Method":
+    aggregation = replace(method.aggregation, robust=mean)
+    aggregation.check(method.policy.objective)
+    return replace(method, aggregation=aggregation)

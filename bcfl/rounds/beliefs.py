@@ -26,18 +26,19 @@ from bcfl.protocol.statistics.loss import LossSum
 from posteriors import log_association_weight
 from posteriors.evidence.closed_form import Temperature
 
-MOST_NUMBERS = 2**28
-"""Parameters of the cavities of one hypothesis, above which clusters themselves are scored."""
+MAX_CAVITY_PARAMETERS = 2**28
+"""Parameters of all cavities, above which clusters themselves are scored."""
 
 
-def fits_cavities(model: Model, num_clients: int) -> bool:
-    """Whether the cavities of all clients are small enough to be held at once.
+def fits_cavities(model: Model, num_clients: int, num_hypotheses: int) -> bool:
+    """Whether all cavities are small enough to be held at once.
 
     Args:
         model: the architecture.
-        num_clients: one cavity for each.
+        num_clients: one cavity for each, in each hypothesis.
+        num_hypotheses: hypotheses that compete.
     """
-    return model.layout.num_parameters * num_clients <= MOST_NUMBERS
+    return model.layout.num_parameters * num_clients * num_hypotheses <= MAX_CAVITY_PARAMETERS
 
 
 def with_beliefs(
@@ -79,7 +80,7 @@ def with_beliefs(
     return replace(hypotheses, hypotheses=tuple(believed))
 
 
-def without_spare_cavities(hypotheses: HypothesisSet) -> HypothesisSet:
+def without_unused_cavities(hypotheses: HypothesisSet) -> HypothesisSet:
     """The hypotheses without cavities by which their policy does not score."""
 
     def kept(hypothesis: Hypothesis) -> Hypothesis:

@@ -95,13 +95,15 @@ class Method:
             num_participants: number of participants of a round.
 
         Raises:
-            ValueError: there are more clusters than clients, or policy or tracker refuse.
+            ValueError: there are more clusters than clients, or policy, tracker or aggregation
+                refuse.
         """
         first = self.first_clusters(num_clients)
         if first > num_clients:
             raise ValueError(
                 f"num_clusters must be at most the number of clients, {num_clients}, got {first}"
             )
+        self.aggregation.check(self.policy.objective)
         for part in (self.policy, self.tracker):
             if isinstance(part, Validates):
                 part.check(first, num_clients, num_participants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -13,11 +14,11 @@ from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies import RoundContext
-from bcfl.policies.capacity import bounds_of
+from bcfl.policies.wrappers.policy_wrapper import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
-from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_spare_cavities
+from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_unused_cavities
 from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.ledger import Ledger
@@ -136,7 +137,7 @@ def server_round(
     context = _context(method, model, config, round, {c: client_info[c] for c in present})
     planned = config.records_belief(round)
     records = _can_record(method, model) and (planned or round == config.last_round)
-    fits = records and fits_cavities(model, len(clients))
+    fits = records and fits_cavities(model, len(clients), len(state.hypotheses.competing))
     hypotheses, info = exchange.drive(
         method.tracker.step(
             state.hypotheses,
@@ -150,17 +151,19 @@ def server_round(
     testing = perf_counter()
     tested = _tested(client_info, clients) if config.evaluate else ()
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
-    evaluations, failures = _evaluate(executor, model, testing_steps, round)
-    ledger.failures += failures
+    evaluations, tests = _evaluate(executor, model, testing_steps, round)
+    ledger.failures += tests.failures
+    ledger.release(tests.releases)
     if config.objectives:
         steps = learning_objective(hypotheses.best, tuple(client_info))
-        info = replace(
-            info, facts={**info.facts, **RoundExchange(executor, model, round).drive(steps)}
-        )
+        measuring = RoundExchange(executor, model, round)
+        info = replace(info, facts={**info.facts, **measuring.drive(steps)})
+        ledger.release(measuring.ledger.releases)
     ledger.seconds["evaluate"] = perf_counter() - testing
     believed, beliefs = hypotheses, None
     if records:
         believed, beliefs = _record_beliefs(method, model, executor, hypotheses, client_info)
+        ledger.release(beliefs.releases)
     snapshot = Snapshot.of(believed if planned else hypotheses)
     record = RoundRecord(
         round=round + 1,
@@ -180,6 +183,7 @@ def server_round(
         client_info=client_info,
         scores=lasting,
         cached=ledger.cached_after(),
+        releases=Counter(state.releases) + Counter(ledger.releases),
     )
     return after, record
 
@@ -243,10 +247,10 @@ def _testing(
 
 def _evaluate(
     executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
-) -> tuple[Mapping[str, PredictionSums], list[str]]:
-    """Evaluations, and what failed; their exchange is not in the round's ledger."""
+) -> tuple[Mapping[str, PredictionSums], Ledger]:
+    """Evaluations, and their exchange's ledger, which is not the round's."""
     exchange = RoundExchange(executor, model, round)
-    return exchange.drive(testing), exchange.ledger.failures
+    return exchange.drive(testing), exchange.ledger
 
 
 def _can_record(method: Method, model: Model) -> bool:
@@ -266,4 +270,4 @@ def _record_beliefs(
     assert method.belief_temperature is not None
     exchange = RoundExchange(executor, model, hypotheses.round - 1)
     steps = with_beliefs(hypotheses, clients, method.belief_temperature, bounds_of(method.policy))
-    return without_spare_cavities(exchange.drive(steps)), exchange.ledger
+    return without_unused_cavities(exchange.drive(steps)), exchange.ledger

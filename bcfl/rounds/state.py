@@ -33,6 +33,7 @@ class FederationState:
         scores: reported losses of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
         cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
+        releases: of each client so far, see `Ledger.releases`.
     """
 
     hypotheses: HypothesisSet
@@ -41,6 +42,12 @@ class FederationState:
     scores: Mapping[Request, LossSum] = field(default_factory=dict)
     planned_rounds: int | None = None
     cached: frozenset[Cached] = frozenset()
+    releases: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def most_releases(self) -> int:
+        """Largest number of releases of a client so far, by which its privacy is counted."""
+        return max(self.releases.values(), default=0)
 
     def __repr__(self) -> str:
         return f"FederationState({self.hypotheses!r})"

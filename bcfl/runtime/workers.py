@@ -54,10 +54,10 @@ def portable(error: BaseException, packed: Callable[[object], bytes] = pickle.du
             return error
     except Exception:
         pass
-    told = RuntimeError(f"{type(error).__name__}: {error}")
+    substitute = RuntimeError(f"{type(error).__name__}: {error}")
     for note in getattr(error, "__notes__", ()):
-        told.add_note(note)
-    return told
+        substitute.add_note(note)
+    return substitute
 
 
 def _end_with(parent: int) -> None:

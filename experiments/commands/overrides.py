@@ -10,6 +10,7 @@ from typing import Any
 from bcfl.methods import NOTHING, named
 from experiments.config.scenario import Scenario
 from experiments.config.variants import (
+    HELD_OUT_SHARE,
     Grid,
     Variant,
     assignment_of,
@@ -26,8 +27,6 @@ SHARED = ("epsilon", "alpha", "delta", "decay", "posterior")
 """Options of the command that set an option of all methods of the run that have it."""
 HELD_OUT = ("validation", "calibration")
 """Options that set training samples aside."""
-SET_ASIDE = 0.2
-"""Share of the training samples that methods of a grid hold out for the choice."""
 
 
 def overridden(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
@@ -41,8 +40,8 @@ def overridden(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
         ValueError: a value cannot be read, or no method of the run has the option.
     """
     readers: dict[str, Callable[[Any, Scenario], Scenario]] = {
-        "methods": lambda text, now: replace(now, methods=tuple(_items(text))),
-        "seeds": lambda text, now: replace(now, seeds=tuple(map(_seed, _items(text)))),
+        "methods": lambda text, now: replace(now, methods=tuple(items(text))),
+        "seeds": lambda text, now: replace(now, seeds=tuple(map(seed_of, items(text)))),
         "rounds": lambda number, now: replace(now, federation=now.federation.lasting(number)),
         "clusters": lambda text, now: with_shared(now, "num_clusters", _clusters(text)),
         "cluster-size": lambda text, now: with_shared(now, "cluster_size", _bounds(text)),
@@ -127,15 +126,21 @@ def with_grids(texts: Sequence[str], scenario: Scenario) -> Scenario:
         known = named(grid.method).options
         held_out = (own.get(name, known[name].default) for name in HELD_OUT if name in known)
         if not any(share not in (None, NOTHING, 0) for share in held_out):
-            options[grid.method] = {**options.get(grid.method, {}), "calibration": SET_ASIDE}
+            options[grid.method] = {**options.get(grid.method, {}), "calibration": HELD_OUT_SHARE}
     return replace(scenario, methods=expanded(scenario.methods, grids), method_options=options)
 
 
-def _items(text: str) -> list[str]:
+def items(text: str) -> list[str]:
+    """The parts of a text between commas, without those that are empty."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-def _seed(text: str) -> int:
+def seed_of(text: str) -> int:
+    """The seed in a text.
+
+    Raises:
+        ValueError: it is no whole number.
+    """
     if not text.isdecimal():
         raise ValueError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}")
     return int(text)

@@ -69,16 +69,22 @@ def uncertainty(
         named_predictive,
     )
     from experiments.runs.files import RunFiles, write_aside
-    from experiments.runs.plan import read_plan
+    from experiments.runs.index import read_index
 
     kinds = [named_predictive(kind) for kind in predictive or (Kind.PLUG_IN, Kind.LINEARISED)]
     query = Query(tuple(method or ()), kinds, by.value, tune)
     with limited_threads(1):
         results = list(evaluate_run(folder, query))
-    files = RunFiles(folder)
+    files, index = RunFiles(folder), read_index(folder)
+    pending = [str(p) for p in (r.pair for r in results) if not files.of(p).is_finished]
+    notes = [
+        f"{p}: not all of its rounds are done; the newest is scored" for p in dict.fromkeys(pending)
+    ]
     write_aside(files.uncertainty, as_json(results))
-    write_aside(files.uncertainty_page, render(read_plan(folder).scenario.name, results))
+    write_aside(files.uncertainty_page, render(index.name, results, notes))
     screen = console()
+    for note in notes:
+        screen.print(f"note: {note}", soft_wrap=True)
     _show(screen, results)
     screen.print(f"numbers {files.uncertainty}", soft_wrap=True)
     screen.print(f"page    {files.uncertainty_page}", soft_wrap=True)

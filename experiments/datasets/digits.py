@@ -108,7 +108,9 @@ def load_like(name: str, folder: Path) -> Dataset:
     """
     from experiments.datasets.rendered import rendered_digits
 
-    parts = {one: load_path(one, _there(one, folder)) for one in ("mnist", "mnist-m", "usps")}
+    parts = {
+        one: load_path(one, _required_path(one, folder)) for one in ("mnist", "mnist-m", "usps")
+    }
     parts["scene-digits"] = load_path("scene-digits", folder / SCENE_DIGITS)
     parts["rendered-digits"] = rendered_digits()
     whole = joined(name, {domain: _coloured(part) for domain, part in parts.items()})
@@ -121,7 +123,7 @@ def _coloured(part: Dataset) -> Dataset:
     return replace(part, inputs=np.repeat(inputs, 3 // inputs.shape[1], axis=1))
 
 
-def _there(domain: str, folder: Path) -> Path:
+def _required_path(domain: str, folder: Path) -> Path:
     path = domain_path(domain, folder)
     if path is None:
         raise DataError(f"{folder} lacks {' or '.join(DIGITS[domain].paths)}")

@@ -89,6 +89,7 @@ def _curves(run: RunFolder) -> Picture | None:
         "curves",
         "Accuracy and adjusted Rand index over rounds, one line per method",
         f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
+        curves.round_tips(shown),
     )
 
 
@@ -114,6 +115,7 @@ def _scores(run: RunFolder) -> Picture | None:
         "Macro-F1 and negative log-likelihood over rounds, one line per method",
         "Look for a likelihood that gets worse while F1 still rises: predictions become "
         "overconfident. The first rounds may lie outside the axis.",
+        curves.round_tips(shown),
     )
 
 
@@ -142,7 +144,22 @@ def _client_graph(run: RunFolder) -> Picture | None:
         "graph",
         f"Association graph of {len(picture.groups)} clients, by method",
         " ".join([look, *notes]),
+        _client_tips(picture),
     )
+
+
+def _client_tips(picture: GraphPicture) -> dict[str, list[tuple[str, str]]]:
+    """Client, true group and cluster of each marker, by id of its group of markers."""
+    tips: dict[str, list[tuple[str, str]]] = {}
+    for method, graph in picture.graphs.items():
+        for client in sorted(graph.groups) if graph is not None else ():
+            group = graph.groups[client] if graph is not None else None
+            label = "unknown" if group is None else str(group)
+            cluster = graph.clusters[client] if graph is not None else -1
+            served = f"cluster {cluster}" if cluster >= 0 else "no cluster yet"
+            text = f"{client}\n{method}: {served}" + ("" if group is None else f"\ngroup {label}")
+            tips.setdefault(f"clients-{method}-group-{label}", []).append((client, text))
+    return tips
 
 
 def _cluster_sizes(run: RunFolder) -> Picture | None:
@@ -154,8 +171,16 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
         "sizes",
         "Clients per cluster over rounds, one panel per method",
         "Look for the round after which the bands stay level: assignments have converged. "
-        "Clusters of the leading hypothesis, first seed; at the right, sizes in the last round."
-        + _bounds(run),
+        "Clusters of the leading hypothesis, first seed; at the right, each cluster's number and "
+        "size in the last round." + _bounds(run),
+        {
+            f"round-{method}-{number}": "\n".join(
+                [f"{method}, round {number}"]
+                + [f"cluster {k}: {size}" for k, size in enumerate(row) if size]
+            )
+            for method, rows in sizes.items()
+            for number, row in enumerate(rows, start=1)
+        },
     )
 
 
@@ -178,7 +203,18 @@ def _ribbons(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
         "Look for colours that take over: a proposal displaced the previous hypotheses. One colour "
         "throughout: variants of one hypothesis. Height of a band: weight of a hypothesis. "
         "Methods that never had alternatives are omitted.",
+        {
+            f"round-{method}-{number}": _weights_text(method, number, ancestry)
+            for method, ancestry in ancestries.items()
+            for number in range(1, ancestry.num_rounds + 1)
+        },
     )
+
+
+def _weights_text(method: str, number: int, ancestry: HypothesisLineage) -> str:
+    kept = [n for n in ancestry.nodes.values() if n.round == number and n.weight > 0]
+    rows = [f"hypothesis {rank}: {node.weight:.1%}" for rank, node in enumerate(kept, start=1)]
+    return "\n".join([f"{method}, round {number}", *rows])
 
 
 def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:

@@ -1,4 +1,4 @@
-"""Tables of results: one row per method, one column per metric, the best marked."""
+"""Tables of results: one row per method, one column per metric, a significant best marked."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from experiments.reports.pictures.cost import unit_of
 from experiments.runs.run_folder import RunFolder
+from experiments.scores.significance import LEVEL, compare_best, seeds_needed
 
 UNKNOWN = "–"
 
@@ -43,7 +44,7 @@ class Cell:
     Attributes:
         mean: mean over seeds.
         spread: standard deviation over seeds, empty for one seed.
-        best: whether no other method has a better mean at the displayed precision.
+        best: whether it is better than every other method by paired tests over seeds.
     """
 
     mean: str
@@ -58,10 +59,12 @@ class Table:
     Attributes:
         columns: the columns.
         rows: cells by method, in the order of the columns.
+        note: what its marks mean, or why there is none.
     """
 
     columns: Sequence[Column]
     rows: Mapping[str, Sequence[Cell]]
+    note: str = ""
 
 
 COLUMNS = (
@@ -92,14 +95,20 @@ AGREEMENT_COLUMNS = (
 )
 
 
+PRIVACY_COLUMNS = (
+    Column(title="releases", unit="", metric="releases", better=0, format=",.0f"),
+    Column(title="privacy ε", unit="", metric="epsilon", better=0, format=",.1f"),
+)
+"""Of runs with differential privacy: of the client that released most."""
+
+
 def agreement_table(run: RunFolder) -> Table | None:
     """Agreement with the true groups, mean over all rounds; None where groups are unknown."""
     methods = [method for method in run.methods if method in run.summary]
     known = [c for c in AGREEMENT_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
     if not any(isfinite(_mean_std(run, m, c.metric)[0]) for m in methods for c in known):
         return None
-    cells = [_column(run, methods, column) for column in known]
-    return Table(known, dict(zip(methods, zip(*cells, strict=True), strict=True)))
+    return _table(run, methods, known)
 
 
 def results_table(run: RunFolder) -> Table | None:
@@ -107,9 +116,35 @@ def results_table(run: RunFolder) -> Table | None:
     methods = [method for method in run.methods if method in run.summary]
     if not methods:
         return None
-    columns = [*COLUMNS, *_bytes_columns(run, methods)]
+    private = [c for c in PRIVACY_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
+    return _table(run, methods, [*COLUMNS, *_bytes_columns(run, methods), *private])
+
+
+def _table(run: RunFolder, methods: Sequence[str], columns: Sequence[Column]) -> Table:
     cells = [_column(run, methods, column) for column in columns]
-    return Table(columns, dict(zip(methods, zip(*cells, strict=True), strict=True)))
+    rows = dict(zip(methods, zip(*cells, strict=True), strict=True))
+    return Table(columns, rows, _note(run, methods))
+
+
+def _note(run: RunFolder, methods: Sequence[str]) -> str:
+    """What the marks mean; with too few seeds, how many it takes."""
+    if len(methods) < 2:
+        return ""
+    seeds = {run.seeds(method) for method in methods}
+    if len(seeds) > 1:
+        return "No best is marked: the methods have different seeds, so they cannot be paired."
+    (paired,), least = seeds, seeds_needed(len(methods))
+    if len(paired) < least:
+        return (
+            f"No best is marked: whether one of {len(methods)} methods is better than each other "
+            f"one takes at least {least} seeds to tell (paired Wilcoxon tests, Holm, level "
+            f"{LEVEL}); these are {len(paired)}."
+        )
+    return (
+        f"▲ better than every other method (accuracy, F1, ARI, AMI, homogeneity, completeness: "
+        f"higher; NLL, ECE: lower): two-sided Wilcoxon signed-rank tests over {len(paired)} seeds, "
+        f"adjusted after Holm, p ≤ {LEVEL}. A column without ▲ has no such method."
+    )
 
 
 def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
@@ -125,16 +160,25 @@ def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
 
 def _column(run: RunFolder, methods: Sequence[str], column: Column) -> list[Cell]:
     numbers = [_mean_std(run, method, column.metric) for method in methods]
-    comparable = bool(column.better) and len(methods) > 1
-    known = [mean * column.better for mean, _ in numbers if isfinite(mean)]
-    best = max(known, default=0.0) * column.better * column.factor
+    best = _best(run, methods, column)
     cells = []
-    for mean, std in numbers:
+    for method, (mean, std) in zip(methods, numbers, strict=True):
         shown = _shown(mean, column)
-        marked = comparable and isfinite(mean) and shown == format(best, column.format)
         deviates = isfinite(std) and (column.better or std > 0)
-        cells.append(Cell(shown, _shown(std, column) if deviates else "", marked))
+        cells.append(Cell(shown, _shown(std, column) if deviates else "", method == best))
     return cells
+
+
+def _best(run: RunFolder, methods: Sequence[str], column: Column) -> str | None:
+    """The method that paired tests over seeds find better than every other one, if any."""
+    if not column.better or len({run.seeds(method) for method in methods}) != 1:
+        return None
+    values = {
+        m: [_number(value) for value in run.summary[m].get(column.metric, {}).get("values", [])]
+        for m in methods
+    }
+    found = compare_best(values, 1 if column.better > 0 else -1)
+    return found.best if found is not None and found.is_significant else None
 
 
 def _shown(value: float, column: Column) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 
+from bcfl.analysis import TUNING_GRID
+from experiments.reports.page import render_page
 from experiments.reports.pictures.drawing import inline_svg
 from experiments.reports.pictures.trust import draw_calibration, draw_entropies, draw_risk
 from experiments.reports.uncertainty_results import Result
@@ -24,6 +25,7 @@ NOTE = (
     "run holds none out, of a third of each client's test samples, and the rest is scored. "
     "Scores are means over seeds; figures show the first seed."
 )
+SHOWN_EDGES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,22 +54,56 @@ class Section:
         return sum(title in TEXTS for title in self.cells[0]) if self.cells else 0
 
 
-def render(name: str, results: Sequence[Result]) -> str:
+def render(name: str, results: Sequence[Result], unfinished: Sequence[str] = ()) -> str:
     """Render the page as HTML.
 
     Args:
         name: name of the run.
         results: at least one result.
+        unfinished: sentences on methods and seeds whose rounds are not all done.
     """
-    from jinja2 import Environment, StrictUndefined
+    return render_page(
+        "uncertainty.html.jinja",
+        f"{name} – uncertainty",
+        name=name,
+        note=NOTE,
+        warnings=[*unfinished, *edge_warnings(results)],
+        sections=_sections(results),
+    )
 
-    source = (
-        files("experiments.reports").joinpath("templates/uncertainty.html.jinja").read_text("utf-8")
+
+def edge_warnings(results: Sequence[Result]) -> list[str]:
+    """A sentence for each tuned quantity that took a value at an end of its grid."""
+    tuned = [result for result in results if result.tuned]
+    precisions = {_named(result): result.rule.prior_precision for result in tuned}
+    temperatures = {_named(result): result.rule.temperature for result in tuned}
+    texts = [
+        _at_edge(
+            "prior precision",
+            precisions,
+            TUNING_GRID.prior_precisions,
+            " At the upper end predictions ignore that weights are uncertain.",
+        ),
+        _at_edge("temperature", temperatures, TUNING_GRID.temperatures),
+    ]
+    return [text for text in texts if text]
+
+
+def _named(result: Result) -> str:
+    return f"{result.pair.method} {result.rule.predictive}, seed {result.pair.seed}"
+
+
+def _at_edge(
+    quantity: str, values: Mapping[str, float | None], grid: Sequence[float], effect: str = ""
+) -> str:
+    ends = [f"{v:g} ({name})" for name, v in values.items() if v in (grid[0], grid[-1])]
+    if not ends:
+        return ""
+    more = f" and {len(ends) - SHOWN_EDGES} more" if len(ends) > SHOWN_EDGES else ""
+    return (
+        f"Tuned {quantity} at an end of the values tried, {grid[0]:g} to {grid[-1]:g}: "
+        f"{'; '.join(ends[:SHOWN_EDGES])}{more}. A better value may lie beyond.{effect}"
     )
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(source).render(name=name, note=NOTE, sections=_sections(results))
 
 
 def _sections(results: Sequence[Result]) -> list[Section]:

@@ -7,28 +7,21 @@ A value that isn't known, such as ARI without true groups, is null; JSON has no 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bcfl.analysis import rows as rounds
+from experiments.scores.costs import models_used
 
 if TYPE_CHECKING:
-    from bcfl import Model, RoundRecord
+    from bcfl import FederationState, Model, RoundRecord
+    from bcfl.executors import Privacy
     from bcfl.protocol import PredictionSums
 
-Row = dict[str, Any]
-PHASES = ("train", "score", "server", "evaluate")
-COUNTS = (
-    "exchanges",
-    "scores_requested",
-    "scores_run",
-    "trainings_requested",
-    "trainings_run",
-    "bytes_down",
-    "bytes_up",
-)
-BELIEF_COSTS = ("exchanges", "scores_run", "bytes_down", "bytes_up")
+Row = rounds.Row
+PHASES, COUNTS = rounds.PHASES, rounds.COUNTS
 
 
 class MetricsError(ValueError):
@@ -43,7 +36,7 @@ def round_row(
     unit: Model | None = None,
     num_training: Mapping[str, int] | None = None,
 ) -> Row:
-    """The row of a round.
+    """The row of a round; see `bcfl.analysis.rows`.
 
     Args:
         record: outcome of the round.
@@ -53,50 +46,21 @@ def round_row(
         unit: the network that FedAvg would use, in which costs are counted.
         num_training: training samples of each client, by which `weighted_f1` weighs them.
     """
-    from bcfl.analysis import metrics
-    from experiments.scores.costs import models_used
-
-    snapshot, leading = record.snapshot, record.snapshot.associations[0]
-    ledger, fusion = record.ledger, record.info.fusion
-    phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
-    row = {
-        "round": record.round,
-        **metrics.summarise(record.evaluations),
-        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, num_training),
-        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
-        **metrics.agreement(leading, groups),
-        "cluster_sizes": leading.sizes.tolist(),
-        "clusters_used": int((leading.sizes > 0).sum()),
-        "hypothesis_weights": snapshot.weights.tolist(),
-        "parents": [list(parents) for parents in snapshot.parents],
-        "effective_hypotheses": snapshot.effective_number,
-        "log_captured_mass": snapshot.log_captured_mass,
-        "participants": len(record.participants),
-        **{name: getattr(ledger, name) for name in COUNTS},
-        **models_used(record, unit),
-        "num_floored": fusion.num_floored,
-        "outside_hull": fusion.outside_hull,
-        "outweighed": fusion.outweighed,
-        "num_candidates": record.info.num_candidates,
-        "facts": dict(record.info.facts),
-        "failures": list(ledger.failures),
-        "belief": _belief_costs(record),
-        "seconds": {**phases, "total": seconds},
-    }
-    finite: Row = _finite(row)
-    return finite
+    used = models_used(record, unit)
+    return rounds.round_row(record, groups, seconds, held_out, used, num_training)
 
 
-def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
-    """What recording beliefs after a round cost, apart from it; None where none were recorded."""
-    ledger = record.belief_ledger
-    return None if ledger is None else {name: getattr(ledger, name) for name in BELIEF_COSTS}
+def privacy_columns(state: FederationState, privacy: Privacy | None) -> Row:
+    """What the client that has released most has released so far, and its epsilon.
 
-
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    Args:
+        state: after the round.
+        privacy: how clients randomise what they send; None has no columns.
+    """
+    if privacy is None:
+        return {}
+    most = state.most_releases
+    return {"releases": most, "epsilon": privacy.epsilon(most)}
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:

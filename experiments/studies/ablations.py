@@ -16,13 +16,11 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.config.scenario import Scenario, load
-from experiments.config.variants import Grid, expanded
+from experiments.config.variants import HELD_OUT_SHARE, Grid, expanded
 from experiments.runs.grids import METRIC, choices
 from experiments.runs.run_folder import RunFolder
 from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
 
-SET_ASIDE = 0.2
-"""Share of the training samples that clients hold out for the choice within a grid."""
 COLUMNS: Mapping[str, tuple[str, float, str]] = {
     "accuracy": ("accuracy", 100.0, ".1f"),
     "macro-F1": ("macro_f1", 100.0, ".1f"),
@@ -60,7 +58,7 @@ class Ablation:
         """The scenario with the variants as methods."""
         scenario = replace(load(self.scenario), methods=(self.method,), method_options={})
         labels = expanded(scenario.methods, self.grids)
-        own = {self.method: {"calibration": SET_ASIDE}} if self.chosen else {}
+        own = {self.method: {"calibration": HELD_OUT_SHARE}} if self.chosen else {}
         return replace(scenario, methods=labels, method_options=own)
 
 

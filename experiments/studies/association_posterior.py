@@ -2,19 +2,22 @@
 
 A pair's co-association probability needs no matching of labels: it is scored by log loss, Brier
 score, expected calibration error and AUROC against whether the two clients are of one group, beside
-the adjusted Rand index of the leading hypothesis and the local trainings that were run. Handwritten
-digits, 4 groups, 40 clients whose samples are all used (nothing is set aside), 25 rounds; means and
-standard errors over draws of data and models.
+the adjusted Rand index of the leading hypothesis and the local trainings that were run. The
+calibration error is also that of all draws pooled: within a draw pairs stand or fall together, so
+that exact probabilities too have an error above 0. Handwritten digits, 4 groups, 40 clients whose
+samples are all used (nothing is set aside), 25 rounds; means and standard errors over draws of data
+and models.
 `python -m experiments.studies.association_posterior SAMPLES KIND DRAWS FIRST METHODS`: 8,12,20,44
 samples a client, one of `KINDS`, 10 draws from seed 0, and the methods below by default. With
 `unequal`, rotated clients hold a half, once, or twice that many; with `three-clusters` and
-`six-clusters`, methods have a wrong number of clusters.
+`six-clusters`, methods have a wrong number of clusters; `fashion` is rotated Fashion-MNIST.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -29,7 +32,7 @@ from bcfl.runtime import generator, limited_threads
 from experiments import datasets, models, partitions
 
 GROUPS, CLIENTS, ROUNDS = 4, 40, 25
-KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters")
+KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters", "fashion")
 CLUSTERS = {"three-clusters": 3, "six-clusters": 6}
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
@@ -66,10 +69,10 @@ def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    digits = datasets.load("optdigits")
+    images = datasets.load("fashion-mnist" if kind == "fashion" else "optdigits")
     if kind == "label-skew":
         return partitions.two_stage_dirichlet(
-            digits,
+            images,
             groups=GROUPS,
             clients=CLIENTS,
             alpha=(0.1, 10),
@@ -78,7 +81,7 @@ def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
             test_fraction=0,
         )
     rotated = partitions.rotated(
-        digits,
+        images,
         groups=GROUPS,
         clients=CLIENTS,
         seed=seed,
@@ -97,10 +100,33 @@ def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
     ]
 
 
-def scored(
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """What a method believed after the last round of one draw.
+
+    Attributes:
+        together: (clients, clients) co-association probabilities.
+        groups: true group of each client.
+        ari: adjusted Rand index of the leading hypothesis.
+        trainings: local trainings that were run.
+    """
+
+    together: NDArray[np.float64]
+    groups: Sequence[int | None]
+    ari: float
+    trainings: float
+
+    @property
+    def scores(self) -> list[float]:
+        """In the order of `COLUMNS`."""
+        scores = pairs.association_scores(self.together, self.groups)
+        return [*scores.values(), self.ari, self.trainings]
+
+
+def believed(
     method: Method, clients: Sequence[ClientData], seed: int, rounds: int = ROUNDS
-) -> list[float]:
-    """Run a method and score what it believes after the last round, in the order of `COLUMNS`.
+) -> Draw:
+    """Run a method on one draw.
 
     Args:
         method: the method.
@@ -108,32 +134,43 @@ def scored(
         seed: seed of the run.
         rounds: number of rounds.
     """
-    model = models.mlp((1, 8, 8), 32, 10)
+    shape = tuple(clients[0].views["train"].inputs.shape[1:])
+    model = models.mlp(shape, 32, 10)
     run = Federation(clients, model, method, seed=seed, evaluate=False).run(rounds)
     groups = [run.groups[client] for client in run.clients]
     ari = adjusted_rand_score(groups, run.hypotheses.best.association.labels)
     trainings = sum(record.ledger.trainings_run for record in run.records)
-    return [
-        *pairs.association_scores(run.co_association(), groups).values(),
-        float(ari),
-        float(trainings),
-    ]
+    return Draw(run.co_association(), groups, float(ari), float(trainings))
 
 
-def row(name: str, scores: NDArray[np.float64]) -> str:
-    """A row of the table.
+def row(name: str, draws: Sequence[Draw]) -> str:
+    """A row of the table: means with standard errors, and the calibration error of pooled draws.
 
     Args:
         name: name of the method.
-        scores: (draws, columns).
+        draws: one or more.
     """
+    scores = np.array([draw.scores for draw in draws])
     errors = scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
     cells = []
     for index, value in enumerate(scores.mean(axis=0)):
         digits = 0 if COLUMNS[index] == "trainings" else 3
         spread = "" if errors is None or not digits else f" ± {errors[index]:.{digits}f}"
         cells.append(f"{value:.{digits}f}{spread}")
-    return f"| {name} | " + " | ".join(cells) + " |"
+    return f"| {name} | " + " | ".join([*cells, pooled_cell(draws)]) + " |"
+
+
+def pooled_cell(draws: Sequence[Draw]) -> str:
+    """Calibration error of all draws together, with the jackknife's standard error over draws."""
+
+    def error(chosen: Sequence[Draw]) -> float:
+        return pairs.pooled_calibration_error([(draw.together, draw.groups) for draw in chosen])
+
+    if len(draws) == 1:
+        return f"{error(draws):.3f}"
+    left_out = [error([*draws[:i], *draws[i + 1 :]]) for i in range(len(draws))]
+    spread = np.std(left_out) * np.sqrt(len(draws) - 1)
+    return f"{error(draws):.3f} ± {spread:.3f}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -147,19 +184,19 @@ def main(arguments: Sequence[str]) -> None:
     console = Console(stderr=True)
     for count in map(int, samples.split(",")):
         print(f"\n{kind}, {count} samples a client\n")
-        print("| method | " + " | ".join(COLUMNS) + " |")
-        print("|---|" + "---:|" * len(COLUMNS), flush=True)
+        print("| method | " + " | ".join(COLUMNS) + " | pooled ECE |")
+        print("|---|" + "---:|" * (len(COLUMNS) + 1), flush=True)
         for name in names.split(";"):
             recipe, options = METHODS[name]
             given = methods.applicable(recipe, {"num_clusters": CLUSTERS.get(kind, GROUPS)}) | dict(
                 options
             )
             seeds = range(int(first), int(first) + int(draws))
-            scores = [
-                scored(methods.build(recipe, **given), clients_of(kind, count, seed), seed)
+            draws_of_data = [
+                believed(methods.build(recipe, **given), clients_of(kind, count, seed), seed)
                 for seed in track(seeds, name, console=console, transient=True)
             ]
-            print(row(name, np.array(scores)), flush=True)
+            print(row(name, draws_of_data), flush=True)
 
 
 if __name__ == "__main__":

@@ -47,34 +47,6 @@ def link_logits(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
         covariance: Covariances of the logits, (samples, classes, classes).
 
     Returns:
-        Probabilities, (samples, classes), float64.
-
-    Raises:
-        ValueError: See `link_logits`.
-    """
-    return link_logits(link, mean, covariance).softmax(1)
-
-
-def link_logits(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
-    """Logits of the expected class probabilities under Gaussian logits, by a named approximation.
-
-    `probit` divides each logit by sqrt(1 + pi/8 x its variance) before the softmax (MacKay, 1992;
-    Lu et al., 2020, for several classes). `bridge` takes the mean of the Dirichlet distribution
-    whose Laplace approximation in logit space is the Gaussian (Hobbhahn et al., 2022, equations 9
-    and 13), after conditioning the Gaussian on logits that sum to 0; it is inaccurate where the
-    variances of the classes differ strongly.
-
-    A constant added to all mean logits of a sample changes no softmax, but it changes `probit` where
-    the classes' variances differ, since each logit is divided by its own root; by a shift of 100,
-    probabilities can move by more than .2. Compare networks under one link with logits centred alike.
-    `bridge` is unchanged, as it conditions on a sum of 0.
-
-    Args:
-        link: Name of the approximation.
-        mean: Mean logits, (samples, classes).
-        covariance: Covariances of the logits, (samples, classes, classes).
-
-    Returns:
         Logits, (samples, classes), float64.
 
     Raises:

@@ -87,7 +87,8 @@ class ProcessesExecutor:
 
         Raises:
             ChildProcessError: no process can begin.
-            Exception: as in the loop; one that cannot be pickled is told in words.
+            Exception: as in the loop; as a `RuntimeError` with its words if it
+                cannot be pickled.
         """
         try:
             return self._together(requests, models, round, self.workers)

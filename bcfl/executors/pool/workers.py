@@ -120,8 +120,8 @@ def _begin(parent: int) -> None:
     torch.set_num_threads(1)
 
 
-def _done(parcel: bytes) -> bytes:
-    work, task = unpacked(parcel)
+def _done(payload: bytes) -> bytes:
+    work, task = unpacked(payload)
     try:
         return packed(work(*task))
     except (Exception, SystemExit) as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from bcfl.executors.executor import Outcome, Outcomes
-from bcfl.executors.remote.grid import Grid, Node, Parcel, Purpose
+from bcfl.executors.remote.grid import Grid, Node, Payload, Purpose
 from bcfl.executors.remote.messages import FORMAT, Task, pack_task, read
 from bcfl.executors.remote.plain import of_plain
 from bcfl.hypotheses.posterior import Posterior
@@ -18,9 +19,30 @@ from bcfl.protocol.requests import Request
 
 DEADLINE = 600.0
 INTERVAL = 0.2
+WAITING = 1.0
+"""Seconds between two looks for nodes that are still to come."""
 PATIENCE = 60.0
 SHOWN = 300
 """Most characters of a client's words in a failure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What was sent so far, evaluations, greetings and repeated messages included.
+
+    Ledgers count what a method needs to send; this is what was sent: arrays and JSON, before the
+    transport adds its own. Blocks of scope `client` and answers that are not reported travel too,
+    since clients keep nothing for later rounds.
+
+    Attributes:
+        messages: messages to nodes.
+        bytes_down: of these messages.
+        bytes_up: of the replies that were read.
+    """
+
+    messages: int = 0
+    bytes_down: int = 0
+    bytes_up: int = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,8 +72,32 @@ class RemoteExecutor:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     _nodes: dict[int, _Greeted] = field(default_factory=dict, repr=False)
-    _greeted_in: dict[int, int] = field(default_factory=dict, repr=False)
+    _greeted_in: dict[Node, int] = field(default_factory=dict, repr=False)
     _kept: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict, repr=False)
+    _counts: Counter[str] = field(default_factory=Counter, repr=False)
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was sent so far."""
+        return Traffic(**self._counts)
+
+    def connected(self, round: int, count: int, wait: float) -> tuple[str, ...]:
+        """Names of the clients that are connected, once there are enough.
+
+        Args:
+            round: number of the round that is to begin.
+            count: clients to wait for.
+            wait: seconds after which fewer are enough; none at all never are.
+        """
+        end = self.clock() + wait
+        while True:
+            names = tuple(sorted(self._homes(round)))
+            if len(names) >= count or (names and self.clock() >= end):
+                return names
+            if self.clock() >= end:
+                self._greeted_in.clear()
+                end = self.clock() + wait
+            self.sleep(WAITING)
 
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
@@ -77,7 +123,7 @@ class RemoteExecutor:
 
     def _ask(
         self, tasks: Mapping[str, Task], homes: Mapping[str, int]
-    ) -> dict[str, Parcel | Failure]:
+    ) -> dict[str, Payload | Failure]:
         """The reply of each client, after those that have lost arrays were sent all of them."""
         end = self.clock() + self.deadline
         replies = self._send(tasks, homes, end)
@@ -90,7 +136,7 @@ class RemoteExecutor:
 
     def _send(
         self, tasks: Mapping[str, Task], homes: Mapping[str, int], end: float
-    ) -> dict[str, Parcel | Failure]:
+    ) -> dict[str, Payload | Failure]:
         packed = {}
         for client, task in tasks.items():
             node, kept = self._kept.get(client, (homes[client], frozenset[str]()))
@@ -98,12 +144,12 @@ class RemoteExecutor:
             packed[client] = pack_task(self.setup, task, known)
         purposes = {task.purpose for task in tasks.values()}
         replies = self._exchange(
-            {client: (homes[client], parcel) for client, (parcel, _) in packed.items()},
+            {client: (homes[client], payload) for client, (payload, _) in packed.items()},
             "train" if "train" in purposes else "score",
             end,
         )
         for client, reply in replies.items():
-            if isinstance(reply, Parcel):
+            if isinstance(reply, Payload):
                 self._kept[client] = homes[client], packed[client][1]
             else:
                 self._kept.pop(client, None)
@@ -112,10 +158,15 @@ class RemoteExecutor:
     def _homes(self, round: int) -> dict[str, int]:
         """The node of each client: of several the one that came last."""
         nodes = {node.id: node for node in self.grid.nodes()}
-        for gone in set(self._nodes) - set(nodes):
-            del self._nodes[gone]
-        new = [id for id in nodes if id not in self._nodes and self._greeted_in.get(id) != round]
-        self._greeted_in.update(dict.fromkeys(new, round))
+        for id, known in list(self._nodes.items()):
+            if nodes.get(id) != known.node:
+                del self._nodes[id]
+        new = [
+            id
+            for id, node in nodes.items()
+            if id not in self._nodes and self._greeted_in.get(node) != round
+        ]
+        self._greeted_in.update({nodes[id]: round for id in new})
         strangers = {str(id): (id, self._greeting) for id in new}
         end = self.clock() + min(self.deadline, self.patience)
         replies = self._exchange(strangers, "greet", end) if strangers else {}
@@ -127,35 +178,38 @@ class RemoteExecutor:
         return {client: one.node.id for one in newest for client in one.clients}
 
     @property
-    def _greeting(self) -> Parcel:
-        return Parcel(json.dumps({"format": FORMAT, "setup": self.setup}), {})
+    def _greeting(self) -> Payload:
+        return Payload(json.dumps({"format": FORMAT, "setup": self.setup}), {})
 
     def _exchange(
-        self, parcels: Mapping[str, tuple[int, Parcel]], purpose: Purpose, end: float
-    ) -> dict[str, Parcel | Failure]:
+        self, payloads: Mapping[str, tuple[int, Payload]], purpose: Purpose, end: float
+    ) -> dict[str, Payload | Failure]:
         """Send messages and wait for their replies, or the deadline.
 
         Args:
-            parcels: by whom they are for: the node, and the content.
+            payloads: by whom they are for: the node, and the content.
             purpose: of the messages.
             end: reading of the clock at which the exchange ends.
         """
         seconds = max(end - self.clock(), 0.0)
-        sent = self.grid.push(list(parcels.values()), purpose, seconds)
+        self._counts["messages"] += len(payloads)
+        self._counts["bytes_down"] += sum(payload.num_bytes for _, payload in payloads.values())
+        sent = self.grid.push(list(payloads.values()), purpose, seconds)
         waiting = {
             message: name
-            for message, name in zip(sent, parcels, strict=True)
+            for message, name in zip(sent, payloads, strict=True)
             if message is not None
         }
-        replies: dict[str, Parcel | Failure] = {
+        replies: dict[str, Payload | Failure] = {
             name: Failure("refused", "its node did not take the message")
-            for name in set(parcels) - set(waiting.values())
+            for name in set(payloads) - set(waiting.values())
         }
         while waiting:
             for reply in self.grid.pull(list(waiting)):
                 name = waiting.pop(reply.message, None)
                 if name is not None:
-                    replies[name] = reply.parcel or Failure("missing", reply.trouble)
+                    self._counts["bytes_up"] += reply.payload.num_bytes if reply.payload else 0
+                    replies[name] = reply.payload or Failure("missing", reply.trouble)
             if not waiting or self.clock() >= end:
                 break
             self.sleep(INTERVAL)
@@ -175,10 +229,10 @@ def _absent(client: str) -> Failure:
     return Failure("missing", f"client {client!r} is not connected")
 
 
-def _clients(reply: Parcel | Failure, digest: str, node: Node) -> tuple[str, ...]:
+def _clients(reply: Payload | Failure, digest: str, node: Node) -> tuple[str, ...]:
     """The clients of a node; none where its model is another, or its name not registered."""
     try:
-        content = read(reply) if isinstance(reply, Parcel) else {}
+        content = read(reply) if isinstance(reply, Payload) else {}
     except (ValueError, RecursionError):
         return ()
     named = content.get("clients")
@@ -188,18 +242,18 @@ def _clients(reply: Parcel | Failure, digest: str, node: Node) -> tuple[str, ...
     return clients if not node.name or clients == (node.name,) else ()
 
 
-def _lacks_models(reply: Parcel | Failure) -> bool:
-    return isinstance(reply, Parcel) and _content(reply).get("unknown") is True
+def _lacks_models(reply: Payload | Failure) -> bool:
+    return isinstance(reply, Payload) and _content(reply).get("unknown") is True
 
 
-def _content(reply: Parcel) -> Mapping[str, Any]:
+def _content(reply: Payload) -> Mapping[str, Any]:
     try:
         return read(reply)
     except (ValueError, RecursionError):
         return {}
 
 
-def _by_request(task: Task, reply: Parcel | Failure) -> list[tuple[Request, Outcome]]:
+def _by_request(task: Task, reply: Payload | Failure) -> list[tuple[Request, Outcome]]:
     """The outcome of each request of a task."""
     if isinstance(reply, Failure):
         return [(request, reply) for request in task.requests]
@@ -217,7 +271,7 @@ def _by_request(task: Task, reply: Parcel | Failure) -> list[tuple[Request, Outc
     ]
 
 
-def _decoded(plain: Any, reply: Parcel, client: str) -> Outcome:  # noqa: ANN401 - any JSON
+def _decoded(plain: Any, reply: Payload, client: str) -> Outcome:  # noqa: ANN401 - any JSON
     try:
         outcome = of_plain(plain, reply.arrays)
     except Exception as error:  # anything may come over a network

@@ -12,7 +12,7 @@ Purpose = Literal["greet", "score", "train"]
 
 
 @dataclass(frozen=True, eq=False)
-class Parcel:
+class Payload:
     """The content of a message.
 
     Attributes:
@@ -22,6 +22,11 @@ class Parcel:
 
     text: str
     arrays: Mapping[str, Array]
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of text and arrays."""
+        return len(self.text.encode(errors="replace")) + sum(a.nbytes for a in self.arrays.values())
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,12 @@ class Reply:
 
     Attributes:
         message: identifier of the message that it replies to.
-        parcel: the answer; None if the node gave none.
+        payload: the answer; None if the node gave none.
         trouble: why there is none, in words of the transport, never of the client's program.
     """
 
     message: str
-    parcel: Parcel | None = None
+    payload: Payload | None = None
     trouble: str = "no answer"
 
 
@@ -63,12 +68,12 @@ class Grid(Protocol):
         ...
 
     def push(
-        self, parcels: Sequence[tuple[int, Parcel]], purpose: Purpose, seconds: float
+        self, payloads: Sequence[tuple[int, Payload]], purpose: Purpose, seconds: float
     ) -> Sequence[str | None]:
         """Send one message for each pair of a node's identifier and content.
 
         Args:
-            parcels: node and content.
+            payloads: node and content.
             purpose: what the messages are for.
             seconds: after which a message need not be delivered any more.
 

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bcfl.executors.remote.grid import Parcel, Purpose
+from bcfl.executors.remote.grid import Payload, Purpose
 from bcfl.executors.remote.plain import Array, Json, of_plain, to_array, to_plain, to_tensor
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.protocol.requests import Describe, Request, Score, Train
 from posteriors import DiagonalGaussian
 
 FORMAT = 1
+CPU = torch.device("cpu")
 PRECISIONS = ("posterior", "prior", "base")
 
 
@@ -100,7 +101,7 @@ def _gaussian(block: Block, name: str) -> DiagonalGaussian:
     return {"posterior": block.gaussian, "prior": block.prior, "base": block.base}[name]
 
 
-def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Parcel, frozenset[str]]:
+def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Payload, frozenset[str]]:
     """A task as a message, without the arrays that the client keeps.
 
     Args:
@@ -122,17 +123,18 @@ def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Parcel, fr
         "arrays": sorted(arrays),
         **described,
     }
-    return Parcel(json.dumps(content), sent), frozenset(arrays)
+    return Payload(json.dumps(content), sent), frozenset(arrays)
 
 
 def unpack_task(
-    content: Mapping[str, Any], arrays: Mapping[str, Array]
+    content: Mapping[str, Any], arrays: Mapping[str, Array], device: torch.device = CPU
 ) -> tuple[Task, dict[str, Array]]:
     """The task of a message.
 
     Args:
         content: the message's JSON.
         arrays: that came with it, and those that the client keeps.
+        device: of the models.
 
     Returns:
         The task, and its arrays, which the client keeps until the next task.
@@ -143,7 +145,8 @@ def unpack_task(
     names = content["arrays"]
     if not all(name in arrays for name in names):
         raise UnknownModelsError
-    blocks = {key: _block(key, described, arrays) for key, described in content["blocks"].items()}
+    described = content["blocks"]
+    blocks = {key: _block(key, described[key], arrays, device) for key in described}
     task = Task(
         client=content["client"],
         round=content["round"],
@@ -156,8 +159,10 @@ def unpack_task(
     return task, {name: arrays[name] for name in names}
 
 
-def _block(key: str, described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Block:
-    mean = to_tensor(arrays[f"{key}/mean"])
+def _block(
+    key: str, described: Mapping[str, Any], arrays: Mapping[str, Array], device: torch.device
+) -> Block:
+    mean = to_tensor(arrays[f"{key}/mean"]).to(device)
 
     def gaussian(name: str) -> DiagonalGaussian:
         return DiagonalGaussian(mean, _precision(key, name, described, mean, arrays))
@@ -168,7 +173,7 @@ def _block(key: str, described: Mapping[str, Any], arrays: Mapping[str, Array]) 
         gaussian=gaussian("posterior"),
         base=gaussian("base"),
         prior=gaussian("prior"),
-        buffers=to_tensor(arrays[f"{key}/buffers"]),
+        buffers=to_tensor(arrays[f"{key}/buffers"]).to(device),
         is_zero=described["zero"],
     )
 
@@ -179,24 +184,24 @@ def _precision(
     """A precision; 0, which is none, where no request reads it."""
     number = described.get(name, 0.0)
     if number is None:
-        return to_tensor(arrays[f"{key}/{name}"])
-    return torch.tensor(number, dtype=mean.dtype)
+        return to_tensor(arrays[f"{key}/{name}"]).to(mean.device)
+    return torch.tensor(number, dtype=mean.dtype, device=mean.device)
 
 
-def pack_answers(outcomes: Sequence[object]) -> Parcel:
+def pack_answers(outcomes: Sequence[object]) -> Payload:
     """The answers to a task, in the order of its requests."""
     arrays: dict[str, Array] = {}
     plain = [to_plain(outcome, arrays) for outcome in outcomes]
-    return Parcel(json.dumps({"format": FORMAT, "answers": plain}), arrays)
+    return Payload(json.dumps({"format": FORMAT, "answers": plain}), arrays)
 
 
-def read(parcel: Parcel) -> Mapping[str, Any]:
+def read(payload: Payload) -> Mapping[str, Any]:
     """The JSON of a message.
 
     Raises:
         ValueError: it is no object of JSON, or of another format.
     """
-    content = json.loads(parcel.text)
+    content = json.loads(payload.text)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"a message must be of format {FORMAT}")
     return content

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+import torch
+
 from bcfl.architecture.model import Model
 from bcfl.executors.executor import Executor, Outcome
-from bcfl.executors.remote.grid import Parcel
+from bcfl.executors.remote.grid import Payload
 from bcfl.executors.remote.messages import (
+    CPU,
     FORMAT,
     UnknownModelsError,
     pack_answers,
@@ -35,11 +38,13 @@ class Site:
         executor: has the clients' samples; answers for them.
         clients: names of the clients.
         model: the architecture of the run.
+        device: where the executor computes.
     """
 
     executor: Executor
     clients: tuple[str, ...]
     model: Model
+    device: torch.device = CPU
 
 
 OpenSite = Callable[[str], Site]
@@ -52,23 +57,23 @@ def model_digest(model: Model) -> str:
     return blake2b(repr(layout).encode(), digest_size=8).hexdigest()
 
 
-def respond(parcel: Parcel, open_site: OpenSite, kept: Kept) -> Parcel:
+def respond(payload: Payload, open_site: OpenSite, kept: Kept) -> Payload:
     """The reply to a message.
 
     What goes wrong is written to the log of the node; the server is told its kind alone, since the
     words of an exception may hold file names or values of samples.
 
     Args:
-        parcel: from the server.
+        payload: from the server.
         open_site: the clients' samples and the model.
         kept: arrays of earlier messages, by client; changed.
     """
     try:
-        content = read(parcel)
+        content = read(payload)
         site = open_site(content["setup"])
         if "requests" not in content:
             return _greeting(site)
-        return _answers(content, parcel.arrays, site, kept)
+        return _answers(content, payload.arrays, site, kept)
     except UnknownModelsError:
         return _told({"unknown": True})
     except (Exception, SystemExit) as error:
@@ -76,19 +81,19 @@ def respond(parcel: Parcel, open_site: OpenSite, kept: Kept) -> Parcel:
         return _told({"crashed": type(error).__name__})
 
 
-def _told(content: Mapping[str, Any]) -> Parcel:
-    return Parcel(json.dumps({"format": FORMAT, **content}), {})
+def _told(content: Mapping[str, Any]) -> Payload:
+    return Payload(json.dumps({"format": FORMAT, **content}), {})
 
 
-def _greeting(site: Site) -> Parcel:
+def _greeting(site: Site) -> Payload:
     return _told({"clients": list(site.clients), "model": model_digest(site.model)})
 
 
 def _answers(
     content: Mapping[str, Any], arrays: Mapping[str, Array], site: Site, kept: Kept
-) -> Parcel:
+) -> Payload:
     client = content["client"]
-    task, named = unpack_task(content, {**kept.get(client, {}), **arrays})
+    task, named = unpack_task(content, {**kept.get(client, {}), **arrays}, site.device)
     outcomes = site.executor.answer(task.requests, task.models, task.round)
     kept[client] = named
     missing = Failure("missing", "no answer")

@@ -111,7 +111,7 @@ class FlatModule:
         for parameter, slot in zip(self.module.parameters(), model.layout.parameters, strict=True):
             parameter.data = self.parameters[slot.start : slot.stop].view(slot.shape)
             parameter.grad = self.gradients[slot.start : slot.stop].view(slot.shape)
-        self._still = [layer for layer in self.module.modules() if _keeps_statistics(layer)]
+        self._frozen_norms = [layer for layer in self.module.modules() if _is_frozen_norm(layer)]
         self._train(self.module.training)
         floating = [b for b in self.module.buffers() if b.is_floating_point()]
         self._counters = [b for b in self.module.buffers() if not b.is_floating_point()]
@@ -138,7 +138,7 @@ class FlatModule:
 
     def _train(self, training: bool) -> None:
         self.module.train(training)
-        for layer in self._still:
+        for layer in self._frozen_norms:
             layer.eval()
 
     def read(self) -> tuple[Tensor, Tensor]:
@@ -146,7 +146,7 @@ class FlatModule:
         return self.parameters.clone(), self.buffers.clone()
 
 
-def _keeps_statistics(layer: nn.Module) -> bool:
+def _is_frozen_norm(layer: nn.Module) -> bool:
     """Whether a layer is batch normalisation with parameters, none of which is trained."""
     parameters = list(layer.parameters(recurse=False))
     normalises = isinstance(layer, nn.modules.batchnorm._BatchNorm) and bool(parameters)

@@ -75,10 +75,9 @@ class LikelihoodAssociation:
             which the client's own samples may have trained; `cavity`: that model without the
             client's last contribution (see `bcfl.aggregation.cavities`), out of sample at the price
             of one more model sent to each client.
-        belief_temperature: divides the costs where they become membership probabilities, apart
+        belief_temperature: divides summed losses where they become membership probabilities, apart
             from the temperature that associates; of cavity scores only. `"auto"` fits it in each
-            round on two halves of the clients' samples and reports it, as what divides summed
-            losses.
+            round on two halves of the clients' samples and reports it.
         reweighed: unless evidence is `separable`, least number of associations, best by separable
             weight first, that are re-weighted before the best are taken.
         evidence_draws: N, models drawn for each cluster with the last two kinds of evidence.
@@ -94,7 +93,7 @@ class LikelihoodAssociation:
     prior: AssociationPrior = UNIFORM
     judge: Judge = "training"
     scored_by: ScoredBy = "cluster"
-    belief_temperature: float | Literal["auto"] = 2.0
+    belief_temperature: float | Literal["auto"] = 16.0
     reweighed: int = 64
     evidence_draws: int = 16
 
@@ -217,18 +216,19 @@ class LikelihoodAssociation:
         temperature: float | Literal["mean"],
     ) -> tuple[Costs, dict[str, float]]:
         """The costs with their belief temperature, and what is logged of it."""
-        if self.belief_temperature != "auto":
-            return replace(costs, belief_temperature=self.belief_temperature), {}
-        rows: list[list[SplitLossSum]] = [
-            [scores[client][p.key] for p in self._models(hypothesis, client)]
-            for client in costs.clients
-        ]
-        first = np.array([[part.first_half for part in row] for row in rows])
-        second = np.array([[part.second_half for part in row] for row in rows])
-        fitted = fitted_belief_temperature(first, second)
+        divisor = self.belief_temperature
+        facts = {}
+        if divisor == "auto":
+            rows: list[list[SplitLossSum]] = [
+                [scores[client][p.key] for p in self._models(hypothesis, client)]
+                for client in costs.clients
+            ]
+            first = np.array([[part.first_half for part in row] for row in rows])
+            second = np.array([[part.second_half for part in row] for row in rows])
+            divisor = fitted_belief_temperature(first, second)
+            facts = {"belief_temperature": divisor}
         per_cost = counts[:, None] if temperature == "mean" else temperature
-        facts = {"belief_temperature": fitted}
-        return replace(costs, belief_temperature=fitted / per_cost), facts
+        return replace(costs, belief_temperature=divisor / per_cost), facts
 
     def _models(self, hypothesis: Hypothesis, client: str) -> list[Posterior]:
         """The models by which a client is scored in each cluster."""

@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 
 Temperature = float | Literal["mean", "auto"]
 LOWEST, HIGHEST = 0.1, 1e4
-HALVES = 3.0
-"""Belief temperature over that which is best for half of the samples: measured."""
+RATIO_TO_HALVES = 3.0
+"""Ratio of the belief temperature to the best one for half of the samples: measured."""
 
 
 def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64]) -> float:
@@ -60,8 +60,11 @@ def fitted_belief_temperature(first: NDArray[np.float64], second: NDArray[np.flo
         second: (clients, clusters) those of the other half.
 
     Returns:
-        The temperature, which divides summed losses; 1 without clients or with a single cluster.
+        The temperature, which divides summed losses; 1 with a single cluster, or without clients
+        that have samples in both halves.
     """
+    halved = first.any(axis=1) & second.any(axis=1)
+    first, second = first[halved], second[halved]
     if min(first.shape) == 0 or first.shape[1] == 1:
         return 1.0
     rows = np.arange(len(first))
@@ -75,7 +78,7 @@ def fitted_belief_temperature(first: NDArray[np.float64], second: NDArray[np.flo
             total += float((logsumexp(scaled, axis=1) - scaled[rows, chosen]).sum())
         return total
 
-    return max(1.0, HALVES * _minimum(log_loss))
+    return max(1.0, RATIO_TO_HALVES * _minimum(log_loss))
 
 
 def _minimum(log_loss: Callable[[float], float]) -> float:

@@ -144,10 +144,10 @@ class FAACL:
         """Test and merge when due, add newcomers, and plan trainings. See `Policy.associate`."""
         before, state = Clustering.of(hypothesis), hypothesis.state
         clustering, level = before, int(state.get("level", 0))
-        settled, left = bool(state.get("settled", False)), int(state.get("passes_left", 0))
+        converged, left = bool(state.get("converged", False)), int(state.get("passes_left", 0))
         step = context.round - max(round_number(self.cold_start, context), 1)
         schedule = self._schedule(context, len(hypothesis.association.clients))
-        levels = () if settled else schedule.at(step)
+        levels = () if converged else schedule.at(step)
         if step >= 0 and not levels and left:
             levels, left = (level,), left - 1
         findings = []
@@ -158,11 +158,11 @@ class FAACL:
             clustering, result = yield from self.tested(hypothesis, clustering, number, context)
             findings.append(result)
         if findings and not self.hierarchical:
-            settled = findings[-1].complete and clustering.same_as(before)
+            converged = findings[-1].complete and clustering.same_as(before)
         newcomers = [c for c in context.participants if c not in before.labels]
         clustering = self._with_newcomers(clustering, newcomers, level)
         left = self.repeats if before.members and newcomers else left
-        remembered = {"level": level, "settled": settled, "passes_left": left}
+        remembered = {"level": level, "converged": converged, "passes_left": left}
         chosen = self.planned(hypothesis, clustering, context)
         chosen = replace(chosen, state={**chosen.state, **remembered})
         return replace(Ranking.only(chosen), facts=support_facts(clustering, findings))

@@ -19,7 +19,8 @@ from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.policies.capacity import bounds_of
 from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Candidate, Continue, Given, Policy, Ranking, candidate
-from bcfl.policies.updates.kmeans import KMeansAssociation, distances_between
+from bcfl.policies.updates.centroids import distances_between
+from bcfl.policies.updates.kmeans import KMeansAssociation
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps

@@ -4,7 +4,7 @@ Given the cluster models, memberships are independent and each client's is drawn
 conditional at a temperature; scored by cavities, this is the collapsed Gibbs sampler of a mixture
 model (Neal, 2000, algorithm 3) with all clients drawn at once. The temperature falls to 0, where
 the best association is taken (simulated annealing: Geman and Geman, 1984), so that early rounds
-leave the basin of a bad start and late rounds settle.
+leave the basin of a bad start and late rounds converge.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _draw_group(
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             ha="center",
-            fontsize=8.5,
+            fontsize=9.5,
             color=INK,
             annotation_clip=False,
         )

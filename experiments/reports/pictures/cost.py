@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bcfl.drawing import COLOURS, INK
+from bcfl.drawing import INK, SHARES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,13 +54,13 @@ def draw_cost(costs: Mapping[str, Cost]) -> Figure:
         "to clients": [c.bytes_down / factor for c in costs.values()],
         "from clients": [c.bytes_up / factor for c in costs.values()],
     }
-    _stack(data, parts, (COLOURS[5], COLOURS[2]))
+    _stack(data, parts, SHARES[::2])
     work.set_title("local trainings", loc="left")
     _pairs(work, costs)
     time.set_title("seconds by phase", loc="left")
     phases = [phase for phase in PHASES if any(phase in c.seconds for c in costs.values())]
     spent = {phase: [c.seconds.get(phase, 0.0) for c in costs.values()] for phase in phases}
-    _stack(time, spent, (COLOURS[3], COLOURS[1], COLOURS[5], COLOURS[6]))
+    _stack(time, spent, SHARES)
     data.set_yticks(range(len(costs)), list(costs))
     data.invert_yaxis()
     for axes in (data, work, time):
@@ -70,7 +70,7 @@ def draw_cost(costs: Mapping[str, Cost]) -> Figure:
             loc="upper center",
             bbox_to_anchor=(0.5, -0.3 / (0.3 + 0.33 * len(costs))),
             ncols=4,
-            fontsize=8,
+            fontsize=9,
             columnspacing=1.0,
             handlelength=1.2,
             labelcolor=INK,
@@ -78,10 +78,19 @@ def draw_cost(costs: Mapping[str, Cost]) -> Figure:
     return figure
 
 
-def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: tuple[str, ...]) -> None:
+def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: Sequence[str]) -> None:
     left = np.zeros(max(map(len, parts.values()), default=0))
     for (name, lengths), colour in zip(parts.items(), colours, strict=False):
-        axes.barh(range(len(lengths)), lengths, 0.62, left=left, color=colour, label=name)
+        axes.barh(
+            range(len(lengths)),
+            lengths,
+            0.62,
+            left=left,
+            color=colour,
+            edgecolor=INK,
+            linewidth=0.5,
+            label=name,
+        )
         left = left + np.array(lengths)
 
 
@@ -92,4 +101,4 @@ def _pairs(axes: Axes, costs: Mapping[str, Cost]) -> None:
     axes.barh(
         rows, requested, 0.62, facecolor="white", edgecolor=INK, linewidth=0.9, label="requested"
     )
-    axes.barh(rows, run, 0.34, color=COLOURS[4], label="run after deduplication")
+    axes.barh(rows, run, 0.34, color=SHARES[1], label="run after deduplication")

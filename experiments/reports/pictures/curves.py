@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import COLOURS, FAINT, INK, line_style, spread, whole_numbers
+from bcfl.drawing import FAINT, INK, SHARES, line_style, mark_rounds, spread, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTER, SHORT = 0.068, 10
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
-PERSONAL, GENERAL = COLOURS[5], COLOURS[1]
+PERSONAL, GENERAL = SHARES[0], SHARES[2]
 
 
 def draw_segments(scores: Mapping[str, tuple[float, float]]) -> Figure:
@@ -38,13 +38,13 @@ def draw_segments(scores: Mapping[str, tuple[float, float]]) -> Figure:
             (8, 0),
             textcoords="offset points",
             va="center",
-            fontsize=8,
+            fontsize=9,
             color=INK,
         )
     rows = range(len(scores))
     for place, colour, name in ((1, GENERAL, "general"), (0, PERSONAL, "personal")):
         values = [100 * pair[place] for pair in scores.values()]
-        axes.scatter(values, rows, s=34, color=colour, label=f"{name} F1", zorder=2)
+        axes.scatter(values, rows, s=34, color=colour, edgecolor=INK, label=f"{name} F1", zorder=2)
     axes.set_yticks(rows, list(scores))
     axes.set_ylim(len(scores) - 0.5, -0.5)
     axes.set_xlabel("macro-F1, %, mean over all rounds")
@@ -123,6 +123,27 @@ def seed_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ma.masked_invalid(values).mean(axis=0).filled(np.nan)  # type: ignore[no-any-return]
 
 
+def round_tips(panels: Sequence[Panel]) -> dict[str, str]:
+    """Text of each round's band: the value of every method, mean over seeds.
+
+    Args:
+        panels: those of one figure.
+    """
+    tips = {}
+    for panel in panels:
+        means = {method: seed_mean(values) for method, values in panel.series.items()}
+        width = max(map(len, means), default=0)
+        for index in range(max((len(row) for row in means.values()), default=0)):
+            lines = [
+                f"{method:{width}}  {panel.format.format(row[index])}"
+                for method, row in means.items()
+                if index < len(row) and np.isfinite(row[index])
+            ]
+            title = f"round {index + 1}, {panel.title}"
+            tips[f"round-{panel.name}-{index + 1}"] = "\n".join([title, *lines])
+    return tips
+
+
 def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str], height: float) -> None:
     ends = []
     for method, values in panel.series.items():
@@ -146,6 +167,7 @@ def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str], height: float)
         axes.set_ylim(min(panel.limits[0], low), max(panel.limits[1], high))
     if panel.zoom:
         _leave_out_start(axes, panel.series)
+    mark_rounds(axes, panel.name, max(v.shape[1] for v in panel.series.values()))
     _label_ends(axes, ends, panel.format, 0.19 / (0.9 * height - 0.5))
 
 
@@ -170,7 +192,7 @@ def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: 
             place,
             f"{method}  {form.format(value).replace('-', '−')}",
             va="center",
-            fontsize=8.5,
+            fontsize=9.5,
             color=INK,
             transform=axes.transAxes,
         )

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bcfl.drawing import in_style
+from bcfl.drawing import FAINT, INK, in_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+Tips = Mapping[str, str | Sequence[tuple[str, str]]]
+ROUND = re.compile(r"round-.*-(\d+)")
+THEMED = {
+    INK: "--ink",
+    FAINT: "--faint",
+    "#000000": "--ink",
+    "#ffffff": "--paper",
+    "#e3e3e3": "--grid",
+    "#f2f2f2": "--shade",
+}
+"""Colours that follow the theme of the page, by the name of its variable."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,14 @@ class Picture:
     caption: str
 
     @classmethod
-    def of(cls, draw: Callable[[], Figure], name: str, title: str, caption: str) -> Picture:
+    def of(
+        cls,
+        draw: Callable[[], Figure],
+        name: str,
+        title: str,
+        caption: str,
+        tips: Tips = MappingProxyType({}),
+    ) -> Picture:
         """Draw a figure as inline SVG.
 
         Args:
@@ -35,8 +56,9 @@ class Picture:
             name: prefix of all ids in the element.
             title: text alternative for screen readers.
             caption: how to read the figure.
+            tips: see `with_tips`.
         """
-        return cls(inline_svg(draw, name, title), caption)
+        return cls(with_tips(inline_svg(draw, name, title), name, tips), caption)
 
 
 def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
@@ -57,11 +79,52 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", text)
+    for colour, name_of_page in THEMED.items():
+        text = text.replace(colour, f"var({name_of_page})")
     text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, Arial, sans-serif")
     heading = f'<svg role="img" aria-labelledby="{name}-title" '
     return text.replace("<svg ", heading, 1).replace(
         ">", f'>\n <title id="{name}-title">{_escaped(title)}</title>', 1
     )
+
+
+def with_tips(svg: str, name: str, tips: Tips) -> str:
+    """The figure with the texts that appear where the pointer rests.
+
+    Args:
+        svg: figure of `inline_svg`.
+        name: prefix of all ids in it.
+        tips: by id of an element, its text; or for markers, by id of their group, client and text
+            of each in the order in which they were drawn.
+    """
+
+    def group(match: re.Match[str]) -> str:
+        head, start, gid = match[0], match[1], match[2]
+        tip, of_round = tips.get(gid), ROUND.fullmatch(gid)
+        if isinstance(tip, str):
+            start += f' data-tip="{_quoted(tip)}"'
+        if of_round:
+            start += f' data-round="{of_round[1]}"'
+        return head if start == match[1] else f"{start}>"
+
+    svg = re.sub(rf'(<g id="{re.escape(name)}-([^"]*)")>', group, svg)
+    for gid, markers in tips.items():
+        if not isinstance(markers, str):
+            svg = _with_markers(svg, f'<g id="{name}-{gid}">', markers)
+    return svg
+
+
+def _with_markers(svg: str, start: str, markers: Sequence[tuple[str, str]]) -> str:
+    place = svg.find(start)
+    for client, tip in markers if place >= 0 else ():
+        place = svg.index("<use ", place) + len("<use ")
+        text = f'data-client="{_quoted(client)}" data-tip="{_quoted(tip)}" '
+        svg = svg[:place] + text + svg[place:]
+    return svg
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', "&quot;").replace("\n", "&#10;")
 
 
 def _escaped(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import INK, panels
+from bcfl.drawing import panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,8 +105,8 @@ def _write_numbers(axes: Axes, matrix: Matrix, low: float) -> None:
             f"{round(float(value), 2) + 0.0:.2f}".replace("-", "−"),
             ha="center",
             va="center",
-            fontsize=8,
-            color="white" if dark else INK,
+            fontsize=9,
+            color="#fefefe" if dark else "#1a1a1a",
         )
 
 

@@ -133,7 +133,7 @@ def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
             gid=f"move-{method}-{client}",
         )
     axes.set_title(method, loc="left", fontweight="bold")
-    axes.set_title(moves.title(), loc="right", fontsize=8.5, color=FAINT)
+    axes.set_title(moves.title(), loc="right", fontsize=9.5, color=FAINT)
     axes.set_xlim(1 - 0.02 * len(rounds), len(rounds) + 0.02 * len(rounds))
     axes.set_ylim(-0.55, moves.num_clusters - 0.45)
     axes.set_yticks(range(moves.num_clusters), [str(k) for k in range(moves.num_clusters)])

@@ -12,7 +12,7 @@ from math import cos, hypot, pi, sin, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from bcfl.drawing import COLOURS, FAINT, GROUP_COLOURS, INK, panels
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK, panels
 from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import NoRunError, RunFolder
 
@@ -149,7 +149,7 @@ def _draw_arrow(
         connectionstyle=f"arc3,rad={BEND}",
         mutation_scale=11 if few else 7,
         linewidth=1.1 if few else 0.6,
-        color=COLOURS[0],
+        color=INK,
         alpha=0.55 if few else 0.35,
         shrinkA=0,
         shrinkB=0,
@@ -179,7 +179,7 @@ def _draw_p_value(
         p_value_text(p_value),
         ha="center",
         va="center",
-        fontsize=7,
+        fontsize=9,
         color=INK,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
     )
@@ -215,7 +215,7 @@ def _draw_cluster(
         str(total),
         ha="center",
         va="center",
-        color="white",
+        color="#fefefe",
         fontweight="bold",
         fontsize=10 if radius > 0.15 else 7.5,
         zorder=4,

@@ -93,7 +93,7 @@ def _name_lines(
         style = line_style(methods.index(names[0]))
         axes.plot([1.025, 1.065], [place, place], **options, **style)
         name = shortened(names)
-        axes.text(1.075, place, name, va="center", fontsize=8.5, color=INK, **options)
+        axes.text(1.075, place, name, va="center", fontsize=9.5, color=INK, **options)
 
 
 def shortened(names: Sequence[str]) -> str:

@@ -210,7 +210,7 @@ def _draw_accepted(
         markeredgewidth=0.9,
         gid=f"accepted-{method}-{node.name}",
     )
-    axes.annotate(node.kind, place, (0, 4.5), textcoords="offset points", ha="center", fontsize=7.5)
+    axes.annotate(node.kind, place, (0, 4.5), textcoords="offset points", ha="center", fontsize=9.5)
 
 
 def _draw_rejected(axes: Axes, method: str, layout: Layout) -> None:
@@ -243,7 +243,7 @@ def _label(axes: Axes, text: str, height: float) -> None:
         xycoords=("axes fraction", "data"),
         textcoords="offset points",
         va="center",
-        fontsize=8.5,
+        fontsize=9.5,
         color=INK,
         annotation_clip=False,
     )

@@ -68,7 +68,7 @@ def test_inputs_that_cannot_be_predicted(make_clients, model, build_method, inpu
 
 
 def test_rows_sum_to_one_unless_a_client_was_never_seen(make_clients, model, build_method):
-    """Once expected of all rows; but of a client never seen nothing is known, and its row says so."""
+    """Once expected of all rows; but of a client never seen nothing is known: zero."""
     recipe = build_method("bcfl-mht-2", num_clusters=2)
     run = Federation(make_clients(8), model, recipe, seed=0, client_fraction=0.25).run(1)
     seen = run.hypotheses.best.association.labels >= 0

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import ClientData, Federation, Method, Model, Objective, methods
+from bcfl import ClientData, Federation, Method, Model, Objective, checkpoint, methods
 from bcfl.policies import FedAvg, KMeansAssociation, WarmUp
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
+from tests.recipes import built
 
 ONE = FedAvg(Objective(local_steps=1, batch_size=4))
 
@@ -151,6 +152,34 @@ def test_every_round_is_reported_as_it_ends(linear, clients):
     )
     assert [round for round, _ in seen] == [1, 2, 3]
     assert tuple(record for _, record in seen) == run.records
+
+
+@pytest.mark.parametrize("name", ["bcfl-mh-3", "fedavg"])
+@pytest.mark.parametrize("belief_every", [None, 2])
+def test_a_run_stops_where_a_callback_returns_true(linear, clients, name, belief_every, tmp_path):
+    federation = Federation(clients, linear, built(name, num_clusters=2))
+    stopped = federation.run(
+        5, on_round=lambda state, _: np.bool_(state.round == 2), belief_every=belief_every
+    )
+    short = federation.run(2, planned_rounds=5, belief_every=belief_every)
+    assert [record.round for record in stopped.records] == [1, 2]
+    folders = [
+        checkpoint.save(run.state, tmp_path / n) for run, n in ((stopped, "a"), (short, "b"))
+    ]
+    for file in ("state.json", "tensors.safetensors"):
+        first, second = ((folder / file).read_bytes() for folder in folders)
+        assert first == second
+    whole = federation.run(5, state=stopped.state)
+    assert (
+        whole.hypotheses.best.clusters[0].key == federation.run(5).hypotheses.best.clusters[0].key
+    )
+
+
+def test_what_a_callback_returns_otherwise_does_not_stop(linear, clients, tmp_path):
+    run = Federation(clients, linear, ONE).run(
+        2, on_round=lambda state, _: checkpoint.save(state, tmp_path)
+    )
+    assert run.state.round == 2
 
 
 def test_float64_is_used_throughout(linear, clients):

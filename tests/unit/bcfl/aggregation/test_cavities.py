@@ -6,6 +6,7 @@ import torch
 
 from bcfl import Federation, Objective, checkpoint
 from bcfl.methods import build
+from bcfl.protocol import Train
 from posteriors import pool_running_statistics
 
 OBJECTIVE = Objective(local_steps=3, batch_size=4)
@@ -36,6 +37,39 @@ def test_running_statistics_are_pooled_over_the_others(clients, batch_norm):
             assert width >= 4
             torch.testing.assert_close(posterior.buffers(run.model)[:4], mean)
             torch.testing.assert_close(posterior.buffers(run.model)[4:8], variance)
+
+
+class Silent:
+    """An executor of which a client trains in all rounds but one."""
+
+    name = "silent"
+
+    def __init__(self, executor, client, round):
+        self.executor, self.client, self.round = executor, client, round
+
+    def answer(self, requests, models, round):
+        outcomes = self.executor.answer(requests, models, round)
+        return {
+            request: outcome
+            for request, outcome in outcomes.items()
+            if (round, request.client, type(request)) != (self.round, self.client, Train)
+        }
+
+
+@pytest.mark.parametrize("name", ["bcfl-g", "ifca", "ifca-median", "ifca-fedopt"])
+def test_a_cavity_is_the_model_of_a_round_in_which_the_client_does_not_train(
+    name, clients, batch_norm
+):
+    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE)
+    federation = Federation(clients, batch_norm, method, device="cpu")
+    best = federation.run(3).hypotheses.best
+    for (client, index), cavity in best.cavities.items():
+        silent = Silent(federation.executor_of(3), client, 2)
+        (block,) = federation.run(3, executor=silent).hypotheses.best.clusters[index].blocks
+        (ours,) = cavity.blocks
+        torch.testing.assert_close(ours.gaussian.mean, block.gaussian.mean)
+        torch.testing.assert_close(ours.gaussian.precision, block.gaussian.precision)
+        torch.testing.assert_close(ours.buffers, block.buffers)
 
 
 def test_blocks_that_all_clusters_share_stay_in_the_cavity(clients, shared_body):

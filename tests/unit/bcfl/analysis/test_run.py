@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ from scipy.stats import entropy
 from sklearn.metrics import adjusted_rand_score
 
 from bcfl import ClientData, Federation, Objective
-from bcfl.analysis import metrics
+from bcfl.analysis import metrics, rows
 from bcfl.architecture.layout import Part
 from bcfl.hypotheses import Membership
 from bcfl.methods import build
@@ -158,3 +159,25 @@ def test_methods_without_parts_of_time_steps_predict_all_alike(run):
     )
     with pytest.raises(ValueError, match="step must be at least 0, got -1"):
         run.predict(client, inputs, step=-1)
+
+
+def test_a_data_frame_has_a_line_for_each_round(run):
+    frame = run.to_dataframe()
+    assert frame["round"].tolist() == [1, 2]
+    assert frame["accuracy"].iloc[-1] == run.metrics()["accuracy"]
+    assert frame["trainings_run"].tolist() == [r.ledger.trainings_run for r in run.records]
+    assert frame["failures"].tolist() == [0, 0]
+    assert all(kind.kind in "fiO" for kind in frame.dtypes)
+
+
+def test_without_pandas_a_data_frame_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'bcfl\[export\]'"):
+        rows.to_dataframe([])
+
+
+def test_notebooks_show_metrics_and_hypotheses(run):
+    shown = run._repr_html_()
+    assert f"{run.metrics()['accuracy']:.3f}" in shown
+    assert "3 hypotheses, effective" in shown
+    assert shown.count("<tr>") == 2 + 1 + len(run.hypotheses)

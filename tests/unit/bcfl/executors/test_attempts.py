@@ -2,7 +2,7 @@
 
 import pytest
 
-from bcfl.executors.attempts import LONGEST, attempted
+from bcfl.executors.attempts import MAX_MESSAGE_LENGTH, attempted
 from bcfl.protocol.answers import Failure
 from posteriors import UnsupportedFitError, UnsupportedLayerError
 
@@ -24,7 +24,7 @@ def test_a_result_is_passed_on():
         (SystemExit(3), "SystemExit: 3"),
         (KeyError("k"), "KeyError: 'k'"),
         (ArithmeticError(), "ArithmeticError()"),
-        (ValueError("x" * 1000), "ValueError: " + LONGEST * "x"),
+        (ValueError("x" * 1000), "ValueError: " + MAX_MESSAGE_LENGTH * "x"),
     ],
 )
 def test_an_error_is_a_failure_in_one_line(error, text):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bcfl.executors import ExecutorConfig, Parcel, RemoteExecutor, Site, model_digest
+from bcfl.executors import ExecutorConfig, Payload, RemoteExecutor, Site, model_digest
 from bcfl.flower import node_app, simulated_grid
 from bcfl.flower.simulation import EngineError
 from tests.contract.conftest import everything, federation_of
@@ -40,8 +40,11 @@ def test_a_federation_of_this_executor_must_be_given_a_grid():
 def test_numbers_of_nodes_and_processors_are_checked(nodes, cpus):
     with pytest.raises(ValueError, match=r"nodes must be|cpus_per_node must be"):
         ExecutorConfig("flower", nodes=nodes, cpus_per_node=cpus)
-    with pytest.raises(ValueError, match="for executor 'flower' alone"):
-        ExecutorConfig("loop", nodes=2)
+    with pytest.raises(ValueError, match="gpus_per_node must be"):
+        ExecutorConfig("flower", gpus_per_node=-1.0)
+    for options in ({"nodes": 2}, {"gpus_per_node": 0.5}):
+        with pytest.raises(ValueError, match="for executor 'flower' alone"):
+            ExecutorConfig("loop", **options)
 
 
 def test_messages_survive_flowers_records():
@@ -54,7 +57,7 @@ def test_messages_survive_flowers_records():
         "1": np.array([[True, False]]),
         "2": np.zeros(0, dtype=np.float32),
     }
-    back = of_records(to_records(Parcel("{}", arrays)))
+    back = of_records(to_records(Payload("{}", arrays)))
     assert back.text == "{}"
     for name, array in arrays.items():
         assert back.arrays[name].dtype == array.dtype
@@ -82,7 +85,7 @@ def test_an_app_of_a_node_has_the_three_handlers():
     app = node_app(open_node)
     config = {"partition-id": 1, "num-partitions": 3}
     context = Context(run_id=1, node_id=1, node_config=config, state=RecordDict(), run_config={})
-    greeting = Parcel(json.dumps({"format": 1, "setup": "wecfl"}), {})
+    greeting = Payload(json.dumps({"format": 1, "setup": "wecfl"}), {})
     for kind in ("query.greet", "evaluate.score", "train.local"):
         message = Message(to_records(greeting), 1, kind)
         answer = json.loads(of_records(app(message, context).content).text)

@@ -40,10 +40,18 @@ def test_weights_are_normalised_and_sorted(hypothesis):
     assert kept.effective_number == pytest.approx(1 / (0.75**2 + 0.25**2))
     assert (kept.round, kept.log_captured_mass, len(kept)) == (5, -0.5, 2)
     assert [h.association.labels[1] for h in kept] == [1, 0]
-    assert (
-        repr(kept) == "HypothesisSet(2 hypotheses, effective 1.6, log captured mass -0.5, round 5)"
+    assert repr(kept) == (
+        "HypothesisSet(2 hypotheses, effective 1.6, distinct partitions 2, log captured mass -0.5, "
+        "round 5)"
     )
     assert repr(kept[0]) == "Hypothesis(weight 0.75, cluster sizes 1 3)"
+
+
+def test_hypotheses_of_one_partition_are_counted_once(hypothesis):
+    labels = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, -1, 1]]
+    kept = HypothesisSet.weighted([hypothesis(row) for row in labels], 1, 0.0)
+    assert kept.num_partitions == 3
+    assert kept[3].association.partition == (0, 0, -1, 1)
 
 
 def test_equal_weights_keep_their_order_and_tiny_ones_their_ratio(hypothesis):

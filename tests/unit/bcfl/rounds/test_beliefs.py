@@ -109,7 +109,8 @@ def test_a_run_in_parts_has_the_same_bits_and_beliefs(name, clients, linear, tmp
     whole = federation.run(4)
     half = federation.run(2, planned_rounds=4)
     assert half.hypotheses.best.belief is not None
-    assert half.state.history[-1].beliefs[0] is None
+    states_its_own = name == "bcfl-race-2"  # in each round after the warm-up
+    assert (half.state.history[-1].beliefs[0] is not None) == states_its_own
     resumed = federation.run(4, state=checkpoint.load(checkpoint.save(half.state, tmp_path)))
     assert all(map(torch.equal, trained(whole), trained(resumed)))
     for one, other in zip(whole.state.history, resumed.state.history, strict=True):
@@ -170,8 +171,8 @@ def test_a_stated_belief_is_kept(clients, linear):
 
 
 def test_cavities_of_large_federations_are_not_held(linear):
-    assert fits_cavities(linear, 1000)
-    assert not fits_cavities(linear, 2**26)
+    assert fits_cavities(linear, 1000, 8)
+    assert not fits_cavities(linear, 2**24, 8)
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, float("inf"), "auto"])

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.reports.family_gallery import family_pictures
 from experiments.reports.pictures import curves, drawing, support, temperature
-from experiments.reports.report import warnings
+from experiments.reports.run_warnings import warnings
 from experiments.runs.run_folder import NoRunError, RunFolder
 
 

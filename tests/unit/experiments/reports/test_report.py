@@ -10,6 +10,7 @@ import pytest
 
 from experiments.reports.report import counted, write_report
 from experiments.runs.run_folder import NoRunError
+from tests.unit.experiments.reports.conftest import statistic
 
 COLUMNS = {"accuracy": 100, "macro_f1": 100, "ari": 1, "ami": 1, "nll": 1, "ece": 1}
 
@@ -61,7 +62,7 @@ def usual(make_run):
 
 def result_rows(text):
     """By method, what is in each cell of the table of results: mean, std, whether marked."""
-    body = re.search(r'<table class="results">.*?<tbody>(.*?)</tbody>', text, re.DOTALL)[1]
+    body = re.search(r'<table class="results sortable">.*?<tbody>(.*?)</tbody>', text, re.DOTALL)[1]
     found = {}
     for row in re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL):
         method = re.search(r'<th scope="row">(.*?)</th>', row)[1]
@@ -98,16 +99,35 @@ def test_runs_of_earlier_versions_have_no_relative_costs(make_run):
     assert [mean for mean, _, _ in cells[9:12]] == ["7.5", "–", "4.0"]
 
 
-def test_best_of_each_score_is_marked_and_costs_are_not(make_run):
-    folder = make_run()
-    summary = json.loads((folder / "summary.json").read_text())["methods"]
-    rows = result_rows(written(folder))
-    for column, metric in enumerate(list(COLUMNS)[:5]):
-        values = {method: summary[method][metric]["mean"] for method in summary}
-        best = min(values, key=values.get) if metric == "nll" else max(values, key=values.get)
-        assert {method for method in rows if rows[method][column][2]} == {best}
-    assert all(cells[5][2] for cells in rows.values()), "both have the same calibration error"
-    assert not any(mark for cells in rows.values() for _, _, mark in cells[6:])
+def with_values(folder, metric, of_methods):
+    """The folder, with other values of a metric in its summary, one per seed of each method."""
+    path = folder / "summary.json"
+    stored = json.loads(path.read_text())
+    for method, values in of_methods.items():
+        stored["methods"][method][metric] = statistic(values)
+    path.write_text(json.dumps(stored))
+    return folder
+
+
+def test_a_best_is_marked_where_paired_tests_over_seeds_tell(make_run):
+    folder = make_run(seeds=range(6))
+    higher, lower = [0.9 + s / 100 for s in range(6)], [0.8 + s / 90 for s in range(6)]
+    mixed = [*lower[:3], *(value + 0.2 for value in lower[3:])]
+    with_values(folder, "accuracy", {"fedavg": lower, "bcfl-g": higher})
+    with_values(folder, "macro_f1", {"fedavg": mixed, "bcfl-g": higher})
+    with_values(folder, "nll", {"fedavg": lower, "bcfl-g": higher})
+    with_values(folder, "ece", {"fedavg": lower, "bcfl-g": lower})
+    text = written(folder)
+    marked = {method: [cell[2] for cell in row] for method, row in result_rows(text).items()}
+    assert [marked["bcfl-g"][column] for column in (0, 1, 4, 5)] == [True, False, False, False]
+    assert [marked["fedavg"][column] for column in (0, 1, 4, 5)] == [False, False, True, False]
+    assert not any(mark for row in marked.values() for mark in row[6:])
+    assert "tests over 6 seeds" in text
+
+
+def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes(usual):
+    assert not any(marked for row in result_rows(usual).values() for _, _, marked in row)
+    assert "takes at least 6 seeds" in usual
 
 
 def test_page_is_complete_in_itself(usual):
@@ -117,7 +137,7 @@ def test_page_is_complete_in_itself(usual):
         assert not {"src", "srcset", "action", "onload", "onclick"} & set(attributes)
         for name in ("href", "xlink:href"):
             assert attributes.get(name, "#").startswith("#")
-    assert not page.attributes("script")
+    assert not re.search(r"fetch\(|XMLHttpRequest|import\(|WebSocket", page.text("script"))
     assert not page.attributes("link")
     style = page.text("style")
     assert "@import" not in style
@@ -213,7 +233,7 @@ def test_an_unfinished_run_shows_its_curves(make_run):
     text = written(folder)
     assert "No results yet: fedavg, bcfl-g, ifca." in text
     assert "Learning curves" in text
-    assert '<table class="results">' not in text
+    assert '<table class="results' not in text
 
 
 def test_values_that_are_unknown_in_all_rounds_leave_their_picture_out(make_run):
@@ -306,4 +326,4 @@ def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make
     table = text[text.index("mean over all rounds, so that") :]
     rows = result_rows(table)
     assert rows["fedavg"] == [("0.500", "0.000", False)] * 4
-    assert rows["bcfl-g"] == [("0.625", "0.000", True)] * 4
+    assert rows["bcfl-g"] == [("0.625", "0.000", False)] * 4

@@ -9,12 +9,21 @@ from experiments.studies import association_posterior as study
 
 def test_a_run_is_scored():
     method = methods.build("bcfl-race-2", num_clusters=4)
-    scores = study.scored(method, study.clients_of("label-skew", 8, 0), seed=0, rounds=3)
-    assert len(scores) == len(study.COLUMNS)
-    assert np.isfinite(scores).all()
-    text = study.row("bcfl-race-2", np.array([scores, scores]))
-    assert text.count("|") == len(study.COLUMNS) + 2
-    assert "± 0.000" in text
+    draw = study.believed(method, study.clients_of("label-skew", 8, 0), seed=0, rounds=3)
+    assert len(draw.scores) == len(study.COLUMNS)
+    assert np.isfinite(draw.scores).all()
+    text = study.row("bcfl-race-2", [draw, draw])
+    assert text.count("|") == len(study.COLUMNS) + 3
+    assert text.count("± 0.000") == len(study.COLUMNS)  # all but the trainings, and the pooled one
+    error = draw.scores[study.COLUMNS.index("ECE")]
+    assert study.pooled_cell([draw]) == f"{error:.3f}"
+
+
+def test_errors_of_opposite_draws_cancel_in_the_pooled_calibration_error():
+    together = np.full((2, 2), 0.5)
+    draws = [study.Draw(together, groups, 0.0, 0.0) for groups in ([0, 0], [0, 1])]
+    assert [draw.scores[study.COLUMNS.index("ECE")] for draw in draws] == [0.5, 0.5]
+    assert study.pooled_cell(draws) == "0.000 ± 0.000"
 
 
 def test_every_named_method_can_be_built():

@@ -185,16 +185,16 @@ def test_flat(seed, forget, withdraws):
     p_value = p_values_of(seed)
     driver, restated = Driver(policy, p_value, 20), Restated(DEVICES)
     restated.partitions = [frozenset(DEVICES)]
-    settled = False
+    converged = False
     for round in range(12):
         candidate, at, asked = driver.step(round)
-        if 2 <= round < 10 and not settled:
+        if 2 <= round < 10 and not converged:
             before = restated.clusters, restated.supporters
             count = len(restated.clusters)
             assert len(asked) == len(DEVICES) * (count - 1)
             restated.test(lambda d, own, other, r=round: p_value(r, d, own, other), 0.1, withdraws)
             restated.merge(forget)
-            settled = before == (restated.clusters, restated.supporters)
+            converged = before == (restated.clusters, restated.supporters)
         else:
             assert not asked
         compare(driver, restated, candidate, at if round else {"start": frozenset(), **at})
@@ -233,7 +233,7 @@ def test_supporters_train_by_their_samples():
     association = Association(("a", "b", "c"), np.array([0, 0, 1]), 2)
     found = {}
     for name, supports in (("with", [[0, 1, 0.01]]), ("without", [])):
-        state = {"partitions": [0, 0], "supports": supports, "settled": True}
+        state = {"partitions": [0, 0], "supports": supports, "converged": True}
         hypothesis = Hypothesis(clusters=tuple(start), association=association, state=state)
         policy = FAACL(objective=Objective())
         counts = {"a": 40, "b": 60, "c": 100}

@@ -165,9 +165,9 @@ def test_where_numbers_came_from_does_not_matter(offset):
 
 def test_a_view_travels_without_what_is_around_it():
     large = torch.arange(10_000.0)
-    parcel = packed({"part": large[3:5], "number": torch.tensor(2.0), "add": lambda x: x + 1})
-    assert len(parcel) < 2000
-    found = unpacked(parcel)
+    payload = packed({"part": large[3:5], "number": torch.tensor(2.0), "add": lambda x: x + 1})
+    assert len(payload) < 2000
+    found = unpacked(payload)
     assert found["part"].tolist() == [3.0, 4.0]
     assert (found["number"].item(), found["add"](1)) == (2.0, 2)
 

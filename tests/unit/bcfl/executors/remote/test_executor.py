@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.executors import Node, Parcel, Reply
+from bcfl.executors import Node, Payload, Reply
 from bcfl.methods import RECIPES
 from tests.contract.conftest import everything, federation_of
 from tests.fake_grid import grid_of, reaching
@@ -65,11 +65,11 @@ def test_a_client_gets_one_message_per_exchange():
 
 def test_models_that_a_client_was_just_sent_are_not_sent_again():
     _, _, grid = both("bcfl-g")
-    scored = {node: parcel for node, parcel in grid.of("score") if parcel.arrays}
+    scored = {node: payload for node, payload in grid.of("score") if payload.arrays}
     assert scored
-    started = [parcel for _, parcel in grid.of("train")]
-    assert all(not parcel.arrays for parcel in started)
-    assert all(json.loads(parcel.text)["arrays"] for parcel in started)
+    started = [payload for _, payload in grid.of("train")]
+    assert all(not payload.arrays for payload in started)
+    assert all(json.loads(payload.text)["arrays"] for payload in started)
 
 
 def test_a_node_that_lost_its_models_is_sent_them_once_more():
@@ -93,19 +93,19 @@ def answers_changed(change):
     def altered(node, purpose, reply):
         if node != 1 or purpose == "greet":
             return [reply]
-        return [replace(reply, parcel=change(reply.parcel))]
+        return [replace(reply, payload=change(reply.payload))]
 
     return altered
 
 
 def arrays_changed(change):
     return answers_changed(
-        lambda parcel: Parcel(parcel.text, {n: change(a) for n, a in parcel.arrays.items()})
+        lambda payload: Payload(payload.text, {n: change(a) for n, a in payload.arrays.items()})
     )
 
 
 def text_changed(change):
-    return answers_changed(lambda parcel: Parcel(change(parcel.text), parcel.arrays))
+    return answers_changed(lambda payload: Payload(change(payload.text), payload.arrays))
 
 
 def poisoned(array):
@@ -117,7 +117,7 @@ LIES = {
     "wrong shape": arrays_changed(lambda a: np.concatenate([a.reshape(-1)] * 2)),
     "wrong type of number": arrays_changed(lambda a: a.astype(np.float16)),
     "text for numbers": arrays_changed(lambda a: a.astype("U8")),
-    "missing arrays": answers_changed(lambda parcel: Parcel(parcel.text, {})),
+    "missing arrays": answers_changed(lambda payload: Payload(payload.text, {})),
     "no JSON": text_changed(lambda text: "{"),
     "deep JSON": text_changed(lambda text: "[" * 100_000),
     "another format": text_changed(lambda text: text.replace('"format": 1', '"format": 2')),
@@ -182,7 +182,7 @@ def test_replayed_and_duplicate_replies_are_ignored():
     def replaying(node, purpose, reply):
         forged = [replace(old, message=reply.message) for old in earlier[-1:]]
         earlier.append(reply)
-        return [*earlier[-4:-1], Reply("never sent", reply.parcel), reply, *forged]
+        return [*earlier[-4:-1], Reply("never sent", reply.payload), reply, *forged]
 
     grid.altered = replaying
     there = federation.run(ROUNDS, executor=reaching(grid, federation))
@@ -276,3 +276,19 @@ def test_nothing_is_sent_that_is_not_of_the_protocol():
     with pytest.raises(ValueError, match="unknown kind"):
         of_plain({"kind": "Popen", "fields": {"args": "true"}}, {})
     assert "Objective" in sendable()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_models_of_a_message_are_put_where_the_node_computes():
+    from bcfl.executors.remote.messages import Task, pack_task, unpack_task
+    from bcfl.protocol.requests import Score
+
+    federation = federation_of("bcfl-g", executor="loop")
+    (cluster, *_) = federation.initial_state().hypotheses.best.clusters
+    asked = (Score(client="c0", models=(cluster.key,)),)
+    task = Task(client="c0", round=0, requests=asked, models={cluster.key: cluster})
+    payload, _ = pack_task("run", task, ())
+    there, _ = unpack_task(json.loads(payload.text), payload.arrays, torch.device("cuda"))
+    for block in there.models[cluster.key].blocks:
+        tensors = block.gaussian.mean, block.prior.precision, block.buffers
+        assert {tensor.device.type for tensor in tensors} == {"cuda"}

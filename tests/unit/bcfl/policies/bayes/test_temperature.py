@@ -4,9 +4,9 @@ import pytest
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import LikelihoodAssociation
 from bcfl.policies.bayes.temperature import (
-    HALVES,
     HIGHEST,
     LOWEST,
+    RATIO_TO_HALVES,
     fitted_belief_temperature,
     fitted_temperature,
 )
@@ -139,7 +139,7 @@ def test_the_belief_temperature_is_that_at_which_one_half_predicts_the_other(tem
         logs.append(total)
     best = grid[int(np.argmax(logs))]
     found = fitted_belief_temperature(first, second)
-    assert found == pytest.approx(max(1.0, HALVES * best), rel=2e-2)
+    assert found == pytest.approx(max(1.0, RATIO_TO_HALVES * best), rel=2e-2)
 
 
 def test_halves_that_agree_give_belief_temperature_1_and_those_that_do_not_a_high_one():
@@ -155,3 +155,13 @@ def test_the_belief_temperature_does_not_depend_on_what_a_client_adds_to_all_its
     shift = np.random.default_rng(1).normal(0, 100, (2, 400, 1)).round()
     again = fitted_belief_temperature(first + shift[0], second + shift[1])
     assert again == pytest.approx(fitted_belief_temperature(first, second), rel=1e-6)
+
+
+def test_clients_without_a_sample_in_each_half_say_nothing_of_beliefs():
+    first, second = np.random.default_rng(7).gamma(20.0, size=(2, 12, 3))
+    once = fitted_belief_temperature(first, second)
+    assert once > 1
+    alone, none = np.full((4, 3), [[1.0, 5.0, 9.0]]), np.zeros((4, 3))
+    more = fitted_belief_temperature(np.vstack([first, alone]), np.vstack([second, none]))
+    assert more == once
+    assert fitted_belief_temperature(alone, none) == 1.0

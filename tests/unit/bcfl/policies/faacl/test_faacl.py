@@ -68,15 +68,15 @@ def test_a_round_without_participants_changes_nothing(beginning, context):
 def test_unchanged_clusters_settle_and_are_not_tested_again(going, context):
     asked, chosen, _ = follow(POLICY, going(), context(NAMES, 1))
     assert len(asked) == 6
-    assert chosen.state["settled"] is True
-    asked, chosen, _ = follow(POLICY, going(settled=True), context(NAMES, 2))
+    assert chosen.state["converged"] is True
+    asked, chosen, _ = follow(POLICY, going(converged=True), context(NAMES, 2))
     assert not asked
-    assert chosen.state["settled"] is True
+    assert chosen.state["converged"] is True
 
 
 def test_while_a_device_is_absent_nothing_settles(going, context):
     _, chosen, _ = follow(POLICY, going(), context(("a", "b"), 1))
-    assert chosen.state["settled"] is False
+    assert chosen.state["converged"] is False
 
 
 def test_mutual_supporters_merge_and_train_together(going, context):
@@ -101,7 +101,7 @@ def test_tests_end_with_their_share_of_the_run(going, context):
 
 
 def test_a_newcomer_starts_from_the_first_model_and_opens_the_tests_again(going, context):
-    parent = going(("a", "b"), settled=True)
+    parent = going(("a", "b"), converged=True)
     _, chosen, _ = follow(POLICY, parent, context(NAMES, 20))
     assert chosen.association.labels.tolist() == [0, 1, 2]
     assert isinstance(chosen.origins[2], Given)

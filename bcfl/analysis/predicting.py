@@ -1,0 +1,208 @@
+"""Predictions of a run for its clients, and for clients that were never seen.
+
+The functions that take a `Run` are its methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from numpy.typing import ArrayLike
+
+from bcfl.analysis import tuning
+from bcfl.analysis.predictions import Prediction, fitting, labelled
+from bcfl.analysis.predictions import predict as mixed
+from bcfl.analysis.tuning import TUNING_GRID
+from bcfl.architecture.evaluation import network_outputs
+from bcfl.data.clients import VALIDATION
+from bcfl.executors.arithmetic import computing
+from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
+from bcfl.protocol.statistics.sample_values import sample_losses
+from posteriors.predictive import TuningGrid
+from posteriors.torch_state import standard_switches
+
+if TYPE_CHECKING:
+    from bcfl.analysis.run import Run
+
+
+def default_rule(run: Run) -> PredictionRule:
+    """The default prediction rule of a run.
+
+    Where clients set training samples aside (`calibration` of a method), it is `plug-in` with
+    the temperature chosen by sums over those, else plain `plug-in`. Tuned on the same
+    sums, the predictives that average over the posterior choose a prior so narrow that they
+    predict the same at many times the cost (`experiments.studies.calibration`).
+
+    Args:
+        run: the run.
+    """
+    info = run.state.client_info
+    holding = [
+        client
+        for client in run.clients
+        if client not in info or info[client].num_samples.get(VALIDATION, 0) > 0
+    ]
+    plain = PredictionRule()
+    if run.executor is None or not holding:
+        return plain
+    return run.ask(tuning.tuned(plain, run.hypotheses, holding, VALIDATION)) or plain
+
+
+@standard_switches()
+def predict(
+    run: Run,
+    client: str,
+    inputs: ArrayLike | torch.Tensor,
+    predictive: PredictiveName | PredictionRule | None = None,
+    *,
+    by: Literal["belief", "association"] = "belief",
+    step: int | None = None,
+) -> Prediction:
+    """Predict with the mixture of cluster models under a client's posterior membership.
+
+    Args:
+        run: the run.
+        client: name of the client.
+        inputs: (samples, *input_shape).
+        predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
+            all its numbers, such as `tuned` gives; by default `rule`.
+        by: whether the client is in clusters with the probabilities that are believed (see
+            `Hypothesis.membership`), or with those of the association by which it trains, as in
+            the evaluations of the rounds.
+        step: time step of the inputs, from 0, if it is known: `apd` and `fedweit` predict with
+            what the client keeps of that step, all others with the models that serve now.
+
+    Raises:
+        ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
+            model is not a classifier, or the predictive needs a curvature that the method has
+            not got.
+    """
+    _check(run, client)
+    if step is not None and step < 0:
+        raise ValueError(f"step must be at least 0, got {step}")
+    rule = _rule(run, predictive)
+    if by not in ("belief", "association"):
+        raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
+    memberships = Membership.of_client if by == "belief" else Membership.by_association
+    membership = memberships(run.hypotheses, client)
+    mixture = None if step is None else membership.mixture_at(run.model, client, step)
+    return _predicted(run, membership, inputs, rule, mixture)
+
+
+@standard_switches()
+def predict_new(
+    run: Run,
+    inputs: ArrayLike | torch.Tensor,
+    adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
+    predictive: PredictiveName | PredictionRule | None = None,
+    *,
+    temperature: float | Literal["mean"] = 1.0,
+) -> Prediction:
+    """Associate a client that was never seen by a few of its samples, then predict.
+
+    Over all pairs of hypothesis and cluster, p is proportional to the hypothesis' weight,
+    divided equally among its clusters, times exp(-summed loss of the samples / temperature).
+
+    Args:
+        run: the run.
+        inputs: (samples, *input_shape) to predict.
+        adaptation: the client's own inputs (few, *input_shape) and classes (few,).
+        predictive: as in `predict`.
+        temperature: of the association, not of the predicted probabilities: 1 is Bayes' rule,
+            `"mean"` divides the loss by the number of samples. No model was trained on the
+            samples, and with 1 the pairs (`Prediction.co_association`) were calibrated best.
+
+    Raises:
+        ValueError: inputs, classes or temperature are not valid, the model is not a
+            classifier, or the predictive needs a curvature that the method has not got.
+    """
+    rule = _rule(run, predictive)
+    x, y = adaptation
+    view = labelled(run.model, x, y, _first_mean(run))
+    models = {p.key: p for h in run.hypotheses for p in h.clusters}
+    losses = {}
+    for key, posterior in models.items():
+        network = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
+        with computing("full", view.inputs.device):
+            outputs = network_outputs(network, view.inputs)
+        losses[key] = float(sample_losses(run.model.likelihood, outputs, view.targets).sum())
+    membership = Membership.of_newcomer(run.hypotheses, losses, len(view), temperature)
+    predicted = _predicted(run, membership, inputs, rule)
+    return replace(predicted, co_association=membership.co_association)
+
+
+def tuned(
+    run: Run,
+    predictive: PredictiveName | PredictionRule = "linearised",
+    *,
+    clients: Sequence[str] | None = None,
+    view: str = VALIDATION,
+    grid: TuningGrid = TUNING_GRID,
+) -> PredictionRule:
+    """Choose prior precision and temperature by the log loss of held-out samples.
+
+    Each client reports sums over the grid; the sums of all clients decide.
+
+    Args:
+        run: the run.
+        predictive: as in `predict`; a `plug-in` gets a temperature only.
+        clients: names of the clients that report sums; None is all.
+        view: name of the held-out samples; they must not have been trained on.
+        grid: values to try.
+
+    Raises:
+        ValueError: a client is unknown, no client has such samples, the run has no executor, or
+            the predictive needs a curvature that the method has not got.
+    """
+    rule = _rule(run, predictive)
+    names = run.clients if clients is None else sorted(clients)
+    for client in names:
+        _check(run, client)
+    best = run.ask(tuning.tuned(rule, run.hypotheses, names, view, grid))
+    if best is None:
+        raise ValueError(f"clients must have samples in the view {view!r}, none has")
+    return best
+
+
+def _check(run: Run, client: str) -> None:
+    if client not in run.clients:
+        raise ValueError(f"client must be one of {run.clients[:3]}..., got {client!r}")
+
+
+def _rule(run: Run, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
+    if run.model.likelihood != "categorical":
+        raise ValueError("predict needs a classifier, got a model with Gaussian likelihood")
+    if predictive is None:
+        return run.rule
+    return (
+        predictive
+        if isinstance(predictive, PredictionRule)
+        else PredictionRule(predictive=predictive)
+    )
+
+
+def _predicted(
+    run: Run,
+    membership: Membership,
+    inputs: ArrayLike | torch.Tensor,
+    rule: PredictionRule,
+    mixture: Mapping[Posterior, float] | None = None,
+) -> Prediction:
+    x = fitting(run.model, inputs, _first_mean(run))
+    models = membership.mixture if mixture is None else mixture
+    with computing("full", x.device):
+        predicted = mixed(run.model, models, membership.association, x, rule)
+        density = run.feature_density
+        if density is None:
+            return predicted
+        return replace(predicted, ood_score=density.ood_score(membership.association, x))
+
+
+def _first_mean(run: Run) -> torch.Tensor:
+    """Parameters of a model of the run, whose device and dtype samples must have."""
+    return run.hypotheses.best.clusters[0].mean(run.model)

@@ -1,0 +1,129 @@
+"""Rounds as rows of numbers, and as a data frame.
+
+A value that isn't known, such as ARI without true groups, is None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bcfl.analysis import metrics
+
+if TYPE_CHECKING:
+    import pandas
+
+    from bcfl.protocol.statistics.predictions import PredictionSums
+    from bcfl.rounds.state import RoundRecord
+
+Row = dict[str, Any]
+PHASES = ("train", "score", "server", "evaluate")
+COUNTS = (
+    "exchanges",
+    "scores_requested",
+    "scores_run",
+    "trainings_requested",
+    "trainings_run",
+    "bytes_down",
+    "bytes_up",
+)
+BELIEF_COSTS = ("exchanges", "scores_run", "bytes_down", "bytes_up")
+
+
+def round_row(
+    record: RoundRecord,
+    groups: Mapping[str, int | None] | None,
+    seconds: float,
+    held_out: Mapping[str, PredictionSums] | None = None,
+    used: Mapping[str, float | None] | None = None,
+    num_training: Mapping[str, int] | None = None,
+) -> Row:
+    """The row of a round.
+
+    Args:
+        record: outcome of the round.
+        groups: true group of each client, None where unknown; None where there are none.
+        seconds: wall-clock time of the whole round, its share of logging included.
+        held_out: predictions of each client's model on samples that no client holds.
+        used: `models_sent` and `models_run`, in units of a network, where they were counted.
+        num_training: training samples of each client, by which `weighted_f1` weighs them.
+    """
+    snapshot, leading = record.snapshot, record.snapshot.associations[0]
+    ledger, fusion = record.ledger, record.info.fusion
+    phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
+    row = {
+        "round": record.round,
+        **metrics.summarise(record.evaluations),
+        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, num_training),
+        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
+        **metrics.agreement(leading, groups),
+        "cluster_sizes": leading.sizes.tolist(),
+        "clusters_used": int((leading.sizes > 0).sum()),
+        "hypothesis_weights": snapshot.weights.tolist(),
+        "parents": [list(parents) for parents in snapshot.parents],
+        "effective_hypotheses": snapshot.effective_number,
+        "log_captured_mass": snapshot.log_captured_mass,
+        "participants": len(record.participants),
+        **{name: getattr(ledger, name) for name in COUNTS},
+        **(used or dict.fromkeys(("models_sent", "models_run"))),
+        "num_floored": fusion.num_floored,
+        "outside_hull": fusion.outside_hull,
+        "outweighed": fusion.outweighed,
+        "num_candidates": record.info.num_candidates,
+        "facts": dict(record.info.facts),
+        "failures": list(ledger.failures),
+        "belief": _belief_costs(record),
+        "seconds": {**phases, "total": seconds},
+    }
+    finite: Row = _finite(row)
+    return finite
+
+
+def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
+    """What recording beliefs after a round cost, apart from it; None where none were recorded."""
+    ledger = record.belief_ledger
+    return None if ledger is None else {name: getattr(ledger, name) for name in BELIEF_COSTS}
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def to_dataframe(rows: Sequence[Row]) -> pandas.DataFrame:
+    """Rows of rounds as a data frame: one line per round, one column per number.
+
+    Columns are metrics by their names, and the time by phase of a round, such as `seconds_train`;
+    `failures` counts requests without an answer. Lists, such as cluster sizes, are left out.
+
+    Args:
+        rows: of the rounds.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
+        ) from error
+    return pandas.DataFrame([numbers(row) for row in rows])
+
+
+def numbers(row: Row) -> dict[str, float | None]:
+    """The numbers of a row by the names of columns, lists left out; see `to_dataframe`.
+
+    Args:
+        row: of a round.
+    """
+    plain = {
+        name: value
+        for name, value in row.items()
+        if value is None or isinstance(value, int | float)
+    }
+    plain.pop("belief", None)
+    seconds = {f"seconds_{phase}": spent for phase, spent in row["seconds"].items()}
+    return {**plain, "failures": len(row["failures"]), **seconds}

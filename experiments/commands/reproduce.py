@@ -1,0 +1,177 @@
+"""`bcfl reproduce`: tables and figures of the papers, theirs beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.commands.overrides import items, seed_of
+from experiments.commands.shared import INTERRUPTED, Debug, console, explained
+
+if TYPE_CHECKING:
+    from experiments.published.carry_out import Machine
+    from experiments.published.results import Results
+    from experiments.published.table import PublishedTable
+    from experiments.published.units import Unit
+
+NOTHING_MADE = 1
+
+
+@explained
+def reproduce(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Tables such as bcfl/1, or papers; none lists all.", metavar="[NAME]..."
+        ),
+    ] = None,
+    *,
+    scale: Annotated[
+        str, typer.Option(help="paper: the paper's size; small: minutes on two cores.")
+    ] = "small",
+    every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
+    seeds: Annotated[str | None, typer.Option(help="Seeds instead, such as 0,1,2.")] = None,
+    columns: Annotated[str | None, typer.Option(help="These columns alone, by comma.")] = None,
+    rows: Annotated[str | None, typer.Option(help="These rows or methods alone, by comma.")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Folder of results; experiments/results of a checkout, or ./reproduced."),
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Run nothing; write tables of what is there.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or auto.")] = "auto",
+    threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Run a paper's table or figure, and print its numbers beside ours; resumes what is there."""
+    del debug
+    from bcfl.runtime import device_named
+    from experiments.config.options import chosen
+    from experiments.published.carry_out import Machine
+    from experiments.published.results import Results, default_folder
+    from experiments.published.table import SCALES
+    from experiments.published.units import data_here
+
+    chosen("scale", scale, dict.fromkeys(SCALES))
+    folder = None if data_dir is None else str(data_dir.absolute())
+    request = _Request(
+        scale=scale,
+        seeds=None if seeds is None else tuple(seed_of(text) for text in items(seeds)),
+        columns=tuple(items(columns or "")),
+        rows=tuple(items(rows or "")),
+        show=show,
+        results=Results(results or default_folder()),
+        machine=Machine(device=str(device_named(device)), threads=threads, data_dir=folder),
+        found=data_here(folder),
+    )
+    if every or (tables and tables != ["list"]):
+        _reproduce(console(), tables or (), request)
+    else:
+        _list(console(), request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """What the command was asked."""
+
+    scale: str
+    seeds: tuple[int, ...] | None
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    show: bool
+    results: Results
+    machine: Machine
+    found: frozenset[str]
+
+    def units(self, table: PublishedTable) -> list[Unit]:
+        """The units of a table whose data are here."""
+        from experiments.published.units import missing_data, units_of
+
+        units = units_of(table, self.scale, self.seeds, self.columns, self.rows)
+        return [unit for unit in units if not missing_data(table, unit.column, self.found)]
+
+
+def _list(screen: Console, request: _Request) -> None:
+    """Every table: how many of its columns can run here, and how many units are done."""
+    from experiments.published import reading
+    from experiments.published.table import SCALES
+    from experiments.published.units import missing_data, units_of
+
+    tables = [reading.load(name) for name in reading.names()]
+    width = max(len(table.name) for table in tables)
+    for table in tables:
+        gaps = {column.name: missing_data(table, column, request.found) for column in table.columns}
+        here = sum(not missing for missing in gaps.values())
+        names = sorted({name for missing in gaps.values() for name in missing})
+        absent = f"; not here: {', '.join(names)}" if names else ""
+        done = []
+        for scale in SCALES:
+            units = units_of(table, scale)
+            count = sum(request.results.is_done(unit) for unit in units)
+            done.append(f"{scale} {count}/{len(units)}")
+        text = f"{table.name:{width}}   {table.item}: {table.caption}"
+        screen.print(text, soft_wrap=True)
+        counts = f"units done: {', '.join(done)}; columns that can run: {here}/{len(gaps)}{absent}"
+        screen.print(f"{'':{width}}   {counts}", soft_wrap=True)
+
+
+def _reproduce(screen: Console, names: Sequence[str], request: _Request) -> None:
+    from experiments.published import reading
+
+    chosen = reading.chosen(names) if names else reading.names()
+    tables = [reading.load(name) for name in chosen]
+    for table in tables:
+        request.units(table)
+    made = 0
+    for table in tables:
+        if not request.show:
+            _run(screen, request.units(table), request)
+        made += _written(screen, table, request)
+    if not made:
+        screen.print("there is no result of ours", soft_wrap=True)
+        raise typer.Exit(NOTHING_MADE)
+
+
+def _run(screen: Console, units: Sequence[Unit], request: _Request) -> None:
+    from experiments.published.carry_out import Reporter, carry_out
+    from experiments.runs.progress import showing_progress
+    from experiments.runs.runner import Interrupted
+
+    def on_unit(unit: Unit, number: int) -> None:
+        where = f"{unit.table.name} {unit.scale}   {unit.column.title} · {unit.row.name}"
+        screen.print(f"{where} · seed {unit.seed}   unit {number}/{len(units)}", soft_wrap=True)
+
+    reporter = Reporter(
+        callbacks=partial(showing_progress, screen),
+        on_unit=on_unit,
+        on_failure=lambda unit, why: screen.print(f"{unit.name}: {why}", soft_wrap=True),
+    )
+    try:
+        carry_out(units, request.results, request.machine, reporter)
+    except (Interrupted, KeyboardInterrupt):
+        screen.print("stopped; the same command goes on from here", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _written(screen: Console, table: PublishedTable, request: _Request) -> bool:
+    """Write and show a table; whether it has a result of ours."""
+    from experiments.published import formats
+    from experiments.published.comparison import compare
+    from experiments.published.figures import draw
+
+    kept, scale, seeds = request.results, request.scale, request.seeds
+    comparison = compare(table, scale, kept, request.found, seeds)
+    screen.print(formats.markdown(comparison), soft_wrap=True)
+    if comparison.has_results:
+        folder = kept.folder / table.name
+        paths = [*formats.write(comparison, folder), *draw(comparison, kept, folder, seeds)]
+        screen.print("\n".join(map(str, paths)), soft_wrap=True)
+    return comparison.has_results

@@ -1,0 +1,162 @@
+"""Running the units of a table, one after the other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from statistics import fmean
+from time import process_time
+from typing import Any
+
+import tomli_w
+
+from bcfl.data import Schedule
+from bcfl.runtime import BusyError, limited_threads
+from experiments.config.scenario import Scenario
+from experiments.config.variants import Pair
+from experiments.published.results import CURVES, DIGITS, Results
+from experiments.published.units import Unit
+from experiments.runs import rows
+from experiments.runs.files import PairFiles, write_aside
+from experiments.runs.plan import versions
+from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
+from experiments.runs.summary import of_seed
+
+LONGEST = 500
+"""Characters of an error that are kept."""
+_PATH = re.compile(r"(?:[A-Za-z]:)?(?:[/\\][\w.@+-]+){2,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where units run.
+
+    Attributes:
+        device: `cpu`, `cuda` or `cuda:N`.
+        threads: of torch and BLAS.
+        data_dir: folder that is searched first for data.
+    """
+
+    device: str = "cpu"
+    threads: int = 1
+    data_dir: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reporter:
+    """What is told while units run.
+
+    Attributes:
+        callbacks: context of the progress of a unit's rounds, from its scenario.
+        on_unit: called with each unit that begins, and its number from 1.
+        on_failure: called with a unit that failed, and why.
+    """
+
+    callbacks: Callable[[Scenario], AbstractContextManager[RunCallbacks]]
+    on_unit: Callable[[Unit, int], None] = lambda unit, number: None
+    on_failure: Callable[[Unit, str], None] = lambda unit, why: None
+
+
+def carry_out(
+    units: Sequence[Unit], results: Results, machine: Machine, reporter: Reporter
+) -> None:
+    """Run the units without a result; one that fails is recorded, and the others go on.
+
+    Several processes may work on one folder: a unit in work elsewhere is passed over.
+
+    Args:
+        units: of one or more tables.
+        results: what is there.
+        machine: where to run.
+        reporter: told of progress.
+
+    Raises:
+        Interrupted: a stop was requested; the unit in work goes on from its checkpoint later.
+    """
+    for number, unit in enumerate(units, start=1):
+        if results.is_done(unit):
+            continue
+        reporter.on_unit(unit, number)
+        try:
+            results.write(unit, _measured(unit, results, machine, reporter))
+        except Interrupted:
+            raise
+        except BusyError:
+            reporter.on_failure(unit, "another process is at it")
+        except (Exception, SystemExit) as error:
+            why = f"{type(error).__name__}: {_PATH.sub('PATH', str(error))[:LONGEST]}"
+            results.write(unit, {**_described(unit), "error": why})
+            reporter.on_failure(unit, why)
+
+
+def _measured(unit: Unit, results: Results, machine: Machine, reporter: Reporter) -> dict[str, Any]:
+    """Run a unit, from its newest checkpoint if there is one."""
+    scenario, files = unit.scenario(machine.data_dir), results.work(unit)
+    _keep_if_same(files, tomli_w.dumps(unit.scenario().table()))
+    setup = Experiment(scenario=scenario, device=machine.device, threads=machine.threads)
+    setup.check()
+    began = process_time()
+    with reporter.callbacks(scenario) as callbacks, limited_threads(machine.threads):
+        run_pair(setup, Pair(unit.row.method, unit.seed), files, callbacks)
+    done = rows.read(files.metrics)
+    seconds = sum(row["seconds"]["total"] for row in done)
+    return {
+        **_described(unit),
+        "metrics": _metrics(setup, unit.seed, done),
+        "curves": {name: [_rounded(row.get(name)) for row in done] for name in CURVES},
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(process_time() - began, 1),
+        "machine": {
+            "device": machine.device,
+            "threads": machine.threads,
+            "executor": setup.executor_name,
+        },
+        "data": {"dataset": setup.dataset.name, "samples": len(setup.dataset)},
+        "versions": versions(),
+    }
+
+
+def _keep_if_same(files: PairFiles, config: str) -> None:
+    """Empty the working folder of a unit if what it began was another experiment."""
+    if files.config.is_file() and files.config.read_text(encoding="utf-8") != config:
+        shutil.rmtree(files.folder)
+    write_aside(files.config, config)
+
+
+def _described(unit: Unit) -> dict[str, Any]:
+    return {
+        "table": unit.table.results_name,
+        "scale": unit.scale,
+        "column": unit.column.name,
+        "row": unit.row.name,
+        "seed": unit.seed,
+        "command": unit.command,
+        "setting": unit.setting,
+    }
+
+
+def _metrics(setup: Experiment, seed: int, done: Sequence[rows.Row]) -> dict[str, float | None]:
+    """The metrics of a run; see `of_seed`.
+
+    `step_accuracy` is the mean of the accuracies at the ends of the time steps, and `clusters` the
+    number of clusters in use in the last round.
+    """
+    schedule = Schedule.of(list(setup.partition(seed)), len(done))
+    counts = [schedule.rounds(step) for step in range(schedule.num_steps)]
+    ends = [sum(counts[: step + 1]) - 1 for step in range(len(counts))]
+    accuracies = [done[end]["accuracy"] for end in ends]
+    known = [value for value in accuracies if value is not None]
+    metrics = {
+        **of_seed(done),
+        "step_accuracy": fmean(known) if len(known) == len(accuracies) else None,
+        "last_accuracy": done[-1]["accuracy"],
+        "clusters": done[-1]["clusters_used"],
+    }
+    return {name: _rounded(value) for name, value in metrics.items()}
+
+
+def _rounded(value: float | None) -> float | None:
+    return value if value is None or isinstance(value, int) else float(f"{value:.{DIGITS + 2}g}")

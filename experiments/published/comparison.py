@@ -1,0 +1,235 @@
+"""Printed values beside measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from experiments.published.results import Result, Results
+from experiments.published.table import UNKNOWN, Column, Metric, Printed, PublishedTable, Row
+from experiments.published.units import missing_data, units_of
+
+NOT_HERE = "data not here"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One metric of one method in one column.
+
+    Attributes:
+        metric: what it is.
+        printed: the paper's value.
+        values: ours, one for each seed with a result, in the metric's unit.
+        broken: indices of the reasons why the printed value is known to be wrong.
+        best: whether no other method of the column has a better mean of ours.
+        absent: what stands in the place of a value of ours.
+    """
+
+    metric: Metric
+    printed: Printed
+    values: tuple[float, ...]
+    broken: tuple[int, ...]
+    best: bool = False
+    absent: str = UNKNOWN
+
+    @property
+    def mean(self) -> float | None:
+        """Mean over seeds."""
+        return fmean(self.values) if self.values else None
+
+    @property
+    def deviation(self) -> float | None:
+        """Sample standard deviation over seeds, None for fewer than two."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    @property
+    def ours(self) -> str:
+        """Mean and standard deviation as text."""
+        if self.mean is None:
+            return self.absent
+        digits = self.metric.digits
+        spread = "" if self.deviation is None else f" ± {self.deviation:.{digits}f}"
+        return f"{self.mean:.{digits}f}{spread}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One method in one column.
+
+    Attributes:
+        column: the scenario.
+        row: the method.
+        cells: one for each metric.
+        seeds: those with a result.
+        errors: why units failed.
+        seconds: wall-clock time of a seed, mean.
+    """
+
+    column: Column
+    row: Row
+    cells: tuple[Cell, ...]
+    seeds: tuple[int, ...]
+    errors: tuple[str, ...] = ()
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table with our results at one scale.
+
+    Attributes:
+        table: the published one.
+        scale: `small` or `paper`.
+        lines: by column, then by row.
+        missing: data sets that are not here, by column.
+    """
+
+    table: PublishedTable
+    scale: str
+    lines: tuple[Line, ...]
+    missing: Mapping[str, Sequence[str]]
+
+    @property
+    def has_results(self) -> bool:
+        """Whether there is a number of ours."""
+        return any(line.seeds for line in self.lines)
+
+
+def compare(
+    table: PublishedTable,
+    scale: str,
+    results: Results,
+    found: Collection[str],
+    seeds: Sequence[int] | None = None,
+) -> Comparison:
+    """Set the results of a table beside its printed values.
+
+    Args:
+        table: the published one.
+        scale: `small` or `paper`.
+        results: ours.
+        found: names of the data sets that are here.
+        seeds: other seeds than those of the scale.
+    """
+    units = units_of(table, scale, seeds)
+    by_place: dict[tuple[str, str], dict[int, Result]] = {}
+    for unit in units:
+        if (result := results.find(unit)) is not None:
+            by_place.setdefault((unit.column.name, unit.row.name), {})[unit.seed] = result
+    missing = {column.name: missing_data(table, column, found) for column in table.columns}
+    lines = [
+        _line(table, column, row, by_place.get((column.name, row.name), {}), missing[column.name])
+        for column in table.columns
+        for row in table.rows_of(column)
+    ]
+    return Comparison(table, scale, _marked(lines), {k: v for k, v in missing.items() if v})
+
+
+def measured_table(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as plain values, for JSON."""
+    table = comparison.table
+    return {
+        "table": table.name,
+        "paper": table.paper,
+        "item": table.item,
+        "caption": table.caption,
+        "scale": comparison.scale,
+        "differences": {"paper": table.paper_scale, "small": table.small_scale},
+        "notes": list(table.notes),
+        "data_not_here": {name: list(names) for name, names in comparison.missing.items()},
+        "known_broken": [broken.reason for broken in table.broken],
+        "lines": [_plain(line) for line in comparison.lines],
+    }
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    cells = {
+        cell.metric.name: {
+            "theirs": {
+                "text": cell.printed.text,
+                "mean": cell.printed.mean,
+                "std": cell.printed.deviation,
+                "known_broken": list(cell.broken),
+            },
+            "ours": {"mean": cell.mean, "std": cell.deviation, "values": list(cell.values)},
+        }
+        for cell in line.cells
+    }
+    return {
+        "column": line.column.name,
+        "row": line.row.name,
+        "method": line.row.method,
+        "options": dict(line.row.options),
+        "seeds": list(line.seeds),
+        "seconds": line.seconds,
+        "metrics": cells,
+        "errors": list(line.errors),
+    }
+
+
+def _line(
+    table: PublishedTable,
+    column: Column,
+    row: Row,
+    found: Mapping[int, Result],
+    missing: Sequence[str],
+) -> Line:
+    done = {seed: result for seed, result in found.items() if result.error is None}
+    errors = tuple(f"seed {seed}: {r.error}" for seed, r in found.items() if r.error is not None)
+    absent = NOT_HERE if missing and row.method else "failed" if errors else UNKNOWN
+    cells = tuple(
+        _cell(table, column, row, metric, (list(done.values()), absent)) for metric in table.metrics
+    )
+    seconds = [float(result.content["seconds"]) for result in done.values()]
+    return Line(
+        column=column,
+        row=row,
+        cells=cells,
+        seeds=tuple(done),
+        errors=errors,
+        seconds=fmean(seconds) if seconds else None,
+    )
+
+
+def _cell(
+    table: PublishedTable,
+    column: Column,
+    row: Row,
+    metric: Metric,
+    ours: tuple[Sequence[Result], str],
+) -> Cell:
+    results, absent = ours
+    values = [result.value(metric.measured) for result in results]
+    return Cell(
+        metric=metric,
+        printed=table.cell(column.name, row.name, metric.name),
+        values=tuple(metric.factor * value for value in values if value is not None),
+        broken=tuple(table.reasons(column.name, row.name, metric.name)),
+        absent=absent,
+    )
+
+
+def _marked(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines, with the best values of ours in each column marked."""
+    from dataclasses import replace
+
+    best: dict[tuple[str, str], float] = {}
+    for line in lines:
+        for cell in line.cells:
+            if cell.mean is not None and cell.metric.better:
+                place = (line.column.name, cell.metric.name)
+                score = cell.metric.better * round(cell.mean, cell.metric.digits)
+                best[place] = max(score, best.get(place, score))
+
+    def is_best(line: Line, cell: Cell) -> bool:
+        highest = best.get((line.column.name, cell.metric.name))
+        if cell.mean is None or highest is None:
+            return False
+        return cell.metric.better * round(cell.mean, cell.metric.digits) == highest
+
+    return tuple(
+        replace(line, cells=tuple(replace(cell, best=is_best(line, cell)) for cell in line.cells))
+        for line in lines
+    )

@@ -1,0 +1,124 @@
+"""A comparison as Markdown, LaTeX and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from experiments.published.comparison import Cell, Comparison, Line, measured_table
+from experiments.published.table import SMALL, UNKNOWN
+from experiments.runs.files import write_aside
+
+MARKS = "abcdefghijklmnopqrstuvwxyz"
+_LATEX = {
+    "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "±": r"$\pm$", "–": "--", "α": r"$\alpha$",
+    "×": r"$\times$", "Δ": r"$\Delta$",
+}  # fmt: skip
+
+
+def write(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write SCALE.md, SCALE.tex and SCALE.json into the folder of a table.
+
+    Args:
+        comparison: table and results.
+        folder: of the table.
+
+    Returns:
+        The files.
+    """
+    content = {
+        "md": markdown(comparison),
+        "tex": latex(comparison),
+        "json": json.dumps(measured_table(comparison), indent=1, ensure_ascii=False) + "\n",
+    }
+    paths = [folder / f"{comparison.scale}.{suffix}" for suffix in content]
+    for path, text in zip(paths, content.values(), strict=True):
+        write_aside(path, text)
+    return paths
+
+
+def markdown(comparison: Comparison) -> str:
+    """One Markdown table: a line for each method of each column, theirs beside ours."""
+    table = comparison.table
+    heads = [f"{m.name} {whose}" for m in table.metrics for whose in ("theirs", "ours")]
+    lines = [
+        f"# {table.name}: {table.item}",
+        "",
+        f"{table.paper}. {table.caption}",
+        "",
+        f"`bcfl reproduce {table.name} --scale {comparison.scale}`",
+        "",
+        f"| column | method | {' | '.join(heads)} | seeds | seconds |",
+        f"|---|---|{'---:|' * len(heads)}---:|---:|",
+    ]
+    for line in comparison.lines:
+        cells = [text for cell in line.cells for text in _pair(cell)]
+        lines.append(
+            f"| {line.column.title} | {line.row.name} | {' | '.join(cells)} | {_end(line)} |"
+        )
+    return "\n".join([*lines, "", *(f"- {note}" for note in remarks(comparison)), ""])
+
+
+def _pair(cell: Cell) -> tuple[str, str]:
+    marks = "".join(f"<sup>{MARKS[i]}</sup>" for i in cell.broken)
+    return f"{cell.printed.text}{marks}", f"**{cell.ours}**" if cell.best else cell.ours
+
+
+def _end(line: Line) -> str:
+    seconds = UNKNOWN if line.seconds is None else f"{line.seconds:.0f}"
+    return f"{len(line.seeds)} | {seconds}"
+
+
+def latex(comparison: Comparison) -> str:
+    r"""The same as a LaTeX table (booktabs): a block for each column, the best of ours in bold."""
+    table, metrics = comparison.table, comparison.table.metrics
+    width = 2 * len(metrics) + 1
+    names = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_escaped(metric.name)}}}" for metric in metrics)
+    lines = [
+        rf"\begin{{tabular}}{{l{'rr' * len(metrics)}}}",
+        r"\toprule",
+        rf"Method & {names} \\",
+        f"& {' & '.join(['theirs & ours'] * len(metrics))} " + r"\\",
+    ]
+    for title, block in groupby(comparison.lines, key=lambda line: line.column.title):
+        heading = rf"\multicolumn{{{width}}}{{l}}{{{_escaped(title)}}} \\"
+        lines += [r"\midrule", heading, *map(_latex_line, block)]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    comments = [f"% {table.name}: {table.item}. {table.paper}. {table.caption}"]
+    comments += [f"% {note}" for note in remarks(comparison)]
+    return "\n".join([*comments, *lines, ""])
+
+
+def _latex_line(line: Line) -> str:
+    cells = [_escaped(line.row.name)]
+    for cell in line.cells:
+        marks = "".join(f"$^{{{MARKS[i]}}}$" for i in cell.broken)
+        ours = _escaped(cell.ours)
+        best = rf"\textbf{{{ours}}}" if cell.best else ours
+        cells += [f"{_escaped(cell.printed.text)}{marks}", best]
+    return f"{' & '.join(cells)} " + r"\\"
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def remarks(comparison: Comparison) -> Iterator[str]:
+    """Remarks below a table: scale, metrics, known faults, missing data, failures."""
+    table = comparison.table
+    if table.paper_scale:
+        yield f"Scale `paper`: {table.paper_scale}"
+    if comparison.scale == SMALL:
+        yield f"Scale `small`: {table.small_scale}"
+    yield from (f"{metric.name}: {metric.note}" for metric in table.metrics if metric.note)
+    yield from (f"{row.name}: {row.note}" for row in table.rows if row.note)
+    yield from table.notes
+    for index, broken in enumerate(table.broken):
+        yield f"({MARKS[index]}) known to be wrong in print: {broken.reason}"
+    for name, missing in comparison.missing.items():
+        yield f"Data not here for column `{name}`: {', '.join(missing)}"
+    for line in comparison.lines:
+        for error in line.errors:
+            yield f"Failed: {line.row.name} of column `{line.column.name}`, {error}"

@@ -1,0 +1,120 @@
+"""Results of units: one JSON file each, from which an interrupted table goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from experiments.published.units import Unit
+from experiments.runs.files import PairFiles, write_aside
+
+CHECKOUT = Path(__file__).parents[2]
+CURVES = ("accuracy", "macro_f1", "weighted_f1", "ari")
+DIGITS = 5
+_WORK = ".work"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a unit measured, or why it failed.
+
+    Attributes:
+        content: of its file.
+    """
+
+    content: Mapping[str, Any]
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed; None where it did not."""
+        return self.content.get("error")
+
+    def value(self, metric: str) -> float | None:
+        """A metric by the name of `Metric.measured`, None where it is unknown."""
+        value = self.content.get("metrics", {}).get(metric)
+        return None if value is None else float(value)
+
+    def curve(self, metric: str) -> Sequence[float | None]:
+        """A metric over the rounds; empty where it was not kept."""
+        curve: Sequence[float | None] = self.content.get("curves", {}).get(metric, ())
+        return curve
+
+
+def default_folder() -> Path:
+    """`experiments/results` of a checkout, else `reproduced` in the working directory."""
+    if (CHECKOUT / "pyproject.toml").is_file():
+        return CHECKOUT / "experiments" / "results"
+    return Path("reproduced")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of all tables in a folder.
+
+    Attributes:
+        folder: FOLDER/PAPER/TABLE/SCALE/UNIT.json.
+    """
+
+    folder: Path
+    _known: dict[str, Result] = field(default_factory=dict, repr=False)
+
+    def of_table(self, unit_or_name: Unit | str, scale: str = "") -> Path:
+        """Folder of a table's results, and in it those of a scale."""
+        if isinstance(unit_or_name, Unit):
+            return self.folder / unit_or_name.table.results_name / unit_or_name.scale
+        return self.folder / unit_or_name / scale
+
+    def path(self, unit: Unit) -> Path:
+        """File of a unit's result."""
+        return self.of_table(unit) / f"{unit.name}.json"
+
+    def work(self, unit: Unit) -> PairFiles:
+        """Files of a unit while it runs, checkpoints among them."""
+        return PairFiles(self.of_table(unit) / _WORK / unit.name)
+
+    def find(self, unit: Unit) -> Result | None:
+        """The result of a unit, or of one of another table with the same setting.
+
+        A result whose setting is another, since the table has changed, does not count.
+        """
+        setting = _key(unit.setting)
+        own = _read(self.path(unit))
+        if own is not None and _key(own.content.get("setting", {})) == setting:
+            return own
+        if not self._known:
+            self._known.update(self._all())
+        return self._known.get(setting)
+
+    def is_done(self, unit: Unit) -> bool:
+        """Whether a unit has numbers."""
+        result = self.find(unit)
+        return result is not None and result.error is None
+
+    def write(self, unit: Unit, content: Mapping[str, Any]) -> None:
+        """Write the result of a unit; its working files are removed unless it failed."""
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+        write_aside(self.path(unit), text + "\n")
+        shutil.rmtree(self.work(unit).folder, ignore_errors=True)
+        self._known.clear()
+
+    def _all(self) -> Iterator[tuple[str, Result]]:
+        for path in sorted(self.folder.glob("*/*/*/*--seed-*.json")):
+            result = _read(path)
+            if result is not None and result.error is None:
+                yield _key(result.content.get("setting", {})), result
+
+
+def _read(path: Path) -> Result | None:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return Result(content) if isinstance(content, dict) else None
+
+
+def _key(setting: Mapping[str, Any]) -> str:
+    return json.dumps(setting, sort_keys=True)

@@ -1,0 +1,64 @@
+"""The frame of every page: one HTML file with its styles and script, which opens offline."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
+
+
+def render_page(template: str, title: str, **values: object) -> str:
+    """Render a page with its table of contents, styles and script.
+
+    Args:
+        template: name of the template of the body.
+        title: of the page, shown in the browser's tab.
+        **values: what the body shows.
+
+    Returns:
+        A complete HTML document that refers to no other file.
+    """
+    from markupsafe import Markup
+
+    environment = _environment()
+    body = environment.get_template(template).render(**values)
+    return environment.get_template("page.html.jinja").render(
+        title=title,
+        body=Markup(body),
+        sections=[(anchor, Markup(heading)) for anchor, heading in HEADING.findall(body)],
+        style=Markup(_text("page.css")),
+        script=Markup(_text("page.js")),
+    )
+
+
+def as_script_data(value: Any) -> str:  # noqa: ANN401
+    """JSON that may stand inside a `<script>` element.
+
+    Args:
+        value: what `json` can write.
+    """
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        loader=FunctionLoader(_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _text(name: str) -> str:
+    return files("experiments.reports").joinpath("templates", name).read_text("utf-8")

@@ -1,0 +1,106 @@
+"""Associations of the kept hypotheses by round, for the slider of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from bcfl.drawing import MOST_CLIENTS, HypothesisLineage
+from bcfl.hypotheses import Snapshot
+from bcfl.rounds import CheckpointError
+from experiments.runs.files import Pair
+from experiments.runs.restore import newest_state
+from experiments.runs.run_folder import RunFolder
+
+MOST_ROUNDS = 60
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+UNSEEN = "-"
+
+
+def history(run: RunFolder) -> dict[str, Any] | None:
+    """Rounds, and by method the partitions of each round with their weights, of the first seed.
+
+    A partition is a text with one letter per client, the cluster, `-` for a client that has none.
+
+    Returns:
+        What `json` can write; None where no method has a checkpoint.
+    """
+    states = {}
+    for method in run.methods:
+        with suppress(CheckpointError):
+            state = newest_state(run.path, Pair(method, run.seeds(method)[0]))
+            if state is not None and state.history:
+                states[method] = state.history
+    if not states:
+        return None
+    last = max(snapshots[-1].round for snapshots in states.values())
+    if last < 2:
+        return None
+    shown = np.unique(np.linspace(1, last, min(last, MOST_ROUNDS)).round().astype(int)).tolist()
+    names = run.graphs(MOST_CLIENTS)
+    lineages = run.lineages()
+    methods = {
+        method: of_method(snapshots, shown, names.get(method), lineages.get(method))
+        for method, snapshots in states.items()
+    }
+    return {"rounds": shown, "methods": methods}
+
+
+def of_method(
+    snapshots: Sequence[Snapshot],
+    rounds: Sequence[int],
+    shown: Any,  # noqa: ANN401
+    ancestry: HypothesisLineage | None,
+) -> dict[str, Any]:
+    """Partitions and weights of one method.
+
+    Args:
+        snapshots: of all its rounds.
+        rounds: which of them are kept.
+        shown: its graph, whose clients are kept; None keeps all.
+        ancestry: lineage of its hypotheses, None where unknown.
+    """
+    clients = snapshots[-1].associations[0].clients
+    kept = [row for row, name in enumerate(clients) if shown is None or name in shown.groups]
+    lines = {} if ancestry is None else line_of_node(ancestry)
+    known: dict[str, int] = {}
+    by_round = {snapshot.round: snapshot for snapshot in snapshots}
+    entries = []
+    for number in rounds:
+        snapshot = by_round.get(number)
+        if snapshot is None:
+            entries.append({"weights": [], "labels": [], "lines": []})
+            continue
+        texts = [letters(a.labels[kept].tolist()) for a in snapshot.associations]
+        entries.append(
+            {
+                "weights": np.exp(snapshot.log_weights).round(4).tolist(),
+                "labels": [known.setdefault(text, len(known)) for text in texts],
+                "lines": [lines.get(f"r{number}h{rank}") for rank in range(len(texts))],
+            }
+        )
+    places = {clients[row]: place for place, row in enumerate(kept)}
+    return {"places": places, "partitions": list(known), "kept": entries}
+
+
+def letters(labels: Sequence[int]) -> str:
+    """One letter per client; beyond 62 clusters, characters of Unicode's private area.
+
+    Args:
+        labels: cluster of each client, -1 for none.
+    """
+    return "".join(
+        UNSEEN if k < 0 else DIGITS[k] if k < len(DIGITS) else chr(0xE000 + k) for k in labels
+    )
+
+
+def line_of_node(ancestry: HypothesisLineage) -> Mapping[str, str]:
+    """Name of the first node of the line that each node belongs to.
+
+    Args:
+        ancestry: lineage of the hypotheses of a method.
+    """
+    return {node.name: line.first.name for line in ancestry.lines() for node in line.nodes}

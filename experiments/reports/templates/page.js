@@ -1,0 +1,201 @@
+"use strict";
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const make = (tag, values = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), values);
+    element.append(...children);
+    return element;
+  };
+
+  // Titles of figures would cover the tooltips.
+  for (const svg of all("figure svg")) {
+    const title = svg.querySelector("title");
+    if (!title) continue;
+    svg.setAttribute("aria-label", title.textContent.trim());
+    svg.removeAttribute("aria-labelledby");
+    title.remove();
+  }
+
+  // Theme
+  const root = document.documentElement;
+  const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const theme = make("button", { type: "button", id: "theme" });
+  const nameTheme = () => { theme.textContent = isDark() ? "Light colours" : "Dark colours"; };
+  theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; nameTheme(); });
+  nameTheme();
+  document.querySelector("nav").prepend(theme);
+
+  // Tooltips
+  const tip = make("div", { id: "tip", hidden: true });
+  tip.setAttribute("role", "status");
+  document.querySelector(".page").append(tip);
+  let marked = [];
+  const show = (event) => {
+    const target = event.target.closest?.("[data-tip]");
+    marked.forEach((element) => element.classList.remove("same"));
+    marked = [];
+    tip.hidden = !target;
+    if (!target) return;
+    tip.textContent = target.dataset.tip;
+    const client = target.dataset.client;
+    if (client !== undefined) {
+      marked = all(`figure svg [data-client="${CSS.escape(client)}"]`);
+      marked.forEach((element) => element.classList.add("same"));
+    }
+    const right = scrollX + root.clientWidth - tip.offsetWidth - 8;
+    tip.style.left = `${Math.max(scrollX + 4, Math.min(event.pageX + 14, right))}px`;
+    tip.style.top = `${event.pageY + 16}px`;
+  };
+  document.addEventListener("pointermove", show);
+  document.addEventListener("pointerdown", show);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+
+  // Tables
+  const valueOf = (row, column) => {
+    const text = row.cells[column].firstChild ? row.cells[column].textContent.replace(/±.*/, "").replace("▲", "").replaceAll(",", "").replace("−", "-").trim() : "";
+    const number = Number.parseFloat(text);
+    return Number.isNaN(number) || /[a-z]/i.test(text[0] ?? "") ? text : number;
+  };
+  const compare = (a, b) => {
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+    return a.localeCompare(b);
+  };
+  for (const table of all("table.sortable")) {
+    const heads = all("thead th", table);
+    heads.forEach((head, column) => {
+      const button = make("button", { type: "button" });
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const down = head.ariaSort !== "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "ascending" : "descending");
+        const body = table.tBodies[0];
+        const rows = [...body.rows].sort((a, b) => (down ? 1 : -1) * compare(valueOf(a, column), valueOf(b, column)));
+        body.append(...rows);
+      });
+    });
+  }
+
+  // Rounds and hypotheses
+  const stored = document.getElementById("history");
+  if (stored) explore(JSON.parse(stored.textContent));
+
+  function explore(history) {
+    const panel = document.querySelector(".explorer");
+    const last = history.rounds.length - 1;
+    const slider = make("input", { type: "range", id: "round", min: 0, max: last, value: last });
+    const round = make("output");
+    round.htmlFor = "round";
+    const methods = Object.keys(history.methods).filter((m) => history.methods[m].kept.some((k) => k.weights.length > 1));
+    const picker = make("select", { id: "hypothesis" });
+    panel.append(make("label", {}, "Round ", slider), round, make("label", {}, "Hypothesis ", picker));
+    panel.hidden = false;
+
+    const fill = () => {
+      const chosen = picker.value;
+      const options = [make("option", { value: "", textContent: "all kept, by weight" })];
+      for (const method of methods) {
+        const { weights } = history.methods[method].kept[slider.value] ?? { weights: [] };
+        const group = make("optgroup", { label: method });
+        weights.forEach((weight, i) => {
+          group.append(make("option", { value: `${method}/${i}`, textContent: `${i + 1}: weight ${(100 * weight).toFixed(1)} %` }));
+        });
+        options.push(group);
+      }
+      picker.replaceChildren(...options);
+      picker.value = all("option", picker).some((o) => o.value === chosen) ? chosen : "";
+    };
+
+    const draw = () => {
+      const index = Number(slider.value);
+      const number = history.rounds[index];
+      round.textContent = `${number} of ${history.rounds[last]}`;
+      slider.setAttribute("aria-valuetext", `round ${number}`);
+      all("[data-round].now").forEach((e) => e.classList.remove("now"));
+      if (index < last) all(`[data-round="${number}"]`).forEach((e) => e.classList.add("now"));
+      const [owner, rank] = picker.value ? picker.value.split("/") : [null, null];
+      for (const [method, known] of Object.entries(history.methods)) {
+        redraw(method, known, index, owner === method ? Number(rank) : null, index === last && owner !== method);
+        dim(method, owner === method ? known.kept[index].lines[rank] : null);
+      }
+    };
+
+    const redraw = (method, known, index, rank, original) => {
+      const edges = all(`[id^="graph-edges-${CSS.escape(method)}-"]`).filter((e) => /^\d+$/.test(e.id.slice(`graph-edges-${method}-`.length)));
+      const clients = all(`[id^="graph-clients-${CSS.escape(method)}-group-"]`);
+      if (!clients.length) return;
+      const axes = clients[0].parentNode;
+      axes.querySelector(".drawn")?.remove();
+      edges.forEach((e) => e.classList.toggle("replaced", !original));
+      if (original || !known.kept[index]) return;
+      const nodes = clients.flatMap((group) => all("use", group)).filter((use) => use.dataset.client in known.places);
+      const { weights, labels } = known.kept[index];
+      const used = rank === null ? weights.map((w, i) => [w, labels[i]]) : [[1, labels[rank]]];
+      const total = used.reduce((sum, [w]) => sum + w, 0);
+      const paths = new Map();
+      nodes.forEach((one, i) => nodes.slice(i + 1).forEach((other) => {
+        const [a, b] = [one, other].map((use) => known.places[use.dataset.client]);
+        let p = 0;
+        for (const [w, which] of used) {
+          const clusters = known.partitions[which];
+          if (clusters[a] !== "-" && clusters[a] === clusters[b]) p += w / total;
+        }
+        if (p < 0.05) return;
+        const level = Math.max(1, Math.round(12 * p));
+        const line = `M${one.getAttribute("x")} ${one.getAttribute("y")}L${other.getAttribute("x")} ${other.getAttribute("y")}`;
+        paths.set(level, (paths.get(level) ?? "") + line);
+      }));
+      const layer = document.createElementNS(axes.namespaceURI, "g");
+      layer.setAttribute("class", "drawn");
+      for (const [level, line] of paths) {
+        const path = document.createElementNS(axes.namespaceURI, "path");
+        path.setAttribute("d", line);
+        path.setAttribute("class", "shared");
+        path.style.strokeWidth = 0.15 + 0.85 * level / 12;
+        path.style.strokeOpacity = 0.2 + 0.45 * level / 12;
+        layer.append(path);
+      }
+      axes.insertBefore(layer, clients[0]);
+    };
+
+    const dim = (method, line) => {
+      for (const ribbon of all(`[id^="ribbons-ribbon-${CSS.escape(method)}-"]`)) {
+        const name = ribbon.id.slice(`ribbons-ribbon-${method}-`.length);
+        if (/^r\d+[hp]\d+$/.test(name)) ribbon.classList.toggle("other", line !== null && name !== line);
+      }
+    };
+
+    slider.addEventListener("input", () => { fill(); draw(); });
+    picker.addEventListener("change", draw);
+    fill();
+    draw();
+  }
+
+  // Panels stand below one another where the window is narrow.
+  const gap = 14;
+  const narrow = matchMedia("(max-width: 760px)");
+  const layouts = all("figure svg").map((svg) => ({ svg, box: svg.getAttribute("viewBox"), width: svg.getAttribute("width"), height: svg.getAttribute("height") }));
+  const stack = ({ svg, box, width, height }) => {
+    const parts = all(":scope > g > g", svg).filter((g) => /-(axes|legend)_\d+$/.test(g.id));
+    parts.forEach((g) => g.removeAttribute("transform"));
+    svg.setAttribute("viewBox", box);
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", height);
+    if (!narrow.matches || parts.filter((g) => /-axes_/.test(g.id)).length < 2) return;
+    const boxes = parts.map((g) => g.getBBox());
+    let top = gap, widest = 0;
+    parts.forEach((g, i) => {
+      g.setAttribute("transform", `translate(${gap / 2 - boxes[i].x} ${top - boxes[i].y})`);
+      top += boxes[i].height + gap;
+      widest = Math.max(widest, boxes[i].width + gap);
+    });
+    svg.setAttribute("viewBox", `0 0 ${widest} ${top}`);
+    svg.setAttribute("width", `${widest}pt`);
+    svg.setAttribute("height", `${top}pt`);
+  };
+  const arrange = () => layouts.forEach(stack);
+  narrow.addEventListener("change", arrange);
+  arrange();
+})();
