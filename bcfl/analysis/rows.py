@@ -124,15 +124,20 @@ def to_dataframe(rows: Sequence[Row]) -> pandas.DataFrame:
         raise ModuleNotFoundError(
             "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
         ) from error
-    return pandas.DataFrame([_flat(row) for row in rows])
+    return pandas.DataFrame([numbers(row) for row in rows])
 
 
-def _flat(row: Row) -> dict[str, float | None]:
-    numbers = {
+def numbers(row: Row) -> dict[str, float | None]:
+    """The numbers of a row by the names of columns, lists left out; see `to_dataframe`.
+
+    Args:
+        row: of a round.
+    """
+    plain = {
         name: value
         for name, value in row.items()
         if value is None or isinstance(value, int | float)
     }
-    numbers.pop("belief", None)
+    plain.pop("belief", None)
     seconds = {f"seconds_{phase}": spent for phase, spent in row["seconds"].items()}
-    return {**numbers, "failures": len(row["failures"]), **seconds}
+    return {**plain, "failures": len(row["failures"]), **seconds}
