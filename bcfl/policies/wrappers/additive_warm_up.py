@@ -16,12 +16,11 @@ from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.baselines.local_training import LocalTraining
-from bcfl.policies.capacity import bounds_of
 from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Candidate, Continue, Given, Policy, Ranking, candidate
 from bcfl.policies.updates.centroids import distances_between
 from bcfl.policies.updates.kmeans import KMeansAssociation
-from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper, bounds_of
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
 from bcfl.runtime.seeds import lineage_key
