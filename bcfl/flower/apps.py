@@ -41,8 +41,7 @@ def client_app(open_client: OpenClient, deployment: OpenDeployment) -> ClientApp
 
     Args:
         open_client: reads the samples, on the node; see `read_client`. A node's configuration may
-            also name a `device`, by default `cpu`, and the `noise-secret` of `Deployment.privacy`,
-            a whole number; without one each message has noise of its own.
+            also name a `device`, by default `cpu`.
         deployment: as for `server_app`; from the server's run configuration.
 
     Raises:
@@ -53,9 +52,7 @@ def client_app(open_client: OpenClient, deployment: OpenDeployment) -> ClientApp
     def opened(setup: str, config: str) -> Site:
         options = json.loads(config)
         plan = deployment(json.loads(setup))
-        return plan.site(
-            open_client(options), options.get("device", "cpu"), options.get("noise-secret")
-        )
+        return plan.site(open_client(options), options.get("device", "cpu"))
 
     return node_app(lambda setup, config: opened(setup, json.dumps(config, sort_keys=True)))
 

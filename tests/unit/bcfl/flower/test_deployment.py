@@ -97,15 +97,6 @@ def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint_before(tmp_path, mon
     assert everything(resumed.state) == everything(loop("wecfl").state)
 
 
-def test_nodes_with_privacy_noise_what_they_send_and_the_server_counts_it(tmp_path):
-    pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
-    privacy = Privacy(clip=0.1, noise_multiplier=0.5)
-    run, _ = started(plan_of("ifca", tmp_path / "noised", privacy=privacy))
-    rows = DeploymentFolder(tmp_path / "noised").rows()
-    assert everything(run.state) != everything(loop("ifca").state)
-    assert 0 < rows[0]["epsilon"] < rows[1]["epsilon"]
-
-
 def test_the_run_can_ask_its_clients_for_more(tmp_path):
     run, _ = started(plan_of("bcfl-g", tmp_path))
     x = CLIENTS["c0"].views["test"]
@@ -219,3 +210,20 @@ def test_samples_are_read_from_a_file_or_a_folder(tmp_path):
     np.savez(tmp_path / "half.npz", x_train=arrays["x_train"])
     with pytest.raises(ValueError, match="must hold x_train and y_train"):
         read_client({"client": "anna", "data": str(tmp_path / "half.npz")})
+
+
+def test_nodes_noise_by_secrets_of_their_own_and_releases_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("bcfl.flower.deployment.check_accountant", lambda: None)
+    monkeypatch.setattr(Privacy, "epsilon", lambda self, releases: 10.0 * releases)
+    first, second = (
+        started(plan_of("ifca", tmp_path / name, privacy=Privacy()))[0] for name in ("a", "b")
+    )
+    assert everything(first.state) != everything(second.state)
+    last = DeploymentFolder(tmp_path / "a").rows()[-1]
+    assert last["releases"] == first.state.most_releases >= 3 * ROUNDS
+    assert last["epsilon"] == 10 * last["releases"]
+
+
+def test_privacy_of_curvatures_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="privacy: curvature 'ggn' has no stated sensitivity"):
+        plan_of("bcfl-g", tmp_path, privacy=Privacy())
