@@ -222,6 +222,11 @@ class Federation:
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
 
+    @property
+    def groups(self) -> Mapping[str, int | None]:
+        """True group of each client, where known; for analysis only."""
+        return {data.client: data.group for data in self.clients}
+
     @cached_property
     def engine(self) -> Executor:
         """Answers for the clients, with their data of the first time step, and drops out."""
@@ -354,7 +359,10 @@ class Federation:
                 if stops:
                     break
         _check_answered(records)
-        groups = {data.client: data.group for data in self.clients}
         return Run(
-            model=self.model, state=state, records=tuple(records), groups=groups, executor=reliable
+            model=self.model,
+            state=state,
+            records=tuple(records),
+            groups=self.groups,
+            executor=reliable,
         )

@@ -11,6 +11,7 @@ import typer
 
 from experiments.commands import (
     explain,
+    federation,
     inspect,
     listing,
     preview,
@@ -58,6 +59,7 @@ app.command()(uncertainty.uncertainty)
 app.command()(profile.profile)
 app.command()(reproduce.reproduce)
 app.command("list")(listing.list_)
+app.add_typer(federation.app, name="federation")
 
 
 def main() -> None:

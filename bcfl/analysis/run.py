@@ -200,6 +200,10 @@ class Run:
         """
         self.to_xarray(co_association=co_association).to_netcdf(path, engine="scipy")
 
+    def to_arviz(self, draws: int = 1000, seed: int = 0) -> xarray.DataTree:
+        """Draws from the posterior over associations for ArviZ; see `export.to_arviz`."""
+        return export.to_arviz(self.hypotheses, draws, seed)
+
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
         """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
         return self.hypotheses.to_pyro(self.model)

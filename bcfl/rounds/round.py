@@ -14,7 +14,7 @@ from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies import RoundContext
-from bcfl.policies.capacity import bounds_of
+from bcfl.policies.wrappers.policy_wrapper import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums

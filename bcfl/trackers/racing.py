@@ -21,7 +21,8 @@ from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Candidate, Costs, Policy
 from bcfl.protocol.requests import Steps, together
 from bcfl.runtime.seeds import generator
-from bcfl.trackers.tracker import Successor, TrackerInfo, train
+from bcfl.trackers.successors import Successor, train
+from bcfl.trackers.tracker import TrackerInfo
 
 
 @dataclass(frozen=True)

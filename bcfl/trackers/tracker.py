@@ -1,30 +1,23 @@
-"""The tracker protocol and the two steps of every tracker: expand hypotheses, then train."""
+"""The tracker protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from itertools import islice
-from math import inf
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
+<<<<<<< HEAD
 from bcfl.aggregation.cavities import cavities_of
 from bcfl.aggregation.crossfit import cavities_of_folds, folds_of
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
+=======
+from bcfl.hypotheses.hypothesis import HypothesisSet
+>>>>>>> main
 from bcfl.policies.context import RoundContext
-from bcfl.policies.policy import Candidate, Policy, answered
-from bcfl.policies.ranking import membership_probabilities
-from bcfl.protocol.answers import Trained as LocalModel
-from bcfl.protocol.requests import Exchange, Steps, Train, together
-from bcfl.trackers.convergence import convergence_of
-from bcfl.trackers.update_measures import local_updates_of, temperature_of
+from bcfl.policies.policy import Policy
+from bcfl.protocol.requests import Steps
 
 
 @dataclass(frozen=True)
@@ -72,6 +65,7 @@ class Tracker(Protocol):
             The hypotheses after the round, and diagnostics.
         """
         ...
+<<<<<<< HEAD
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,3 +314,5 @@ def log_captured_mass(kept: Sequence[Successor | Hypothesis], log_total: float) 
     """
     log_kept = float(np.logaddexp.reduce([survivor.log_weight for survivor in kept]))
     return min(log_kept - log_total, 0.0)
+=======
+>>>>>>> main

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bcfl import ClientData
-from bcfl.executors import Node
+from bcfl.executors import Node, Privacy
 from bcfl.flower import Deployment, DeploymentFolder, read_client
 from bcfl.flower.apps import serve
 from bcfl.rounds import CheckpointError
@@ -188,3 +188,20 @@ def test_samples_are_read_from_a_file_or_a_folder(tmp_path):
     np.savez(tmp_path / "half.npz", x_train=arrays["x_train"])
     with pytest.raises(ValueError, match="must hold x_train and y_train"):
         read_client({"client": "anna", "data": str(tmp_path / "half.npz")})
+
+
+def test_nodes_noise_by_secrets_of_their_own_and_releases_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("bcfl.flower.deployment.check_accountant", lambda: None)
+    monkeypatch.setattr(Privacy, "epsilon", lambda self, releases: 10.0 * releases)
+    first, second = (
+        started(plan_of("ifca", tmp_path / name, privacy=Privacy()))[0] for name in ("a", "b")
+    )
+    assert everything(first.state) != everything(second.state)
+    last = DeploymentFolder(tmp_path / "a").rows()[-1]
+    assert last["releases"] == first.state.most_releases >= 3 * ROUNDS
+    assert last["epsilon"] == 10 * last["releases"]
+
+
+def test_privacy_of_curvatures_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="privacy: curvature 'ggn' has no stated sensitivity"):
+        plan_of("bcfl-g", tmp_path, privacy=Privacy())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.executors import Node, Payload, Reply
+from bcfl.executors import Node, Payload, Privacy, Reply
 from bcfl.methods import RECIPES
 from tests.contract.conftest import everything, federation_of
 from tests.fake_grid import grid_of, reaching
@@ -47,6 +47,13 @@ def test_a_run_over_a_grid_has_the_bits_of_the_loop(name):
             theirs.ledger.bytes_down,
             theirs.ledger.exchanges,
         )
+
+
+def test_nodes_of_a_simulation_add_the_noise_of_the_loop():
+    federation = federation_of("ifca", executor="loop", privacy=Privacy())
+    there = federation.run(ROUNDS, executor=reaching(grid_of(federation, ROUNDS), federation))
+    assert everything(federation.run(ROUNDS).state) == everything(there.state)
+    assert everything(there.state) != everything(federation_of("ifca").run(ROUNDS).state)
 
 
 def test_several_clients_may_share_a_node():
