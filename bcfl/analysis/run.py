@@ -71,9 +71,10 @@ class Run:
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
-        """(clients, clusters) posterior membership over the kept hypotheses; rows sum to 1.
+        """(clients, clusters) posterior membership over the kept hypotheses.
 
-        How clients are trained is another matter: see `hypotheses.best.association`.
+        Rows sum to 1; the row of a client never seen, of which nothing is known, is zero. How
+        clients are trained is another matter: see `hypotheses.best.association`.
         """
         return self.hypotheses.association_probabilities()
 
