@@ -14,8 +14,9 @@ from bcfl.analysis import metrics
 if TYPE_CHECKING:
     import pandas
 
+    from bcfl.executors import Privacy
     from bcfl.protocol.statistics.predictions import PredictionSums
-    from bcfl.rounds.state import RoundRecord
+    from bcfl.rounds.state import FederationState, RoundRecord
 
 Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")
@@ -55,6 +56,7 @@ def round_row(
     row = {
         "round": record.round,
         **metrics.summarise(record.evaluations),
+        **metrics.summarise_regression(record.regression),
         "weighted_f1": metrics.macro_f1_per_client(record.evaluations, num_training),
         "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
         **metrics.agreement(leading, groups),
@@ -84,6 +86,19 @@ def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
     """What recording beliefs after a round cost, apart from it; None where none were recorded."""
     ledger = record.belief_ledger
     return None if ledger is None else {name: getattr(ledger, name) for name in BELIEF_COSTS}
+
+
+def privacy_columns(state: FederationState, privacy: Privacy | None) -> Row:
+    """What the client that has released most has released so far, and its epsilon.
+
+    Args:
+        state: after the round.
+        privacy: how clients randomise what they send; None has no columns.
+    """
+    if privacy is None:
+        return {}
+    most = state.most_releases
+    return {"releases": most, "epsilon": privacy.epsilon(most)}
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401

@@ -5,6 +5,7 @@ Independent of Flower: any `bcfl.executors.Grid` reaches the nodes.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,24 +14,30 @@ from typing import Any
 
 import torch
 
-from bcfl.analysis.rows import Row, round_row
+from bcfl.analysis.rows import Row, privacy_columns, round_row
 from bcfl.analysis.run import Run
 from bcfl.architecture.model import Model
 from bcfl.data.clients import ClientData, checked_name, with_validation
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
+    Executor,
     ExecutorConfig,
+    Privacy,
+    Randomized,
     RemoteExecutor,
     Site,
     Stepwise,
     ThreadLimited,
     build_executor,
+    check_accountant,
+    check_covered,
+    check_private,
 )
 from bcfl.flower.folder import DeploymentFolder
 from bcfl.policies import Centralised
 from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
-from bcfl.rounds.round import RoundConfig, server_round
+from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
@@ -59,10 +66,11 @@ class Deployment:
         min_clients: clients that must be connected for a round to begin; None is all.
         wait: seconds after which a round begins with fewer; with none it does not.
         checkpoint_every: rounds between checkpoints.
+        privacy: how clients randomise what they send; the noise is drawn from a secret of the node.
 
     Raises:
         ValueError: a number is out of range, names repeat, the method cannot serve so many clients,
-            or it pools the samples of clients.
+            or it pools the samples of clients, or clients cannot randomise its models.
     """
 
     clients: tuple[str, ...]
@@ -78,6 +86,7 @@ class Deployment:
     min_clients: int | None = None
     wait: float = 60.0
     checkpoint_every: int = 1
+    privacy: Privacy | None = None
 
     def __post_init__(self) -> None:
         names = tuple(sorted(checked_name(client) for client in self.clients))
@@ -101,7 +110,10 @@ class Deployment:
                 f"{self.min_clients}"
             )
         checked_threads(self.threads)
-        self.method.check(len(names), max(1, round(self.client_fraction * len(names))))
+        if self.privacy is not None:
+            check_private(self.network, self.method.policy.objective)
+        present = participants(names, self.client_fraction, self.seed, 0)
+        self.method.check(len(names), len(present))
 
     @property
     def network(self) -> Model:
@@ -134,8 +146,13 @@ class Deployment:
             build_executor(config, (at_step(split, step),), *parts)
             for step in range(self.num_steps)
         ]
-        executor = Stepwise(executors, self.schedule)
+        executor = self._randomised(Stepwise(executors, self.schedule))
         return Site(ThreadLimited(executor, self.threads), (data.client,), network, where)
+
+    def _randomised(self, executor: Executor) -> Executor:
+        if self.privacy is None:
+            return executor
+        return Randomized(executor, self.privacy, self.network, secrets.randbits(63))
 
     @standard_switches()
     def run(
@@ -154,8 +171,12 @@ class Deployment:
 
         Raises:
             BusyError: another process is working in the folder.
+            MissingAccountantError: there is `privacy`, and its epsilon cannot be computed.
+            ValueError: the method asks for what `privacy` does not cover.
             CheckpointError: the newest checkpoint is damaged, or of other clients.
         """
+        if self.privacy is not None:
+            check_accountant()
         records: list[RoundRecord] = []
         with DeploymentFolder(self.folder).opened(self.clients) as folder:
             state = (folder.state or self._initial()).planned(self.rounds, None)
@@ -195,8 +216,10 @@ class Deployment:
             belief_every=self.checkpoint_every,
         )
         state, record = server_round(self.method, self.network, executor, state, config)
+        check_covered(record.ledger.failures)
         sizes = {client: info.num_samples["train"] for client, info in state.client_info.items()}
         row = round_row(record, None, perf_counter() - started, num_training=sizes)
+        row |= privacy_columns(state, self.privacy)
         sent = {name: getattr(executor.traffic, name) - getattr(before, name) for name in TRAFFIC}
         return state, record, row | {"connected": sorted(connected), "traffic": sent}
 

@@ -18,6 +18,7 @@ from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
     INTERRUPTED,
     Arithmetic,
+    Cluster,
     CpusPerNode,
     Debug,
     Executor,
@@ -82,6 +83,7 @@ def run(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds in parallel.")] = 1,
+    cluster: Cluster = None,
     threads: Annotated[
         int, typer.Option(help="Threads per process; more than one pays for large networks only.")
     ] = 1,
@@ -113,6 +115,7 @@ def run(
         "decay": decay,
         "posterior": posterior,
         "jobs": jobs if jobs != 1 else None,
+        "cluster": cluster,
         "threads": threads if threads != 1 else None,
         "data-dir": data_dir,
         "device": device if device != "auto" else None,
@@ -143,7 +146,13 @@ def run(
     working = replace(working, nodes=nodes, **per_node)
     command, where = _command(scenario, options), str(device_named(device))
     plan = Plan(
-        scenario=chosen, device=where, threads=threads, jobs=jobs, command=command, executor=working
+        scenario=chosen,
+        device=where,
+        threads=threads,
+        jobs=jobs,
+        command=command,
+        executor=working,
+        cluster=cluster,
     )
     setup = Experiment(
         scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=threads
@@ -173,7 +182,7 @@ def resume(
     from experiments.runs.plan import changed_versions, read_plan
 
     plan, screen = read_plan(folder), console()
-    plan = plan if jobs is None else replace(plan, jobs=jobs)
+    plan = plan if jobs is None else replace(plan, jobs=jobs, cluster=None)
     from experiments import launch as work
 
     if work.is_finished(plan, RunFiles(folder)):
@@ -232,6 +241,7 @@ def _headline(plan: Plan, setup: Experiment) -> Text:
         " ".join([kind.name, f"({'; '.join(details)})"] if details else [kind.name]),
         _counted(scenario.federation.rounds, "round"),
         f"{where} x {plan.jobs} jobs" if plan.jobs > 1 else where,
+        *([f"cluster {plan.cluster}"] if plan.cluster else []),
     ]
     return Text.assemble((f"bcfl run {scenario.name}", "bold"), f"   {' · '.join(parts)}")
 

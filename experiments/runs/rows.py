@@ -16,8 +16,7 @@ from bcfl.analysis import rows as rounds
 from experiments.scores.costs import models_used
 
 if TYPE_CHECKING:
-    from bcfl import FederationState, Model, RoundRecord
-    from bcfl.executors import Privacy
+    from bcfl import Model, RoundRecord
     from bcfl.protocol import PredictionSums
 
 Row = rounds.Row
@@ -48,19 +47,6 @@ def round_row(
     """
     used = models_used(record, unit)
     return rounds.round_row(record, groups, seconds, held_out, used, num_training)
-
-
-def privacy_columns(state: FederationState, privacy: Privacy | None) -> Row:
-    """What the client that has released most has released so far, and its epsilon.
-
-    Args:
-        state: after the round.
-        privacy: how clients randomise what they send; None has no columns.
-    """
-    if privacy is None:
-        return {}
-    most = state.most_releases
-    return {"releases": most, "epsilon": privacy.epsilon(most)}
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
+from bcfl.analysis import rows as rounds
 from bcfl.data import TRAIN, Schedule, at_step
 from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
 from bcfl.runtime import device_named, locked
@@ -190,7 +191,7 @@ class Log:
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
         row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model, training)
-        row |= rows.privacy_columns(state, self.setup.scenario.privacy)
+        row |= rounds.privacy_columns(state, self.setup.scenario.privacy)
         self.since = now
         rows.append(self.files.metrics, row)
         self.callbacks.on_round(self.pair, row)

@@ -1,5 +1,6 @@
 """A federation whose clients hold their samples themselves, over a grid inside this process."""
 
+import errno
 import json
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from bcfl import ClientData
-from bcfl.executors import Node
+from bcfl.executors import Node, Privacy
 from bcfl.flower import Deployment, DeploymentFolder, read_client
 from bcfl.flower.apps import serve
 from bcfl.rounds import CheckpointError
@@ -73,6 +74,27 @@ def test_a_run_goes_on_from_its_newest_checkpoint_to_the_same_bits(tmp_path):
     again, grid = started(plan)
     assert again.records == ()
     assert grid.pushed == []
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    from bcfl.rounds import checkpoint
+
+    plan = plan_of("wecfl", tmp_path)
+    honest = checkpoint._write
+
+    def full(path, content):
+        if "round-000002" in str(path):
+            path.write_bytes(content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        honest(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "_write", full)
+        with pytest.raises(OSError, match="No space left"):
+            started(plan)
+    resumed, _ = started(plan)
+    assert [record.round for record in resumed.records] == [2, 3]
+    assert everything(resumed.state) == everything(loop("wecfl").state)
 
 
 def test_the_run_can_ask_its_clients_for_more(tmp_path):
@@ -188,3 +210,20 @@ def test_samples_are_read_from_a_file_or_a_folder(tmp_path):
     np.savez(tmp_path / "half.npz", x_train=arrays["x_train"])
     with pytest.raises(ValueError, match="must hold x_train and y_train"):
         read_client({"client": "anna", "data": str(tmp_path / "half.npz")})
+
+
+def test_nodes_noise_by_secrets_of_their_own_and_releases_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("bcfl.flower.deployment.check_accountant", lambda: None)
+    monkeypatch.setattr(Privacy, "epsilon", lambda self, releases: 10.0 * releases)
+    first, second = (
+        started(plan_of("ifca", tmp_path / name, privacy=Privacy()))[0] for name in ("a", "b")
+    )
+    assert everything(first.state) != everything(second.state)
+    last = DeploymentFolder(tmp_path / "a").rows()[-1]
+    assert last["releases"] == first.state.most_releases >= 3 * ROUNDS
+    assert last["epsilon"] == 10 * last["releases"]
+
+
+def test_privacy_of_curvatures_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="privacy: curvature 'ggn' has no stated sensitivity"):
+        plan_of("bcfl-g", tmp_path, privacy=Privacy())
