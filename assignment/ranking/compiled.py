@@ -79,7 +79,7 @@ def rank_problems(
     Returns:
         How many each problem has, at most m, int64 of shape (problems,).
     """
-    from assignment.ranking.kernels import rank_all  # imports numba
+    from assignment.ranking.ranking_kernels import rank_all  # imports numba
 
     # numba compiles anew for read-only arrays, so that all are made writable
     found: IntArray = rank_all(
