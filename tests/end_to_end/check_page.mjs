@@ -53,7 +53,7 @@ const used = await tab.evaluate(() => {
     element.dispatchEvent(new Event(type, { bubbles: true }));
   };
   const result = { contents: all("nav a").length, headings: all("h2").length };
-  const head = all("table.sortable thead th")[1];
+  const head = all("table.results thead th")[1];
   if (head) {
     const column = () => [...head.closest("table").tBodies[0].rows].map((row) => row.cells[1].textContent.trim());
     const click = () => { head.querySelector("button").click(); return column(); };

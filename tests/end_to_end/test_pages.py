@@ -1,4 +1,4 @@
-"""Pages in headless Chromium: no message, no request, no fault that axe-core finds; they can be used.
+"""Pages in headless Chromium: no message, no request, nothing that axe-core reports; they work.
 
 Needs Chromium, Node, and the packages puppeteer-core and axe-core in the folder that
 BCFL_NODE_MODULES names; skipped where one of them is missing.
