@@ -11,14 +11,19 @@ import torch
 
 from bcfl.analysis.run import Run
 from bcfl.architecture.model import Model
+from bcfl.architecture.probing import Network, as_model, outputs_of
 from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
     Executor,
     ExecutorConfig,
     ExecutorName,
+    Privacy,
+    Randomized,
     Unreliable,
     build_executor,
+    check_covered,
+    check_private,
     select_executor,
 )
 from bcfl.executors.wrappers import Stepwise
@@ -53,13 +58,9 @@ def check_model(
         ValueError: the model does not take such samples, gives another number of outputs, or has a
             layer without a curvature rule; or the local posterior does not support it or the prior.
     """
-    module, shape = model.module().eval(), tuple(samples.shape[1:])
+    module = model.module().eval()
     inputs = own_copy(samples, next(module.parameters(), None))
-    try:
-        with torch.no_grad():
-            outputs = module(own_copy(inputs[:1]))
-    except RuntimeError as error:
-        raise ValueError(f"{model!r} does not take samples of shape {shape}: {error}") from None
+    outputs = outputs_of(module, inputs, repr(model))
     if tuple(outputs.shape) != (1, model.num_outputs):
         raise ValueError(
             f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
@@ -137,13 +138,14 @@ class Federation:
         objectives: whether the objectives of clustering and learning are measured in each round.
         threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
+        privacy: how clients randomise what they send; None has them send it as it is.
     """
 
     @standard_switches()
     def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
         clients: Iterable[ClientData],
-        model: Model,
+        model: Network,
         method: Method | Policy,
         seed: int = 0,
         *,
@@ -156,12 +158,15 @@ class Federation:
         threads: int | None = 1,
         executor: ExecutorName | ExecutorConfig = "auto",
         memory: int | None = None,
+        privacy: Privacy | None = None,
     ) -> None:
         """Check the arguments, and that clients, model and method fit one another.
 
         Args:
             clients: the clients; their order never matters.
-            model: the architecture that all clusters use, or that the method makes its own of.
+            model: the architecture that all clusters use, or that the method makes its own of: a
+                `Model`, a `torch.nn.Module`, or a function that builds one; the latter two are
+                tried on a sample, and predict classes unless targets are floating-point numbers.
             method: a method, or a policy of one's own (then tracked greedily).
             seed: at least 0.
             client_fraction: in (0, 1].
@@ -175,25 +180,28 @@ class Federation:
             executor: a name, or a `bcfl.executors.ExecutorConfig` with further options.
             memory: bytes that the executor may take for its work; None takes what suits the device,
                 or what `executor` says.
+            privacy: clients clip and noise what they send; the noise is drawn from the seed, so
+                that a run can be repeated.
 
         Raises:
             ValueError: an argument is out of range, or the clients do not fit the model.
-            TypeError: the method is a name.
+            TypeError: the method is a name, or the model no network.
         """
         self.seed = _checked_seed(seed)
         self.threads = checked_threads(threads)
         config = executor if isinstance(executor, ExecutorConfig) else ExecutorConfig(executor)
         self.executor = config if memory is None else replace(config, memory=memory)
         self.method = _as_method(method)
-        self.model = self.method.adapted(model)
         split = (with_validation(data, self.method.validation, seed) for data in clients)
         self.clients = sorted_clients(split)
+        most = max((data.views[TRAIN] for data in self.clients), key=len)
+        self.model = self.method.adapted(as_model(model, most.inputs, most.targets))
         self.method = _knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
         self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
-        self.device = device_named(device)
+        self.device, self.privacy = device_named(device), privacy
         names = [data.client for data in self.clients]
         present = participants(names, self.client_fraction, self.seed, 0)
         self.method.check(len(names), len(present))
@@ -206,9 +214,18 @@ class Federation:
         most = max((data.views[TRAIN] for data in self.clients), key=len)
         memory = self.method.aggregation.memory
         check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED_SAMPLES], memory)
+        if self.privacy is not None:
+            if self._pools:
+                raise ValueError(f"privacy: {self.method.name!r} pools the clients' samples")
+            check_private(self.model, self.method.policy.objective)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
+
+    @property
+    def groups(self) -> Mapping[str, int | None]:
+        """True group of each client, where known; for analysis only."""
+        return {data.client: data.group for data in self.clients}
 
     @cached_property
     def engine(self) -> Executor:
@@ -238,9 +255,12 @@ class Federation:
         present = [at_step(data, step) for data in self.clients]
         by_name, pools = {data.client: data for data in present}, self._pools
         pooling = (pooled([by_name[c] for c in inside], name) for name, inside in pools.items())
-        return build_executor(
+        executor = build_executor(
             self.executor, (*present, *pooling), self.model, self.seed, self.device, self.dtype
         )
+        if self.privacy is None:
+            return executor
+        return Randomized(executor, self.privacy, self.model, self.seed)
 
     @standard_switches()
     def executor_of(self, planned_rounds: int) -> Executor:
@@ -294,7 +314,8 @@ class Federation:
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
                 another number than the state was planned for, or `state` is of other clients; or no
-                client could answer anything, in any round.
+                client could answer anything, in any round; or the method asks for what `privacy`
+                doesn't cover.
         """
         if not isinstance(rounds, int) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
@@ -329,6 +350,7 @@ class Federation:
             while state.round < rounds:
                 before = state
                 state, record = server_round(self.method, self.model, present, state, config)
+                check_covered(record.ledger.failures)
                 stops = on_round is not None and _is_true(on_round(state, record))
                 if stops and not config.records_belief(before.round):
                     last = replace(config, last_round=before.round)
@@ -337,7 +359,10 @@ class Federation:
                 if stops:
                     break
         _check_answered(records)
-        groups = {data.client: data.group for data in self.clients}
         return Run(
-            model=self.model, state=state, records=tuple(records), groups=groups, executor=reliable
+            model=self.model,
+            state=state,
+            records=tuple(records),
+            groups=self.groups,
+            executor=reliable,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from experiments.commands import (
     explain,
+    federation,
     inspect,
     listing,
     preview,
@@ -42,6 +44,8 @@ def start(
 ) -> None:
     """Clustered federated learning as probabilistic data association."""
     del version
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # modules of one's own, such as mine:load
 
 
 app.command()(run.run)
@@ -55,6 +59,7 @@ app.command()(uncertainty.uncertainty)
 app.command()(profile.profile)
 app.command()(reproduce.reproduce)
 app.command("list")(listing.list_)
+app.add_typer(federation.app, name="federation")
 
 
 def main() -> None:

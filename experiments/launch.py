@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bcfl.runtime import limited_threads
-from experiments.runs.files import RunFiles, locked
+from bcfl.runtime import limited_threads, locked
+from experiments.runs.cluster import run_on_cluster
+from experiments.runs.files import RunFiles
 from experiments.runs.flower import with_engine
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
@@ -72,7 +73,7 @@ def is_finished(plan: Plan, files: RunFiles) -> bool:
 
 
 def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, callbacks: RunCallbacks) -> None:
-    if plan.jobs == 1:
+    if plan.jobs == 1 and plan.cluster is None:
         with limited_threads(plan.threads), with_engine(setup) as ready:
             for pair in plan.scenario.pairs:
                 if callbacks.should_stop():
@@ -86,7 +87,10 @@ def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, callbacks: RunCal
             files=files,
             executor=plan.executor,
         )
-        run_parallel(config, plan.scenario.pairs, plan.jobs, callbacks)
+        if plan.cluster is None:
+            run_parallel(config, plan.scenario.pairs, plan.jobs, callbacks)
+        else:
+            run_on_cluster(config, plan.scenario.pairs, plan.cluster, callbacks)
     write_summary(plan, files)
     from experiments.reports.report import write_report
 

@@ -22,12 +22,6 @@ from posteriors.evidence.sampling import (
     importance_log_evidence,
     monte_carlo_log_evidence,
 )
-from posteriors.evidence.sigma_points import (
-    SigmaPointEvidence,
-    sharpest_directions,
-    sigma_point_log_evidence,
-)
-from posteriors.evidence.temperature import TunedTemperature, choose_temperature, mixture_log_loss
 from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.fusion import Fused, FusionRule, fuse, fuse_without
 from posteriors.gaussians.gaussian import DiagonalGaussian
@@ -75,13 +69,10 @@ __all__ = [
     "MonteCarlo",
     "PlugIn",
     "Predictive",
-    "SigmaPointEvidence",
     "Site",
-    "TunedTemperature",
     "UnsupportedFitError",
     "UnsupportedLayerError",
     "carry",
-    "choose_temperature",
     "damp",
     "diagonal_curvature",
     "find_mode",
@@ -94,7 +85,6 @@ __all__ = [
     "log_association_weight",
     "merge",
     "merge_by",
-    "mixture_log_loss",
     "mixture_to_pyro",
     "monte_carlo_log_evidence",
     "network_log_likelihood",
@@ -103,8 +93,6 @@ __all__ = [
     "predict_mixture",
     "product",
     "quadratic_log_evidence",
-    "sharpest_directions",
-    "sigma_point_log_evidence",
     "site_of",
     "split_by_group",
     "split_entropy",

@@ -195,11 +195,17 @@ class Aggregation:
         key = lineage_key(origin.key, *rule, *contributors)
         if key not in cache:
             fused, report = self._fuse(model, origin, inputs, key)
-            cache[key] = (fused if share == 1 else self._partial(origin, fused, share), report)
+            cache[key] = (fused if share == 1 else self.partial_step(origin, fused, share), report)
         return cache[key]
 
-    def _partial(self, origin: Block, fused: Block, share: float) -> Block:
-        """The block after a partial step towards the fused one (CAM, equation 6)."""
+    def partial_step(self, origin: Block, fused: Block, share: float) -> Block:
+        """The block after a partial step towards the fused one (CAM, equation 6).
+
+        Args:
+            origin: the block before the round.
+            fused: that after the whole step.
+            share: of the step, in [0, 1].
+        """
         mean = origin.gaussian.mean + share * (fused.gaussian.mean - origin.gaussian.mean)
         buffers = origin.buffers + share * (fused.buffers - origin.buffers)
         gaussian = DiagonalGaussian(mean, fused.gaussian.precision)

@@ -26,7 +26,7 @@ from bcfl.policies.policy import Candidate, Continue
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import lineage_key
-from posteriors import DiagonalGaussian, carry, fuse_without
+from posteriors import carry, fuse_without
 
 
 def cavities_of(
@@ -104,8 +104,9 @@ def _without_each(
         others = [inputs[place] for place in rest]
         pooled = aggregation.pooled_buffers(model, origin, [buffers[i] for i in rest], others)
         gaussian = aggregation.robustly(without, [local[i] for i in rest], others)
+        mean, _ = aggregation.server.step(origin.gaussian.mean, gaussian.mean, origin.moments)
+        moved = replace(gaussian, mean=mean)
+        block = aggregation.updated(origin.key, origin, moved, pooled)
         share = share_of(others, candidate, replies)
-        mean = origin.gaussian.mean + share * (gaussian.mean - origin.gaussian.mean)
-        moved = gaussian if share == 1 else DiagonalGaussian(mean, gaussian.precision)
-        blocks[client] = aggregation.updated(origin.key, origin, moved, pooled)
+        blocks[client] = block if share == 1 else aggregation.partial_step(origin, block, share)
     return blocks

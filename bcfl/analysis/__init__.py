@@ -3,7 +3,7 @@
 Reads values only. Files of runs and reports are in `experiments`.
 """
 
-from bcfl.analysis import metrics, pairs, rows, uncertainty
+from bcfl.analysis import loggers, metrics, pairs, rows, uncertainty
 from bcfl.analysis.graphs import (
     accumulated_association_graph,
     association_graph,
@@ -31,6 +31,7 @@ __all__ = [
     "association_graph",
     "client_cluster_graph",
     "hypothesis_tree",
+    "loggers",
     "metrics",
     "pairs",
     "plot_association_graph",

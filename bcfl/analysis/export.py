@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.history import Snapshot
+from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
 from bcfl.hypotheses.matching import best_matching
+from bcfl.runtime.seeds import generator
 
 if TYPE_CHECKING:
     import xarray
@@ -86,6 +88,57 @@ def to_xarray(
     title = {"title": "posterior over associations"}
     dataset: xarray.Dataset = data_set(described, coordinates, title)
     return dataset
+
+
+def to_arviz(hypotheses: HypothesisSet, draws: int = 1000, seed: int = 0) -> xarray.DataTree:
+    """Draws from the posterior over associations, as ArviZ takes them.
+
+    ArviZ calls this inference data. The group `posterior` has one chain, with `hypothesis` (chain,
+    draw) and `cluster` (chain, draw, client): a hypothesis is drawn by its weight, then the cluster
+    of each client by its membership in it. Clusters are named as in the leading hypothesis; -1 is a
+    client never seen.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+        draws: number of draws.
+        seed: of the draws.
+
+    Raises:
+        ValueError: there is no draw.
+        ModuleNotFoundError: arviz-base is not installed.
+    """
+    if draws < 1:
+        raise ValueError(f"draws must be at least 1, got {draws}")
+    try:
+        import arviz_base
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "draws for ArviZ need arviz-base: pip install 'bcfl[arviz]'", name="arviz_base"
+        ) from error
+    chosen, clusters = _draws(hypotheses, draws, generator(seed, "draws of associations"))
+    tree: xarray.DataTree = arviz_base.from_dict(
+        {"posterior": {"hypothesis": chosen[None], "cluster": clusters[None]}},
+        coords={"client": list(hypotheses.best.association.clients)},
+        dims={"cluster": ["client"]},
+    )
+    return tree
+
+
+def _draws(
+    hypotheses: HypothesisSet, draws: int, random: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(draws,) hypotheses, and (draws, clients) clusters."""
+    weights = hypotheses.weights / hypotheses.weights.sum()
+    chosen = random.choice(len(hypotheses), size=draws, p=weights)
+    clusters = np.full((draws, len(hypotheses.best.association.clients)), UNSEEN)
+    for index, hypothesis in enumerate(hypotheses):
+        rows = np.flatnonzero(chosen == index)
+        names = match_clusters(hypotheses.best, hypothesis)
+        bounds = np.cumsum(hypothesis.membership, axis=1)
+        seen = np.flatnonzero(bounds[:, -1] > 0)
+        places = random.random((len(rows), len(seen), 1)) * bounds[seen, -1][:, None]
+        clusters[np.ix_(rows, seen)] = names[(places >= bounds[seen]).sum(axis=2)]
+    return chosen, clusters
 
 
 def _xarray() -> Any:  # noqa: ANN401 - a module

@@ -14,8 +14,9 @@ from bcfl.analysis import metrics
 if TYPE_CHECKING:
     import pandas
 
+    from bcfl.executors import Privacy
     from bcfl.protocol.statistics.predictions import PredictionSums
-    from bcfl.rounds.state import RoundRecord
+    from bcfl.rounds.state import FederationState, RoundRecord
 
 Row = dict[str, Any]
 PHASES = ("train", "score", "server", "evaluate")
@@ -55,6 +56,7 @@ def round_row(
     row = {
         "round": record.round,
         **metrics.summarise(record.evaluations),
+        **metrics.summarise_regression(record.regression),
         "weighted_f1": metrics.macro_f1_per_client(record.evaluations, num_training),
         "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
         **metrics.agreement(leading, groups),
@@ -86,6 +88,19 @@ def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
     return None if ledger is None else {name: getattr(ledger, name) for name in BELIEF_COSTS}
 
 
+def privacy_columns(state: FederationState, privacy: Privacy | None) -> Row:
+    """What the client that has released most has released so far, and its epsilon.
+
+    Args:
+        state: after the round.
+        privacy: how clients randomise what they send; None has no columns.
+    """
+    if privacy is None:
+        return {}
+    most = state.most_releases
+    return {"releases": most, "epsilon": privacy.epsilon(most)}
+
+
 def _finite(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
@@ -110,15 +125,20 @@ def to_dataframe(rows: Sequence[Row]) -> pandas.DataFrame:
         raise ModuleNotFoundError(
             "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
         ) from error
-    return pandas.DataFrame([_flat(row) for row in rows])
+    return pandas.DataFrame([numbers(row) for row in rows])
 
 
-def _flat(row: Row) -> dict[str, float | None]:
-    numbers = {
+def numbers(row: Row) -> dict[str, float | None]:
+    """The numbers of a row by the names of columns, lists left out; see `to_dataframe`.
+
+    Args:
+        row: of a round.
+    """
+    plain = {
         name: value
         for name, value in row.items()
         if value is None or isinstance(value, int | float)
     }
-    numbers.pop("belief", None)
+    plain.pop("belief", None)
     seconds = {f"seconds_{phase}": spent for phase, spent in row["seconds"].items()}
-    return {**numbers, "failures": len(row["failures"]), **seconds}
+    return {**plain, "failures": len(row["failures"]), **seconds}

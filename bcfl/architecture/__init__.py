@@ -10,6 +10,7 @@ from bcfl.architecture.dropout import with_dropout
 from bcfl.architecture.fedweit import Transfer, transferring
 from bcfl.architecture.layout import Layers, Layout, Slot
 from bcfl.architecture.model import BlockSpec, Model, Scope
+from bcfl.architecture.probing import Network, as_model
 
 __all__ = [
     "AdditiveNetwork",
@@ -18,10 +19,12 @@ __all__ = [
     "Layers",
     "Layout",
     "Model",
+    "Network",
     "Scope",
     "Slot",
     "Transfer",
     "additive",
+    "as_model",
     "decomposed",
     "transferring",
     "with_dropout",

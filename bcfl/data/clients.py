@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import inputs_tensor, targets_tensor
+from bcfl.data.sources import Columns, samples_of
 from bcfl.runtime.seeds import generator
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
@@ -92,7 +93,7 @@ class ClientData:
             analysis only.
 
     Raises:
-        TypeError: the name is no text, or the group no whole number.
+        TypeError: the name is no text, a view no `View`, or the group no whole number.
         ValueError: there are no training samples, the name holds characters that files cannot, or
             the group is out of range.
     """
@@ -104,6 +105,12 @@ class ClientData:
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", checked_name(self.client))
         object.__setattr__(self, "group", _checked_group(self.client, self.group))
+        for name, view in self.views.items():
+            if not isinstance(view, View):
+                raise TypeError(
+                    f"client {self.client!r}, view {name!r}: must be a View, got a "
+                    f"{type(view).__name__}; see ClientData.from_arrays and from_dataset"
+                )
         if TRAIN not in self.views or len(self.views[TRAIN]) == 0:
             raise ValueError(f"client {self.client!r} has no training samples")
 
@@ -146,7 +153,7 @@ class ClientData:
             group: true group, used for analysis only.
 
         Raises:
-            TypeError: inputs or targets are masked, complex or no numbers.
+            TypeError: inputs or targets are no pair, masked, complex or no numbers.
             ValueError: the client has no training samples, inputs and targets differ in length, or
                 inputs are not finite.
         """
@@ -154,10 +161,61 @@ class ClientData:
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
                 if given is not None:
-                    views[name] = View.from_arrays(*given)
+                    views[name] = View.from_arrays(*_as_pair(given))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"client {client!r}, view {name!r}: {error}") from None
         return cls(client, views, group)
+
+    @classmethod
+    def from_dataset(
+        cls,
+        client: str,
+        train: Any,  # noqa: ANN401 - of libraries that may not be installed
+        test: Any = None,  # noqa: ANN401
+        *,
+        inputs: Columns = None,
+        targets: str | None = None,
+        group: int | None = None,
+    ) -> ClientData:
+        """Build a client from copies of data sets of other libraries.
+
+        These are a map-style torch `Dataset` of pairs, a torch `DataLoader` of batches of pairs, in
+        the order that it gives, a `Dataset` of Hugging Face, or a `DataFrame` of pandas.
+
+        Args:
+            client: name of the client.
+            train: training samples.
+            test: test samples, if any.
+            inputs: of data sets with columns, that of the inputs, or several numeric ones, which
+                become one axis; by default all but that of the targets.
+            targets: of data sets with columns, that of the targets; by default the only one among
+                `label`, `labels`, `target`, `targets` and `y`.
+            group: true group, used for analysis only.
+
+        Raises:
+            TypeError: a data set is none of these, has no length, or its samples are no pairs.
+            ValueError: there is no sample or no such column, or samples differ in shape; see also
+                `from_arrays`.
+        """
+        pairs = []
+        for name, source in ((TRAIN, train), (TEST, test)):
+            try:
+                pairs.append(None if source is None else samples_of(source, inputs, targets))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"client {client!r}, view {name!r}: {error}") from error
+        if pairs[0] is None:
+            raise ValueError(f"client {client!r} has no training samples")
+        return cls.from_arrays(client, pairs[0], pairs[1], group)
+
+
+def _as_pair(given: object) -> Sequence[Any]:
+    if isinstance(given, tuple | list) and len(given) == 2:
+        return given
+    size = f" of length {len(given)}" if isinstance(given, tuple | list) else ""
+    raise TypeError(
+        f"samples must be a pair (inputs, targets), got a {type(given).__name__}{size}; a torch "
+        "Dataset or DataLoader, a data set of Hugging Face or a data frame: ClientData.from_dataset"
+    )
 
 
 def checked_name(name: str) -> str:

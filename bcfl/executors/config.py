@@ -93,6 +93,8 @@ class ExecutorConfig:
             less exact.
         nodes: nodes of `flower`; None is one for each client.
         cpus_per_node: processors of each node of `flower` at work.
+        gpus_per_node: GPUs of each node of `flower` at work, or its share of one; with any, nodes
+            train on a GPU, in batches as `auto` does.
     """
 
     name: ExecutorName = "auto"
@@ -102,6 +104,7 @@ class ExecutorConfig:
     _: KW_ONLY
     nodes: int | None = None
     cpus_per_node: float = 1.0
+    gpus_per_node: float = 0.0
 
     def __post_init__(self) -> None:
         executor_named(self.name)
@@ -125,8 +128,11 @@ class ExecutorConfig:
             raise ValueError(f"nodes must be a whole number of at least 1, got {self.nodes!r}")
         if not 0 < self.cpus_per_node < float("inf"):
             raise ValueError(f"cpus_per_node must be positive, got {self.cpus_per_node}")
-        if (self.nodes, self.cpus_per_node) != (None, 1.0) and self.name != "flower":
+        if not 0 <= self.gpus_per_node < float("inf"):
+            raise ValueError(f"gpus_per_node must be at least 0, got {self.gpus_per_node}")
+        options = (self.nodes, self.cpus_per_node, self.gpus_per_node)
+        if options != (None, 1.0, 0.0) and self.name != "flower":
             raise ValueError(
-                f"nodes and cpus_per_node are for executor 'flower' alone, got executor "
-                f"{self.name!r}"
+                f"nodes, cpus_per_node and gpus_per_node are for executor 'flower' alone, got "
+                f"executor {self.name!r}"
             )

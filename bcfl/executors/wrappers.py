@@ -1,4 +1,4 @@
-"""Executors that wrap others: time steps and client drop-out."""
+"""Executors that wrap others: time steps, client drop-out, and limits of threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from bcfl.executors.executor import Executor, Outcomes
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.requests import Describe, Request, Train
+from bcfl.runtime.devices import limited_threads
 from bcfl.runtime.seeds import generator
+from posteriors.torch_state import standard_switches
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,3 +74,23 @@ class Unreliable:
         random = generator(self.seed, round, request.client, "drop-out")
         drops, early = random.random() < self.probability, random.random() < 0.5
         return drops and (early or isinstance(request, Train))
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadLimited:
+    """Answers with limited threads, whatever switches of torch the process has set.
+
+    Attributes:
+        executor: answers.
+        threads: limit for torch, BLAS and OpenMP; None is no limit.
+    """
+
+    executor: Executor
+    threads: int | None
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer; see `Executor`."""
+        with limited_threads(self.threads), standard_switches():
+            return self.executor.answer(requests, models, round)

@@ -4,7 +4,18 @@ Needs `pip install 'bcfl[flower]'`, and `'bcfl[flower-simulation]'` for simulati
 Flower is imported before one of these functions is called.
 """
 
+from bcfl.flower.apps import client_app, read_client, server_app
+from bcfl.flower.deployment import Deployment
+from bcfl.flower.folder import DeploymentFolder
 from bcfl.flower.node import node_app
 from bcfl.flower.simulation import simulated_grid
 
-__all__ = ["node_app", "simulated_grid"]
+__all__ = [
+    "Deployment",
+    "DeploymentFolder",
+    "client_app",
+    "node_app",
+    "read_client",
+    "server_app",
+    "simulated_grid",
+]

@@ -29,7 +29,7 @@ class EngineError(OSError):
 
 @contextmanager
 def simulated_grid(
-    open_node: OpenNode, nodes: int, *, cpus_per_node: float = 1.0
+    open_node: OpenNode, nodes: int, *, cpus_per_node: float = 1.0, gpus_per_node: float = 0.0
 ) -> Iterator[Grid]:
     """Run Flower's simulation engine for as long as the context lasts.
 
@@ -42,6 +42,7 @@ def simulated_grid(
             which holds `partition-id` and `num-partitions`; see `node_app`.
         nodes: number of nodes.
         cpus_per_node: processors of each node at work; as many work at a time as there are.
+        gpus_per_node: GPUs of each node at work, or its share of one.
 
     Raises:
         EngineError: Flower or Ray is not installed, or the engine does not start.
@@ -52,8 +53,9 @@ def simulated_grid(
         )
     lent: Queue[Any] = Queue()
     over = Event()
+    resources = {"num_cpus": cpus_per_node, "num_gpus": gpus_per_node}
     engine = Thread(
-        target=_run, args=(open_node, nodes, cpus_per_node, lent, over), daemon=True, name="flower"
+        target=_run, args=(open_node, nodes, resources, lent, over), daemon=True, name="flower"
     )
     engine.start()
     grid = _lent(lent, engine)
@@ -78,7 +80,9 @@ def _lent(lent: Queue[Any], engine: Thread) -> Grid:
     return replace(grid, check=check)  # type: ignore[no-any-return]
 
 
-def _run(open_node: OpenNode, nodes: int, cpus: float, lent: Queue[Any], over: Event) -> None:
+def _run(
+    open_node: OpenNode, nodes: int, resources: dict[str, float], lent: Queue[Any], over: Event
+) -> None:
     """Run the engine until it is over; what goes wrong is lent in place of the grid."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
@@ -101,7 +105,7 @@ def _run(open_node: OpenNode, nodes: int, cpus: float, lent: Queue[Any], over: E
                 server_app=server,
                 client_app=node_app(open_node),
                 num_supernodes=nodes,
-                backend_config={"client_resources": {"num_cpus": cpus, "num_gpus": 0.0}},
+                backend_config={"client_resources": resources},
             )
     except (Exception, SystemExit) as error:
         lent.put(error)

@@ -47,6 +47,14 @@ from bcfl.methods.names import (
     named,
 )
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
+from bcfl.methods.own import (
+    UnknownObjectError,
+    imported,
+    keywords,
+    misfit,
+    reference_of,
+    registered,
+)
 from bcfl.methods.racing import bcfl_race
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
 from bcfl.methods.server import with_median, with_server_optimizer, with_trimmed_mean
@@ -74,6 +82,7 @@ __all__ = [
     "Option",
     "Recipe",
     "UnknownMethodError",
+    "UnknownObjectError",
     "UnknownOptionError",
     "apd",
     "applicable",
@@ -105,13 +114,18 @@ __all__ = [
     "fedweit",
     "fesem",
     "ifca",
+    "imported",
+    "keywords",
     "local",
+    "misfit",
     "named",
     "nearest",
     "ocfl_affinity",
     "ocfl_hdbscan",
     "ocfl_kmeans",
     "ocfl_meanshift",
+    "reference_of",
+    "registered",
     "scl",
     "ssgd",
     "typed",

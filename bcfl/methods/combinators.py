@@ -1,6 +1,6 @@
 """Combinators: suffixes of a name, each of which extends a method."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -176,6 +176,7 @@ def with_additive_model(
     from bcfl.architecture.additive import OWN, SHARED, additive
     from bcfl.policies import KMeansAssociation, LocalFirst, SharedFirst
     from bcfl.policies.wrappers.partial import Partial
+    from bcfl.policies.wrappers.policy_wrapper import chain_of
     from bcfl.protocol.regularizers import Proximal
 
     _check_clustered(method, "cam")
@@ -195,7 +196,8 @@ def with_additive_model(
         return replace(policy, objective=objective)
 
     policy = _innermost(method.policy, divided)
-    last: Any = _last(policy)
+    last: Any
+    *_, last = chain_of(policy)
     first: Objective = replace(last.objective, regularizers=())
     if aggregation == "partial":
         policy = Partial(policy)
@@ -218,17 +220,10 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
         method: a clustered method.
         warm_up_rounds: how many, or their share of the run below 1. Default: the paper, section 5.
     """
-    from bcfl.policies import KMeansAssociation, WarmUp
-    from bcfl.policies.capacity import bounds_of
+    from bcfl.policies import WarmUp
 
     _check_clustered(method, "w")
-    first = KMeansAssociation(
-        num_clusters=method.num_clusters,
-        objective=method.policy.objective,
-        weighting="equal",
-        cluster_size=bounds_of(method.policy),
-    )
-    return replace(method, policy=WarmUp(first, method.policy, warm_up_rounds))
+    return replace(method, policy=WarmUp.by_kmeans(method.policy, warm_up_rounds))
 
 
 @combinator("finetune", "Ma 2024, section 7.4.4", brings=("fine-tuning",))
@@ -269,8 +264,9 @@ def _with_regularizer(method: "Method", term: "Regularizer", after: float) -> "M
 def _few_shot(method: "Method", rounds: int | None) -> "Method":
     """Have K-means cluster in the first rounds alone, unless it already does."""
     from bcfl.policies import Frozen, KMeansAssociation
+    from bcfl.policies.wrappers.policy_wrapper import chain_of
 
-    if rounds is None or any(isinstance(policy, Frozen) for policy in _chain(method.policy)):
+    if rounds is None or any(isinstance(policy, Frozen) for policy in chain_of(method.policy)):
         return method
     few: int = rounds
 
@@ -295,20 +291,6 @@ def _innermost(policy: "Policy", change: Callable[[Any], Any]) -> "Policy":
             return cast("Policy", replace(wrapper, policy=_innermost(inside.policy, change)))
         case _:
             return cast("Policy", change(policy))
-
-
-def _chain(policy: "Policy") -> Iterator["Policy"]:
-    """The policy that is followed in the end, after the wrappers around it."""
-    inside: Any = policy
-    while inside is not None:
-        yield inside
-        inside = getattr(inside, "then", None) or getattr(inside, "policy", None)
-
-
-def _last(policy: "Policy") -> "Policy":
-    """The policy inside the wrappers that is followed in the end."""
-    *_, last = _chain(policy)
-    return last
 
 
 def _inside(objective: "Objective") -> "tuple[Regularizer, ...]":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bcfl.methods.ensembles import JOINING, ensemble
 from bcfl.methods.options import OBJECTIVE, Option, checked
+from bcfl.methods.own import own_recipe, reference_of, registered
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
     Args:
         name: of a recipe, a number where it takes one, and suffixes; or several of these, joined by
             plus signs, for an ensemble such as `fedavg+ifca`. `default` is the recipe that is
-            recommended where nothing else is known.
+            recommended where nothing else is known; `module:object` is one of your own.
         options: options of the recipe and of the combinators.
 
     Raises:
@@ -149,6 +150,7 @@ def named(name: str) -> NamedMethod | NamedEnsemble:
 
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
+        UnknownObjectError: `module:object` cannot be imported, or is of another kind.
         ValueError: a suffix occurs twice, or two exclude each other.
     """
     if JOINING in name:
@@ -193,6 +195,9 @@ def _check_together(name: str, suffixes: list[str]) -> None:
 def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
     if base in RECIPES:
         return RECIPES[base], None
+    reference = reference_of(base, "methods")
+    if reference is not None:
+        return own_recipe(base, reference), None
     numbered = re.fullmatch(r"(.+)-(\d+)", base)
     if numbered and numbered[1] in RECIPES and RECIPES[numbered[1]].number:
         return RECIPES[numbered[1]], int(numbered[2])
@@ -204,6 +209,6 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
 def _names_like(base: str) -> list[str]:
     """Names of recipes, numbered ones too, and what suffixes make of them where `base` has one."""
     examples = (f"{r.name}-{r.options[r.number].default}" for r in RECIPES.values() if r.number)
-    names = ["default", *RECIPES, *examples]
+    names = ["default", *RECIPES, *examples, *registered("methods")]
     heads = [name for name in names if base.startswith(f"{name}-")]
     return names + [f"{head}-{suffix}" for head in heads for suffix in COMBINATORS]

@@ -179,7 +179,9 @@ def _converted(value: object, hint: Any) -> Any:  # noqa: ANN401
     return _scalar(value, hint)
 
 
-def _scalar(value: object, hint: type) -> object:
+def _scalar(value: object, hint: Any) -> object:  # noqa: ANN401 - any type
+    if hint in (Any, inspect.Parameter.empty) or isinstance(hint, str):
+        return value  # of an object of one's own, which checks it itself
     if hint is NoneType:
         return _required(None, value is None or value == NOTHING)
     if hint is float and isinstance(value, Real) and not isinstance(value, bool):
@@ -225,4 +227,6 @@ def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
         return f"a list, each of it {in_words(inner[0])}"
     if origin is tuple:
         return f"a list of {', '.join(in_words(member) for member in inner)}"
+    if hint in (Any, inspect.Parameter.empty):
+        return "any value"
     return NOTHING if hint is NoneType else WORDS.get(hint, str(hint))

@@ -57,8 +57,7 @@ def bcfl_race(
         min_weight: starts of lower weight are dropped. Default: measured.
         same: share of clients on which two starts agree that count as one.
     """
-    from bcfl.policies import KMeansAssociation, WarmUp
-    from bcfl.policies.capacity import bounds_of
+    from bcfl.policies import WarmUp
     from bcfl.policies.wrappers.annealed import AnnealedAssociation
     from bcfl.trackers.racing import RacingStarts
 
@@ -75,10 +74,5 @@ def bcfl_race(
     policy = method.policy
     if annealing is not None:
         policy = AnnealedAssociation(policy, annealing, annealed_until)
-    first = KMeansAssociation(
-        num_clusters=num_clusters,
-        objective=policy.objective,
-        weighting="equal",
-        cluster_size=bounds_of(method.policy),
-    )
-    return replace(method, starts=starts, policy=WarmUp(first, policy, warm_rounds, warm_starts))
+    warmed_up = WarmUp.by_kmeans(policy, warm_rounds, warm_starts)
+    return replace(method, starts=starts, policy=warmed_up)

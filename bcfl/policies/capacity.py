@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,16 +115,3 @@ class ClusterSize:
 
 FREE = ClusterSize()
 """Clusters of any size."""
-
-
-def bounds_of(policy: object) -> ClusterSize:
-    """Bounds on cluster sizes of the policy that is followed in the end.
-
-    Args:
-        policy: a policy, or wrappers around it.
-    """
-    inside: Any = policy
-    while hasattr(inside, "then") or hasattr(inside, "policy"):
-        inside = getattr(inside, "then", None) or inside.policy
-    bounds: ClusterSize = getattr(inside, "cluster_size", FREE)
-    return bounds

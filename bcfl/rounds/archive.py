@@ -54,6 +54,7 @@ class StateWriter:
                 if isinstance(request, Score)
             ],
             "cached": sorted(map(list, state.cached)),
+            "releases": dict(sorted(state.releases.items())),
         }
         tables = {name: items for name, items in self._items.items() if name != "tensors"}
         return kept | {"tables": tables}
@@ -209,6 +210,7 @@ class StateReader:
             scores=dict(_score(*row) for row in structure["scores"]),
             planned_rounds=structure.get("planned_rounds"),
             cached=frozenset((client, key) for client, key in structure.get("cached", [])),
+            releases=structure.get("releases", {}),
         )
 
     def _hypothesis(

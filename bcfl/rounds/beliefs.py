@@ -27,17 +27,18 @@ from posteriors import log_association_weight
 from posteriors.evidence.closed_form import Temperature
 
 MAX_CAVITY_PARAMETERS = 2**28
-"""Parameters of the cavities of one hypothesis, above which clusters themselves are scored."""
+"""Parameters of all cavities, above which clusters themselves are scored."""
 
 
-def fits_cavities(model: Model, num_clients: int) -> bool:
-    """Whether the cavities of all clients are small enough to be held at once.
+def fits_cavities(model: Model, num_clients: int, num_hypotheses: int) -> bool:
+    """Whether all cavities are small enough to be held at once.
 
     Args:
         model: the architecture.
-        num_clients: one cavity for each.
+        num_clients: one cavity for each, in each hypothesis.
+        num_hypotheses: hypotheses that compete.
     """
-    return model.layout.num_parameters * num_clients <= MAX_CAVITY_PARAMETERS
+    return model.layout.num_parameters * num_clients * num_hypotheses <= MAX_CAVITY_PARAMETERS
 
 
 def with_beliefs(

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import Model
+from bcfl.executors import releases
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Describe, Request, Score, Train
@@ -37,6 +38,8 @@ class Ledger:
         bytes_up: payload of the clients' answers, except those that they keep.
         failures: one sentence for each request that got no usable answer.
         seconds: wall-clock time by phase.
+        releases: how often each client releases something of its training samples, if it
+            randomises what it sends; evaluation and beliefs are counted too.
         private: names of blocks that stay with their clients, and are not sent.
         frozen: names of blocks that no client trains.
         cached: client and key of blocks that were sent in earlier rounds, and are kept since.
@@ -52,6 +55,7 @@ class Ledger:
     bytes_up: int = 0
     failures: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    releases: dict[str, int] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
     frozen: frozenset[str] = frozenset()
     cached: frozenset[Cached] = frozenset()
@@ -87,6 +91,7 @@ class Ledger:
             request: the request.
             models: posteriors by the keys that it names.
         """
+        self.release({request.client: releases(request)})
         match request:
             case Train():
                 self.trainings_run += 1
@@ -99,6 +104,16 @@ class Ledger:
                 self._download(request, models)
                 for key in request.models if request.statistic.reads_precision else ():
                     self._send_precision(request.client, key, models)
+
+    def release(self, counts: Mapping[str, int]) -> None:
+        """Count what clients release.
+
+        Args:
+            counts: number of releases by client.
+        """
+        for client, count in counts.items():
+            if count:
+                self.releases[client] = self.releases.get(client, 0) + count
 
     def receive(self, request: Request, model: Model, answer: object = None) -> None:
         """Count the answer to a request.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TypeVar
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TEST, TRAIN, VALIDATION
@@ -13,18 +15,25 @@ from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies import RoundContext
-from bcfl.policies.capacity import bounds_of
+from bcfl.policies.wrappers.policy_wrapper import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.protocol.statistics.regression import RegressionSums
 from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_unused_cavities
-from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
+from bcfl.rounds.evaluation import (
+    evaluate,
+    evaluate_finetuned,
+    evaluate_regression,
+    learning_objective,
+)
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.seeds import generator
 
+Result = TypeVar("Result")
 LAST_ROUNDS = 3
 """Rounds at the end of a run whose mean is reported; clients of `finetuned` methods fine-tune for
 the test of each of them."""
@@ -136,7 +145,7 @@ def server_round(
     context = _context(method, model, config, round, {c: client_info[c] for c in present})
     planned = config.records_belief(round)
     records = _can_record(method, model) and (planned or round == config.last_round)
-    fits = records and fits_cavities(model, len(clients))
+    fits = records and fits_cavities(model, len(clients), len(state.hypotheses.competing))
     hypotheses, info = exchange.drive(
         method.tracker.step(
             state.hypotheses,
@@ -150,17 +159,22 @@ def server_round(
     testing = perf_counter()
     tested = _tested(client_info, clients) if config.evaluate else ()
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
-    evaluations, failures = _evaluate(executor, model, testing_steps, round)
-    ledger.failures += failures
+    evaluations, tests = _evaluate(executor, model, testing_steps, round)
+    numbers, further = _evaluate(
+        executor, model, _regression(method, model, hypotheses, tested), round
+    )
+    ledger.failures += tests.failures + further.failures
+    ledger.release(tests.releases)
     if config.objectives:
         steps = learning_objective(hypotheses.best, tuple(client_info))
-        info = replace(
-            info, facts={**info.facts, **RoundExchange(executor, model, round).drive(steps)}
-        )
+        measuring = RoundExchange(executor, model, round)
+        info = replace(info, facts={**info.facts, **measuring.drive(steps)})
+        ledger.release(measuring.ledger.releases)
     ledger.seconds["evaluate"] = perf_counter() - testing
     believed, beliefs = hypotheses, None
     if records:
         believed, beliefs = _record_beliefs(method, model, executor, hypotheses, client_info)
+        ledger.release(beliefs.releases)
     snapshot = Snapshot.of(believed if planned else hypotheses)
     record = RoundRecord(
         round=round + 1,
@@ -170,6 +184,7 @@ def server_round(
         info=info,
         ledger=ledger,
         belief_ledger=beliefs,
+        regression=numbers,
     )
     surviving = {p.key for h in hypotheses.competing for p in h.clusters}
     lasting = {} if config.begins(round + 1) else exchange.lasting(surviving)
@@ -180,6 +195,7 @@ def server_round(
         client_info=client_info,
         scores=lasting,
         cached=ledger.cached_after(),
+        releases=Counter(state.releases) + Counter(ledger.releases),
     )
     return after, record
 
@@ -241,12 +257,21 @@ def _testing(
     return (yield from steps)
 
 
+def _regression(
+    method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str]
+) -> Steps[Mapping[str, RegressionSums]]:
+    """How the clients are tested where they predict numbers."""
+    if model.likelihood != "gaussian" or not clients:
+        return {}
+    return (yield from evaluate_regression(hypotheses, clients, method.pooling))
+
+
 def _evaluate(
-    executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
-) -> tuple[Mapping[str, PredictionSums], list[str]]:
-    """Evaluations, and what failed; their exchange is not in the round's ledger."""
+    executor: Executor, model: Model, testing: Steps[Result], round: int
+) -> tuple[Result, Ledger]:
+    """Evaluations, and their exchange's ledger, which is not the round's."""
     exchange = RoundExchange(executor, model, round)
-    return exchange.drive(testing), exchange.ledger.failures
+    return exchange.drive(testing), exchange.ledger
 
 
 def _can_record(method: Method, model: Model) -> bool:

@@ -1,13 +1,15 @@
-"""Seeds as documented hashes; device selection and thread limits; worker processes.
+"""Seeds as documented hashes; device selection and thread limits; worker processes; locked folders.
 
 Independent of clients and models.
 """
 
 from bcfl.runtime.devices import device_named, limited_threads
+from bcfl.runtime.folders import BusyError, locked
 from bcfl.runtime.seeds import derive_seed, generator, lineage_key
 from bcfl.runtime.workers import become_worker, died, portable
 
 __all__ = [
+    "BusyError",
     "become_worker",
     "derive_seed",
     "device_named",
@@ -15,5 +17,6 @@ __all__ = [
     "generator",
     "limited_threads",
     "lineage_key",
+    "locked",
     "portable",
 ]

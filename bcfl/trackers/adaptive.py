@@ -22,16 +22,16 @@ from bcfl.protocol.requests import Steps
 from bcfl.trackers.absent_clients import WithAbsentClients, with_inherited_costs, with_last_costs
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Proposal, SplitAndFree, all_proposals
-from bcfl.trackers.survival import AncestorQuota, NScan
-from bcfl.trackers.tracker import (
+from bcfl.trackers.successors import (
     Successor,
-    TrackerInfo,
     Trained,
     child_of,
     expand,
     log_captured_mass,
     train,
 )
+from bcfl.trackers.survival import AncestorQuota, NScan
+from bcfl.trackers.tracker import TrackerInfo
 
 NEAR_COPIES = NearCopies()
 PROPOSALS: tuple[Proposal, ...] = (SplitAndFree(),)

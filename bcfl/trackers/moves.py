@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Continue, Costs
-from bcfl.policies.updates.kmeans import weighted_kmeans
+from bcfl.policies.updates.centroids import weighted_kmeans
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import derive_seed

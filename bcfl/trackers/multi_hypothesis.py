@@ -9,7 +9,8 @@ from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
 from bcfl.protocol.requests import Steps
-from bcfl.trackers.tracker import TrackerInfo, follow
+from bcfl.trackers.successors import follow
+from bcfl.trackers.tracker import TrackerInfo
 
 
 @dataclass(frozen=True)

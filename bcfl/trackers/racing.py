@@ -21,7 +21,8 @@ from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Candidate, Costs, Policy
 from bcfl.protocol.requests import Steps, together
 from bcfl.runtime.seeds import generator
-from bcfl.trackers.tracker import Successor, TrackerInfo, train
+from bcfl.trackers.successors import Successor, train
+from bcfl.trackers.tracker import TrackerInfo
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class RacingStarts:
         rankings = yield from together([policy.associate(h, context) for h in named])
         first = [next(iter(ranking)) for ranking in rankings]
         needed = any(one.needs_cavities for one in first)
-        chosen = [replace(one, needs_cavities=needed) for one in first]
+        folds = max(one.folds for one in first)
+        chosen = [replace(one, needs_cavities=needed, folds=folds) for one in first]
         weights = start_weights(chosen, context)
         if context.round >= round_number(self.burn_in, context):
             weights = self._raced(chosen, weights)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bcfl.hypotheses.hypothesis import Hypothesis
-from bcfl.trackers.tracker import Successor
+from bcfl.trackers.successors import Successor
 
 
 @dataclass(frozen=True)

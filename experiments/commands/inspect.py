@@ -125,18 +125,16 @@ def graph(
 def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind) -> Path:
     from experiments.config.variants import Pair
     from experiments.runs.files import RunFiles
-    from experiments.runs.plan import read_plan
+    from experiments.runs.index import read_index
 
-    scenario = read_plan(folder).scenario
-    if method is None and len(scenario.methods) > 1:
-        raise ValueError(
-            f"the run has several methods: {', '.join(scenario.methods)}; give --method"
-        )
-    chosen = Pair(method or scenario.methods[0], scenario.seeds[0] if seed is None else seed)
-    if chosen not in scenario.pairs:
+    index = read_index(folder)
+    if method is None and len(index.methods) > 1:
+        raise ValueError(f"the run has several methods: {', '.join(index.methods)}; give --method")
+    chosen = Pair(method or index.methods[0], index.seeds[0] if seed is None else seed)
+    if chosen not in index.pairs:
         raise ValueError(
             f"the run has no method {chosen.method!r} with seed {chosen.seed}; it has "
-            f"{', '.join(scenario.methods)} with seeds {', '.join(map(str, scenario.seeds))}"
+            f"{', '.join(index.methods)} with seeds {', '.join(map(str, index.seeds))}"
         )
     files = RunFiles(folder).of(chosen)
     path = files.graph(kind.value)

@@ -18,9 +18,11 @@ from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
     INTERRUPTED,
     Arithmetic,
+    Cluster,
     CpusPerNode,
     Debug,
     Executor,
+    GpusPerNode,
     Memory,
     Nodes,
     NumWorkers,
@@ -81,6 +83,7 @@ def run(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Methods and seeds in parallel.")] = 1,
+    cluster: Cluster = None,
     threads: Annotated[
         int, typer.Option(help="Threads per process; more than one pays for large networks only.")
     ] = 1,
@@ -92,6 +95,7 @@ def run(
     arithmetic: Arithmetic = "full",
     nodes: Nodes = None,
     cpus_per_node: CpusPerNode = 1.0,
+    gpus_per_node: GpusPerNode = 0.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -111,6 +115,7 @@ def run(
         "decay": decay,
         "posterior": posterior,
         "jobs": jobs if jobs != 1 else None,
+        "cluster": cluster,
         "threads": threads if threads != 1 else None,
         "data-dir": data_dir,
         "device": device if device != "auto" else None,
@@ -120,11 +125,15 @@ def run(
         "arithmetic": arithmetic if arithmetic != "full" else None,
         "nodes": nodes,
         "cpus-per-node": cpus_per_node if cpus_per_node != 1 else None,
+        "gpus-per-node": gpus_per_node or None,
     }
     from experiments.config.scenario import load
-    from experiments.runs.plan import Plan, check_free, new_folder
+    from experiments.datasets import located
 
     chosen = overridden(load(scenario), options)
+    located(chosen.data.dataset, chosen.data.data_dir)
+    from experiments.runs.plan import Plan, check_free, new_folder
+
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
     from bcfl.runtime import device_named
@@ -133,10 +142,17 @@ def run(
     from experiments.runs.runner import Experiment
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
-    working = replace(working, nodes=nodes, cpus_per_node=cpus_per_node)
+    per_node = {"cpus_per_node": cpus_per_node, "gpus_per_node": gpus_per_node}
+    working = replace(working, nodes=nodes, **per_node)
     command, where = _command(scenario, options), str(device_named(device))
     plan = Plan(
-        scenario=chosen, device=where, threads=threads, jobs=jobs, command=command, executor=working
+        scenario=chosen,
+        device=where,
+        threads=threads,
+        jobs=jobs,
+        command=command,
+        executor=working,
+        cluster=cluster,
     )
     setup = Experiment(
         scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=threads
@@ -166,7 +182,7 @@ def resume(
     from experiments.runs.plan import changed_versions, read_plan
 
     plan, screen = read_plan(folder), console()
-    plan = plan if jobs is None else replace(plan, jobs=jobs)
+    plan = plan if jobs is None else replace(plan, jobs=jobs, cluster=None)
     from experiments import launch as work
 
     if work.is_finished(plan, RunFiles(folder)):
@@ -225,6 +241,7 @@ def _headline(plan: Plan, setup: Experiment) -> Text:
         " ".join([kind.name, f"({'; '.join(details)})"] if details else [kind.name]),
         _counted(scenario.federation.rounds, "round"),
         f"{where} x {plan.jobs} jobs" if plan.jobs > 1 else where,
+        *([f"cluster {plan.cluster}"] if plan.cluster else []),
     ]
     return Text.assemble((f"bcfl run {scenario.name}", "bold"), f"   {' · '.join(parts)}")
 

@@ -26,6 +26,15 @@ Nodes = Annotated[
 CpusPerNode = Annotated[
     float, typer.Option(help="Processors of each node of --executor flower at work.")
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Ray cluster for methods and seeds: auto, ray://HOST:PORT, or local, a new one."
+    ),
+]
+GpusPerNode = Annotated[
+    float, typer.Option(help="GPUs of each node of --executor flower at work, or its share of one.")
+]
 Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")
 ]

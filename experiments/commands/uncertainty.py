@@ -69,20 +69,19 @@ def uncertainty(
         named_predictive,
     )
     from experiments.runs.files import RunFiles, write_aside
-    from experiments.runs.plan import read_plan
+    from experiments.runs.index import read_index
 
     kinds = [named_predictive(kind) for kind in predictive or (Kind.PLUG_IN, Kind.LINEARISED)]
     query = Query(tuple(method or ()), kinds, by.value, tune)
     with limited_threads(1):
         results = list(evaluate_run(folder, query))
-    files, scenario = RunFiles(folder), read_plan(folder).scenario
+    files, index = RunFiles(folder), read_index(folder)
     pending = [str(p) for p in (r.pair for r in results) if not files.of(p).is_finished]
     notes = [
-        f"{p}: not all {scenario.federation.rounds} rounds are done; the newest is scored"
-        for p in dict.fromkeys(pending)
+        f"{p}: not all of its rounds are done; the newest is scored" for p in dict.fromkeys(pending)
     ]
     write_aside(files.uncertainty, as_json(results))
-    write_aside(files.uncertainty_page, render(scenario.name, results, notes))
+    write_aside(files.uncertainty_page, render(index.name, results, notes))
     screen = console()
     for note in notes:
         screen.print(f"note: {note}", soft_wrap=True)

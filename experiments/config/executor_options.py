@@ -42,6 +42,6 @@ def as_table(config: ExecutorConfig) -> dict[str, Any]:
 
 def from_table(table: Mapping[str, Any]) -> ExecutorConfig:
     """The executor in `run.json`; `loop` where it is missing."""
-    options = ("memory", "workers", "arithmetic", "nodes", "cpus_per_node")
+    options = ("memory", "workers", "arithmetic", "nodes", "cpus_per_node", "gpus_per_node")
     known = {key: table[key] for key in options if key in table}
     return ExecutorConfig(table.get("executor", "loop"), **known)

@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bcfl.executors import Privacy
 from bcfl.methods import COMBINATORS, OBJECTIVE, RECIPES, applicable, build, named, nearest, typed
+from experiments.config.known import MODELS, PARTITIONS, check_known
 from experiments.config.options import check_keys
 from experiments.config.sections import read_section
 from experiments.config.tables import Choice, Data, Rules, Training
-from experiments.config.variants import Pair, Variant, merged, written
+from experiments.config.variants import Pair, Variant, is_own, merged, written
 
 if TYPE_CHECKING:
     from bcfl import Method
@@ -40,6 +42,7 @@ class Scenario:
         model: the network.
         training: local training.
         federation: settings of all rounds.
+        privacy: how clients randomise what they send; None has them send it as it is.
         methods: names of methods, or of variants such as `ifca@num_clusters=3`.
         seeds: each method runs once per seed.
         method_options: options by method; tables `[methods.NAME]`.
@@ -53,6 +56,7 @@ class Scenario:
     description: str = ""
     training: Training = field(default_factory=Training)
     federation: Rules = field(default_factory=Rules)
+    privacy: Privacy | None = None
     seeds: tuple[int, ...] = (0,)
     method_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -70,7 +74,9 @@ class Scenario:
             raise ValueError(
                 "[partition] takes no seed: it is drawn with each seed of the run; give seeds"
             )
-        for label in self.methods:
+        check_known("partition", self.partition.name, PARTITIONS)
+        check_known("model", self.model.name, MODELS)
+        for label in sorted(self.methods, key=is_own):
             self.options(label)
 
     @property
@@ -131,6 +137,7 @@ class Scenario:
             "model": {"name": self.model.name, **self.model.options},
             "training": written(asdict(self.training)),
             "federation": written(federation | options),
+            **({} if self.privacy is None else {"privacy": asdict(self.privacy)}),
         }
 
     def _methods(self) -> list[str] | dict[str, Any]:
@@ -143,7 +150,7 @@ class Scenario:
         return {label: written(options) for label, options in own.items()}
 
 
-SECTIONS: Mapping[str, type] = {"data": Data, "training": Training}
+SECTIONS: Mapping[str, type] = {"data": Data, "training": Training, "privacy": Privacy}
 CHOICES = {"partition": "kind", "model": "name"}
 
 

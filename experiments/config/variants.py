@@ -108,6 +108,11 @@ def expanded(labels: Sequence[str], grids: Sequence[Grid]) -> tuple[str, ...]:
     return tuple(variants)
 
 
+def is_own(label: str) -> bool:
+    """Whether a label is of a method of one's own, by `module:object`."""
+    return ":" in Variant.of(label).method
+
+
 def check_methods(names: Any, labels: Sequence[str], what: str) -> None:  # noqa: ANN401
     """Check that options are of methods of the run.
 
@@ -140,7 +145,9 @@ def assignment_of(text: str, what: str) -> tuple[str, str, str]:
         ValueError: the text has another form.
     """
     path, equals, value = text.partition("=")
-    method, dot, option = path.strip().partition(".")
+    module, colon, rest = path.strip().rpartition(":")
+    method, dot, option = rest.partition(".")
+    method = f"{module}{colon}{method}"
     if not (method and dot and option and equals and value.strip()):
         form = "METHOD.OPTION=V1,V2" if what == "--grid" else "METHOD.OPTION=VALUE"
         example = f"ifca.num_clusters=3{',4' if what == '--grid' else ''}"

@@ -3,7 +3,7 @@
 Nothing is ever downloaded. Partitions among clients are in `experiments.partitions`.
 """
 
-from experiments.datasets.catalogue import DatasetInfo, available, load
+from experiments.datasets.catalogue import DatasetInfo, available, load, located
 from experiments.datasets.conversions import from_huggingface, from_numpy, from_torch
 from experiments.datasets.dataset import DataError, Dataset, joined
 from experiments.datasets.images import from_folder
@@ -19,4 +19,5 @@ __all__ = [
     "from_torch",
     "joined",
     "load",
+    "located",
 ]

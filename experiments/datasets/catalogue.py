@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from bcfl.methods import nearest
+from bcfl.methods import imported, misfit, nearest, reference_of, registered
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
@@ -20,6 +21,10 @@ from experiments.datasets.rendered import rendered_digits
 
 VARIABLE = "BCFL_DATA"
 SYSTEM_FOLDER = Path("/usr/share/datasets")
+OWN = (
+    "a Dataset of experiments.datasets, such as from_numpy, from_torch and from_huggingface make, "
+    "or a function without arguments that makes one"
+)
 OPTDIGITS = "optdigits"
 OPTDIGITS_SOURCE = "optical digits of UCI as shipped with scikit-learn"
 
@@ -51,23 +56,50 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
     `optdigits` is part of scikit-learn, and `rendered-digits` are drawn.
 
     Args:
-        name: a known name (see `available`), the name of a local file or folder, or a path.
+        name: a known name (see `available`), the name of a local file or folder, a path, a name
+            that a package registers, or `module:object` of a `Dataset` or of a function that makes
+            one.
         data_dir: directory that is searched first.
 
     Raises:
         DataError: the data set is not found (the message lists the searched directories), the data
             directory does not exist, or the files are corrupt.
+        UnknownObjectError: `module:object` cannot be imported, or is of another kind.
+    """
+    return located(name, data_dir)()
+
+
+def located(name: str | Path, data_dir: str | Path | None = None) -> Callable[[], Dataset]:
+    """What reads a data set; nothing is read or imported yet.
+
+    Args:
+        name: as of `load`.
+        data_dir: directory that is searched first.
+
+    Raises:
+        DataError: the data set is not found, or the data directory does not exist.
     """
     places = _places(data_dir)
     if isinstance(name, Path) or os.sep in name or name.endswith(".npz"):
         path = Path(name).expanduser()
-        return load_path(_plain_name(path), path)
+        return partial(load_path, _plain_name(path), path)
     if name in BUILT_IN:
-        return BUILT_IN[name].load()
+        return BUILT_IN[name].load
     for place in places:
         if (found := _found(name, place)) is not None:
-            return KNOWN[name].load(name, found) if name in KNOWN else load_path(name, found)
+            return partial(KNOWN[name].load if name in KNOWN else load_path, name, found)
+    reference = reference_of(name, "datasets")
+    if reference is not None:
+        return partial(_of_reference, reference)
     raise DataError(_not_found(name, places))
+
+
+def _of_reference(reference: str) -> Dataset:
+    found = imported(reference, "dataset", OWN)
+    made = found() if callable(found) and not isinstance(found, Dataset) else found
+    if not isinstance(made, Dataset):
+        raise misfit("dataset", reference, made, OWN)
+    return made
 
 
 def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
@@ -171,7 +203,12 @@ def _not_found(name: str, places: list[Path]) -> str:
     missing = {place: "" if place.is_dir() else " (does not exist)" for place in places}
     searched = ", ".join(f"{place}{note}" for place, note in missing.items())
     looked = f"Searched {name}.npz and a folder {name} in: {searched}."
-    names = {*BUILT_IN, *KNOWN, *(own for place in places for own, _ in _own(place))}
+    names = {
+        *BUILT_IN,
+        *KNOWN,
+        *registered("datasets"),
+        *(own for place in places for own, _ in _own(place)),
+    }
     near = nearest(name, sorted(names))
     if name not in KNOWN and near:
         return f"dataset {name!r} was not found.{near} {looked}"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
+import torch
 from torch import nn
 
 from bcfl import Model
+from bcfl.architecture import as_model
+from bcfl.methods import imported, keywords, misfit, reference_of, registered
 from experiments.config.options import check_keys, chosen, named_arguments, typed_options
 from experiments.datasets import Dataset
 from experiments.models.convolutions import (
@@ -41,6 +45,9 @@ MODELS: Mapping[str, Callable[..., Model]] = {
     "faacl-cnn": faacl_cnn,
     "bilstm": bilstm,
 }
+OWN = "a bcfl.Model, a torch.nn.Module, or a function or class that makes one"
+SHAPES = ("input_shape", "inputs", "classes", "outputs")
+"""Arguments that the data set sets, of models that take them."""
 
 
 def build(name: str, config: Mapping[str, Any]) -> Model:
@@ -65,7 +72,8 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
     Args:
         dataset: data set; sets the arguments `input_shape`, `inputs`, `classes` and `outputs` of
             the model unless given in `config`.
-        name: one of `MODELS`.
+        name: one of `MODELS`, one that a package registers, or `module:object` of a model, a module
+            or a function or class that makes one.
         config: other keyword arguments of the model.
 
     Raises:
@@ -78,15 +86,45 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
         "classes": dataset.num_classes,
         "outputs": dataset.num_classes,
     }
-    accepted = named_arguments(chosen("model", name, MODELS))
+    reference = reference_of(name, "models") if name not in MODELS else None
+    if reference is not None:
+        return _own(name, reference, dataset, {**defaults, **config})
+    known: dict[str, Any] = {**registered("models"), **MODELS}
+    accepted = named_arguments(chosen("model", name, known))
     model = build(name, {k: v for k, v in defaults.items() if k in accepted} | dict(config))
+    _check_fits(model, name, dataset)
+    return model
+
+
+def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any]) -> Model:
+    """The model of an object of one's own; of `config`, it is given what it takes."""
+    found = imported(reference, "model", OWN)
+    if not callable(found) and not isinstance(found, Model):
+        raise misfit("model", reference, found, OWN)
+    if isinstance(found, Model | nn.Module):
+        network: Any = found
+    else:
+        accepted = keywords(found)
+        options = {k: v for k, v in config.items() if k in accepted or k not in SHAPES}
+        check_keys(f"model {name!r}", found, options)
+        build = partial(found, **typed_options(options, found))
+        made = build()
+        if not isinstance(made, Model | nn.Module):
+            raise misfit("model", reference, made, OWN)
+        network = made if isinstance(made, Model) else build
+    samples, targets = torch.as_tensor(dataset.inputs[:1]), torch.as_tensor(dataset.targets[:1])
+    model = as_model(network, samples, targets, name)
+    _check_fits(model, name, dataset)
+    return model
+
+
+def _check_fits(model: Model, name: str, dataset: Dataset) -> None:
     if not _reads(model, dataset.input_shape) or model.num_outputs < dataset.num_classes:
         raise ValueError(
             f"model {name!r} takes samples of shape {model.input_shape} and has "
             f"{model.num_outputs} outputs, dataset {dataset.name!r} has samples of shape "
             f"{dataset.input_shape} and {dataset.num_classes} classes"
         )
-    return model
 
 
 def _reads(model: Model, shape: tuple[int, ...]) -> bool:

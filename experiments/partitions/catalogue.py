@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
+from bcfl import ClientData
+from bcfl.methods import imported, keywords, misfit, reference_of, registered
 from experiments.config.options import check_keys, chosen, typed_options
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.class_sets import cluster_n_class, n_class
@@ -42,13 +44,15 @@ PARTITIONS: Mapping[str, Callable[..., Partition]] = {
     "writers": writers,
     "stream": stream,
 }
+OWN = "a function from a data set and options to a Partition or to a sequence of ClientData"
 
 
 def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
     """Partition a data set by the name of a partition and its options.
 
     Args:
-        name: one of `PARTITIONS`.
+        name: one of `PARTITIONS`, one that a package registers, or `module:object` of a function
+            from a data set, options and `seed` to a `Partition` or to clients.
         dataset: data set to partition.
         config: keyword arguments of the partition, `seed` included; lists are passed as tuples.
 
@@ -56,8 +60,30 @@ def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
         ValueError: the name or an option is unknown (the message suggests the nearest), or a value
             is of another type or out of range.
     """
-    function = chosen("partition", name, PARTITIONS)
+    reference = reference_of(name, "partitions") if name not in PARTITIONS else None
+    if reference is not None:
+        return _own(name, reference, dataset, config)
+    known: dict[str, Any] = {**registered("partitions"), **PARTITIONS}
+    function: Callable[..., Partition] = chosen("partition", name, known)
     divide = partial(function, dataset)
     also = [option.name for option in fields(Split)]
     check_keys(f"partition {name!r}", divide, config, also)
     return divide(**typed_options(config, function, Split))
+
+
+def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
+    """The partition that a function of one's own makes; it is given the seed if it takes one."""
+    function = imported(reference, "partition", OWN)
+    if not callable(function):
+        raise misfit("partition", reference, function, OWN)
+    divide = partial(function, dataset)
+    accepted = keywords(function)
+    options = {k: v for k, v in config.items() if k != "seed" or k in accepted}
+    check_keys(f"partition {name!r}", divide, options)
+    made = divide(**typed_options(options, function))
+    if isinstance(made, Partition):
+        return made
+    clients = tuple(made) if isinstance(made, Iterable) else ()
+    if not clients or not all(isinstance(data, ClientData) for data in clients):
+        raise misfit("partition", reference, made, OWN)
+    return Partition.of_clients(name, clients, dataset)

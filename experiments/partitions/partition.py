@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TypedDict, overload
@@ -94,6 +94,29 @@ class Partition(Sequence[ClientData]):
     source: str
     hold_out: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     concepts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of_clients(cls, name: str, clients: Iterable[ClientData], dataset: Dataset) -> Partition:
+        """The partition of clients that were made in another way.
+
+        Args:
+            name: name of the partition.
+            clients: with their samples; which rows of the data set these are is not known.
+            dataset: whose classes the samples have.
+        """
+        ordered = tuple(sorted(clients, key=lambda data: data.client))
+        rows = {
+            data.client: {view: np.arange(len(samples)) for view, samples in data.views.items()}
+            for data in ordered
+        }
+        return cls(
+            name=name,
+            clients=ordered,
+            indices=rows,
+            left_out={},
+            num_classes=dataset.num_classes,
+            source=dataset.name,
+        )
 
     def __len__(self) -> int:
         return len(self.clients)

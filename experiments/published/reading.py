@@ -21,6 +21,7 @@ from experiments.published.table import (
 )
 
 FOLDER = Path(__file__).parent
+_LAST = 10**9
 Part = TypeVar("Part")
 _PARTS: Mapping[str, type] = {
     "metrics": Metric,
@@ -200,6 +201,6 @@ def _check_known(what: str, given: Any, known: Any) -> None:  # noqa: ANN401 - n
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
-    """Numbers inside a name by value, so that 10 comes after 9."""
+    """Numbers inside a name by value, so that 10 comes after 9, and figures after tables."""
     parts = name.replace("/", ".").replace("-", ".").split(".")
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return [(int(part), "") if part.isdecimal() else (_LAST, part) for part in parts]

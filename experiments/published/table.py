@@ -10,7 +10,7 @@ from typing import Any
 PAPER, SMALL = "paper", "small"
 SCALES = (SMALL, PAPER)
 UNKNOWN = "–"
-_NUMBER = re.compile(r"\s*(-?[\d.]+)(?:\s*±\s*([\d.]+))?\s*")
+_NUMBER = re.compile(r"\s*(-?[\d.]+)(?:\s*±\s*([\d.]+))?x?\s*")
 _NAMED = {"data": "dataset", "partition": "kind", "model": "name"}
 
 

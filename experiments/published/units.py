@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from bcfl.methods import applicable, nearest
@@ -159,6 +160,7 @@ def units_of(
     )
 
 
+@cache
 def _base(name: str) -> Mapping[str, Any]:
     table = scenarios.load(name).table()
     return {key: value for key, value in table.items() if key not in _UNMEASURED}

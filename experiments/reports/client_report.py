@@ -199,17 +199,18 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
         ValueError: a checkpoint is damaged or belongs to other clients, or the data are missing.
     """
     restored = restore(folder, pair)
-    state, setup = restored.state, restored.setup
+    state = restored.state
+    planned = state.planned_rounds or state.round
     history = state.history
     latest = state.hypotheses.association_probabilities()
     numbers = range(1, len(history) + 1)
     filtered = [smoothed_associations(history[:number], number) for number in numbers]
     smoothed = [smoothed_associations(history, number) for number in numbers]
-    aggregation = setup.method(pair.method).aggregation
-    schedule = Schedule.of(restored.clients, state.planned_rounds or state.round)
+    aggregation = restored.federation.method.aggregation
+    schedule = Schedule.of(restored.clients, planned)
     return RunHistory(
         pair=pair,
-        rounds=setup.scenario.federation.rounds,
+        rounds=planned,
         run=restored.run,
         clients=restored.clients,
         time_step=schedule.step(state.round - 1),
@@ -217,11 +218,11 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
         filtered=matched_clusters([*filtered, latest])[:-1],
         smoothed=matched_clusters([*smoothed, latest])[:-1],
         carries_weights=aggregation.carried_log_weight(-1.0) != 0.0,
-        baseline=_baseline(folder, pair, setup),
+        baseline=_baseline(folder, pair, restored.setup),
     )
 
 
-def _baseline(folder: Path, pair: Pair, setup: Experiment) -> Run | None:
+def _baseline(folder: Path, pair: Pair, setup: Experiment | None) -> Run | None:
     other = Pair(BASELINE, pair.seed)
     if pair == other or newest_state(folder, other) is None:
         return None

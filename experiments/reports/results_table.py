@@ -95,6 +95,13 @@ AGREEMENT_COLUMNS = (
 )
 
 
+PRIVACY_COLUMNS = (
+    Column(title="releases", unit="", metric="releases", better=0, format=",.0f"),
+    Column(title="privacy ε", unit="", metric="epsilon", better=0, format=",.1f"),
+)
+"""Of runs with differential privacy: of the client that released most."""
+
+
 def agreement_table(run: RunFolder, *, paired: bool = True) -> Table | None:
     """Agreement with the true groups, mean over all rounds; None where groups are unknown.
 
@@ -119,8 +126,8 @@ def results_table(run: RunFolder, *, paired: bool = True) -> Table | None:
     methods = [method for method in run.methods if method in run.summary]
     if not methods:
         return None
-    columns = [*COLUMNS, *_bytes_columns(run, methods)]
-    return _table(run, methods, columns, paired)
+    private = [c for c in PRIVACY_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
+    return _table(run, methods, [*COLUMNS, *_bytes_columns(run, methods), *private], paired)
 
 
 def _table(

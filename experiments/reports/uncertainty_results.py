@@ -14,9 +14,8 @@ from bcfl.analysis import pairs
 from bcfl.protocol import PredictiveName
 from experiments.config.options import chosen
 from experiments.runs.files import Pair
-from experiments.runs.plan import read_plan
-from experiments.runs.restore import newest_state, restore
-from experiments.runs.runner import Experiment
+from experiments.runs.index import read_index
+from experiments.runs.restore import newest_state, restore, setup_of
 from experiments.scores.uncertainty_evaluation import (
     By,
     ClientPredictions,
@@ -89,12 +88,12 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
     Raises:
         ValueError: a method is unknown, no checkpoint is there, or no client has two test samples.
     """
-    scenario = read_plan(folder).scenario
+    index = read_index(folder)
     for name in query.methods:
-        chosen("method of this run", name, dict.fromkeys(scenario.methods))
-    methods = query.methods or scenario.methods
-    experiment, any_checkpoint = Experiment(scenario=scenario, device="cpu"), False
-    for pair in (pair for pair in scenario.pairs if pair.method in methods):
+        chosen("method of this run", name, dict.fromkeys(index.methods))
+    methods = query.methods or index.methods
+    experiment, any_checkpoint = setup_of(folder), False
+    for pair in (pair for pair in index.pairs if pair.method in methods):
         if newest_state(folder, pair) is None:
             continue
         restored = restore(folder, pair, experiment)

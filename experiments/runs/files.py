@@ -8,8 +8,7 @@ DIR/summary.json, DIR/rounds.csv and DIR/report.html come at the end, in this or
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +23,6 @@ GRAPHS: Mapping[str, str] = {
 SUPPORT = "support"
 OTHER_GRAPHS: Mapping[str, str] = {SUPPORT: "support.graphml"}
 """Graphs that only some methods have."""
-
-
-class BusyError(ValueError):
-    """Another process is working in the folder."""
 
 
 @dataclass(frozen=True)
@@ -129,33 +124,3 @@ def write_aside(path: Path, content: str | bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     aside.replace(path)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Lock a folder for this process; the lock is released when the process ends.
-
-    Without effect on file systems without locks.
-
-    Raises:
-        BusyError: another process holds the lock.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            _hold(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB, folder)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _hold(lock: Callable[[int, int], None], handle: int, how: int, folder: Path) -> None:
-    try:
-        lock(handle, how)
-    except BlockingIOError:
-        raise BusyError(f"another process is working in {folder}; wait for it, or end it") from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bcfl.executors import ExecutorConfig, RemoteExecutor, Site, model_digest
+from bcfl.executors import ExecutorConfig, ExecutorName, RemoteExecutor, Site, model_digest
 from experiments.config.scenario import from_table
 from experiments.config.variants import Pair
 from experiments.runs.runner import Experiment
@@ -41,6 +41,7 @@ def with_engine(setup: Experiment) -> Iterator[Experiment]:
         open_node,
         min(setup.executor.nodes or clients, clients),
         cpus_per_node=setup.executor.cpus_per_node,
+        gpus_per_node=setup.executor.gpus_per_node,
     ) as grid:
         yield replace(
             setup,
@@ -57,9 +58,13 @@ def _described(setup: Experiment, pair: Pair) -> str:
     """All by which a node finds the same clients, network and method."""
     alone = replace(setup.scenario, methods=(pair.method,), seeds=(pair.seed,))
     table = {"name": alone.name, **alone.table()}
-    return json.dumps(
-        {"scenario": table, "arithmetic": setup.executor.arithmetic, "threads": setup.threads}
-    )
+    described = {
+        "scenario": table,
+        "arithmetic": setup.executor.arithmetic,
+        "threads": setup.threads,
+        "device": "cuda" if setup.executor.gpus_per_node else "cpu",
+    }
+    return json.dumps(described)
 
 
 def open_node(setup: str, config: Mapping[str, Any]) -> Site:
@@ -71,7 +76,7 @@ def open_node(setup: str, config: Mapping[str, Any]) -> Site:
     """
     federation, executor = _federation(setup)
     clients = federation.answering[config["partition-id"] :: config["num-partitions"]]
-    return Site(executor, clients, federation.model)
+    return Site(executor, clients, federation.model, federation.device)
 
 
 @lru_cache(maxsize=1)
@@ -80,9 +85,13 @@ def _federation(setup: str) -> tuple[Federation, Executor]:
     described = json.loads(setup)
     torch.set_num_threads(described["threads"] or torch.get_num_threads())
     scenario = from_table(described["scenario"])
-    working = ExecutorConfig("loop", arithmetic=described["arithmetic"])
+    device = described["device"]
+    name: ExecutorName = "loop" if device == "cpu" else "auto"
     experiment = Experiment(
-        scenario=scenario, device="cpu", executor=working, threads=described["threads"]
+        scenario=scenario,
+        device=device,
+        executor=ExecutorConfig(name, arithmetic=described["arithmetic"]),
+        threads=described["threads"],
     )
     (pair,) = scenario.pairs
     federation = experiment.federation(pair)

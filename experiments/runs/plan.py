@@ -47,6 +47,7 @@ class Plan:
         jobs: number of parallel processes.
         command: shell command that repeats it.
         executor: executor of the clients' work, with its options.
+        cluster: address of the Ray cluster on which methods and seeds run; None is this process.
     """
 
     scenario: Scenario
@@ -55,13 +56,17 @@ class Plan:
     jobs: int
     command: str
     executor: ExecutorConfig = field(default_factory=ExecutorConfig)
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("threads", "jobs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.jobs > 1 and self.executor.name == "flower":
-            raise ValueError(f"jobs must be 1 with executor 'flower', got {self.jobs}")
+        if self.jobs > 1 and (self.executor.name == "flower" or self.cluster):
+            what = "a cluster" if self.cluster else "executor 'flower'"
+            raise ValueError(f"jobs must be 1 with {what}, got {self.jobs}")
+        if self.cluster and self.executor.name == "flower":
+            raise ValueError("cluster must be left out with executor 'flower', which has its own")
 
     def config(self, pair: Pair) -> str:
         """The scenario of one method and seed alone, as TOML that `bcfl run` takes."""
@@ -119,6 +124,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
             "device": plan.device,
             "threads": plan.threads,
             "jobs": plan.jobs,
+            "cluster": plan.cluster,
             **executor_options.as_table(plan.executor),
         },
         "machine": _machine(plan.device),
@@ -156,6 +162,11 @@ def read_plan(folder: Path) -> Plan:
         FolderError: there is no run in it, or its `run.json` is malformed.
     """
     table = read_description(folder)
+    if "federations" in table:
+        raise FolderError(
+            f"{folder} was saved from Python, so there is no scenario by which to go on; continue "
+            "it there with Federation(...).run(rounds, state=...)"
+        )
     try:
         execution = table["execution"]
         return Plan(
@@ -165,6 +176,7 @@ def read_plan(folder: Path) -> Plan:
             jobs=execution["jobs"],
             command=table["command"],
             executor=executor_options.from_table(execution),
+            cluster=execution.get("cluster"),
         )
     except (KeyError, TypeError, ValueError) as error:
         why = error if isinstance(error, ValueError) else repr(error)
@@ -210,6 +222,7 @@ def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:
 
 
 def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
     """Versions of Python and of the packages on which numbers depend."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:

@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl import Run, checkpoint
+from bcfl.analysis import rows as rounds
 from experiments.runs.files import Pair, RunFiles
+from experiments.runs.index import read_index
 from experiments.runs.plan import read_plan
 from experiments.runs.rows import Row
 from experiments.runs.rows import read as read_rows
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
+    import pandas
+
     from bcfl import ClientData, Federation, FederationState, Model
 
 
@@ -25,12 +29,13 @@ class Restored:
     """A run at its newest checkpoint.
 
     Attributes:
-        setup: the scenario with its data set, on the CPU.
+        setup: the scenario with its data set, on the CPU; None for a run that was saved from
+            Python.
         state: the newest checkpoint.
         federation: of the method, on the CPU.
     """
 
-    setup: Experiment
+    setup: Experiment | None
     state: FederationState
     federation: Federation
 
@@ -60,16 +65,17 @@ class FinishedRun:
     Attributes:
         folder: folder of the whole run.
         pair: the method and seed.
-        config: its scenario, defaults filled in.
+        config: its scenario, defaults filled in; empty for a run that was saved from Python.
         rows: metrics of each round, see `experiments.runs.rows.round_row`.
-        setup: the scenario with its data set, on the CPU.
+        setup: the scenario with its data set, on the CPU; None for a run that was saved from
+            Python.
     """
 
     folder: Path
     pair: Pair
     config: Mapping[str, Any] = field(repr=False)
     rows: tuple[Row, ...] = field(repr=False)
-    setup: Experiment = field(repr=False)
+    setup: Experiment | None = field(repr=False)
 
     @cached_property
     def run(self) -> Run:
@@ -81,9 +87,13 @@ class FinishedRun:
         """
         return restore(self.folder, self.pair, self.setup).run
 
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A line for each round, with its metrics; see `bcfl.analysis.rows.to_dataframe`."""
+        return rounds.to_dataframe(self.rows)
+
 
 def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
-    """The finished runs in a folder that `bcfl run` wrote, by method and seed.
+    """The finished runs in a folder that `bcfl run` or `save` wrote, by method and seed.
 
     Checkpoints and data are read on access: `open_runs(folder)["ifca", 0].run`.
 
@@ -94,12 +104,11 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
         ValueError: there is no run in the folder, or one of its files is damaged.
     """
     folder = Path(folder)
-    scenario = read_plan(folder).scenario
-    setup, runs = Experiment(scenario=scenario, device="cpu"), {}
-    for pair in scenario.pairs:
+    index, setup, runs = read_index(folder), setup_of(folder), {}
+    for pair in index.pairs:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
-            config = tomllib.loads(files.config.read_text(encoding="utf-8"))
+            config = tomllib.loads(files.config.read_text(encoding="utf-8")) if setup else {}
             logged = tuple(read_rows(files.metrics))
             runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
@@ -118,15 +127,30 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     Raises:
         ValueError: a checkpoint is missing, damaged or of other clients, or the data are missing.
     """
-    setup = setup or Experiment(scenario=read_plan(folder).scenario, device="cpu")
+    setup = setup or setup_of(folder)
     state = newest_state(folder, pair)
     if state is None:
         raise ValueError(f"{pair} has no checkpoint in {folder}")
-    federation = setup.federation(pair)
+    index = read_index(folder)
+    federation = setup.federation(pair) if setup else index.federation(pair.method)
     names = tuple(data.client for data in federation.clients)
     if state.hypotheses.best.association.clients != names:
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
     return Restored(setup, state, federation)
+
+
+def setup_of(folder: Path) -> Experiment | None:
+    """The experiment of a folder on the CPU; None for a run that was saved from Python.
+
+    Args:
+        folder: folder of a run.
+
+    Raises:
+        FolderError: there is no run in it, or its `run.json` is malformed.
+    """
+    if read_index(folder).federations is not None:
+        return None
+    return Experiment(scenario=read_plan(folder).scenario, device="cpu")
 
 
 def newest_state(folder: Path, pair: Pair) -> FederationState | None:

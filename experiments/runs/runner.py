@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
+from bcfl.analysis import rows as rounds
 from bcfl.data import TRAIN, Schedule, at_step
-from bcfl.executors import Executor, ExecutorConfig, select_executor
-from bcfl.runtime import device_named
+from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
+from bcfl.runtime import device_named, locked
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
 from experiments.runs import rows
-from experiments.runs.files import SUPPORT, PairFiles, locked, write_aside
+from experiments.runs.files import SUPPORT, PairFiles, write_aside
 from experiments.runs.grids import write_held_out
 from experiments.scores.generalisation import HoldOut
 
@@ -119,6 +120,7 @@ class Experiment:
             objectives=rules.objectives,
             executor=self.executor,
             threads=self.threads,
+            privacy=self.scenario.privacy,
         )
 
     def hold_out(self, federation: Federation, seed: int) -> HoldOut | None:
@@ -136,6 +138,8 @@ class Experiment:
         Raises:
             ValueError: a name is unknown, data are missing, or a number doesn't fit the others.
         """
+        if self.scenario.privacy is not None:
+            check_accountant()
         for name in self.scenario.methods:
             self._check_method(name)
         device_named(self.device)
@@ -187,6 +191,7 @@ class Log:
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
         row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model, training)
+        row |= rounds.privacy_columns(state, self.setup.scenario.privacy)
         self.since = now
         rows.append(self.files.metrics, row)
         self.callbacks.on_round(self.pair, row)

@@ -13,7 +13,7 @@ from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs import rows
 from experiments.runs.files import RunFiles
-from experiments.runs.plan import read_plan
+from experiments.runs.index import read_index
 from experiments.runs.summary import of_seed
 
 
@@ -28,14 +28,14 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
     Raises:
         ValueError: the run has no such method or seed, or no checkpoint of it yet.
     """
-    scenario, files = read_plan(folder).scenario, RunFiles(folder)
+    index, files = read_index(folder), RunFiles(folder)
     if method is not None:
-        chosen("method of this run", method, dict.fromkeys(scenario.methods))
-    if seed is not None and seed not in scenario.seeds:
-        seeds = ", ".join(map(str, scenario.seeds))
+        chosen("method of this run", method, dict.fromkeys(index.methods))
+    if seed is not None and seed not in index.seeds:
+        seeds = ", ".join(map(str, index.seeds))
         raise ValueError(f"the run has no seed {seed}; it has {seeds}")
-    requested = Pair(method or "", scenario.seeds[0] if seed is None else seed)
-    methods = scenario.methods if method is None else (method,)
+    requested = Pair(method or "", index.seeds[0] if seed is None else seed)
+    methods = index.methods if method is None else (method,)
     ready = [
         pair
         for pair in (Pair(name, requested.seed) for name in methods)

@@ -56,7 +56,8 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
     clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
     5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, and traffic is
-    in MB of the first, the mean and the largest round, see `experiments.scores.costs`.
+    in MB of the first, the mean and the largest round, see `experiments.scores.costs`; with
+    differential privacy releases and epsilon are those of the whole run.
 
     Args:
         rounds: at least one round.
@@ -73,6 +74,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
         **summed,
         **costs.over_rounds(rounds),
         **costs.traffic(rounds),
+        **{name: last[-1][name] for name in ("releases", "epsilon") if name in last[-1]},
     }
 
 

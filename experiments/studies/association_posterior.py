@@ -10,7 +10,7 @@ and models.
 `python -m experiments.studies.association_posterior SAMPLES KIND DRAWS FIRST METHODS`: 8,12,20,44
 samples a client, one of `KINDS`, 10 draws from seed 0, and the methods below by default. With
 `unequal`, rotated clients hold a half, once, or twice that many; with `three-clusters` and
-`six-clusters`, methods have a wrong number of clusters.
+`six-clusters`, methods have a wrong number of clusters; `fashion` is rotated Fashion-MNIST.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from bcfl.runtime import generator, limited_threads
 from experiments import datasets, models, partitions
 
 GROUPS, CLIENTS, ROUNDS = 4, 40, 25
-KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters")
+KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters", "fashion")
 CLUSTERS = {"three-clusters": 3, "six-clusters": 6}
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
     "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
+    "ifca, crossfit": ("ifca", {"scored_by": "crossfit"}),
     "fesem": ("fesem", {}),
     "fesem, cavity": ("fesem", {"scored_by": "cavity"}),
     "wecfl": ("wecfl", {}),
@@ -45,6 +46,7 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "bcfl-g, cavity": ("bcfl-g", {"scored_by": "cavity", "temperature": 1.0}),
     "bcfl-mht-8": ("bcfl-mht-8", {}),
     "bcfl-mht-8, cavity": ("bcfl-mht-8", {"scored_by": "cavity"}),
+    "bcfl-mht-8, crossfit": ("bcfl-mht-8", {"scored_by": "crossfit"}),
     "bcfl-c-3": ("bcfl-c", {}),
     "bcfl-c-3, cavity": ("bcfl-c", {"scored_by": "cavity"}),
     "bcfl-mh-6": ("bcfl-mh-6", {}),
@@ -69,10 +71,10 @@ def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    digits = datasets.load("optdigits")
+    images = datasets.load("fashion-mnist" if kind == "fashion" else "optdigits")
     if kind == "label-skew":
         return partitions.two_stage_dirichlet(
-            digits,
+            images,
             groups=GROUPS,
             clients=CLIENTS,
             alpha=(0.1, 10),
@@ -81,7 +83,7 @@ def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
             test_fraction=0,
         )
     rotated = partitions.rotated(
-        digits,
+        images,
         groups=GROUPS,
         clients=CLIENTS,
         seed=seed,
@@ -134,7 +136,8 @@ def believed(
         seed: seed of the run.
         rounds: number of rounds.
     """
-    model = models.mlp((1, 8, 8), 32, 10)
+    shape = tuple(clients[0].views["train"].inputs.shape[1:])
+    model = models.mlp(shape, 32, 10)
     run = Federation(clients, model, method, seed=seed, evaluate=False).run(rounds)
     groups = [run.groups[client] for client in run.clients]
     ari = adjusted_rand_score(groups, run.hypotheses.best.association.labels)

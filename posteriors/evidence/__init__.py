@@ -1,4 +1,4 @@
-"""Log evidence of data under a Gaussian: closed form, sampling, sigma points; temperatures.
+"""Log evidence of data under a Gaussian: closed form and sampling.
 
 Predictions are in `posteriors.predictive`.
 """

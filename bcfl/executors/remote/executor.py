@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -18,9 +19,30 @@ from bcfl.protocol.requests import Request
 
 DEADLINE = 600.0
 INTERVAL = 0.2
+WAITING = 1.0
+"""Seconds between two looks for nodes that are still to come."""
 PATIENCE = 60.0
 SHOWN = 300
 """Most characters of a client's words in a failure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What was sent so far, evaluations, greetings and repeated messages included.
+
+    Ledgers count what a method needs to send; this is what was sent: arrays and JSON, before the
+    transport adds its own. Blocks of scope `client` and answers that are not reported travel too,
+    since clients keep nothing for later rounds.
+
+    Attributes:
+        messages: messages to nodes.
+        bytes_down: of these messages.
+        bytes_up: of the replies that were read.
+    """
+
+    messages: int = 0
+    bytes_down: int = 0
+    bytes_up: int = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,8 +72,32 @@ class RemoteExecutor:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     _nodes: dict[int, _Greeted] = field(default_factory=dict, repr=False)
-    _greeted_in: dict[int, int] = field(default_factory=dict, repr=False)
+    _greeted_in: dict[Node, int] = field(default_factory=dict, repr=False)
     _kept: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict, repr=False)
+    _counts: Counter[str] = field(default_factory=Counter, repr=False)
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was sent so far."""
+        return Traffic(**self._counts)
+
+    def connected(self, round: int, count: int, wait: float) -> tuple[str, ...]:
+        """Names of the clients that are connected, once there are enough.
+
+        Args:
+            round: number of the round that is to begin.
+            count: clients to wait for.
+            wait: seconds after which fewer are enough; none at all never are.
+        """
+        end = self.clock() + wait
+        while True:
+            names = tuple(sorted(self._homes(round)))
+            if len(names) >= count or (names and self.clock() >= end):
+                return names
+            if self.clock() >= end:
+                self._greeted_in.clear()
+                end = self.clock() + wait
+            self.sleep(WAITING)
 
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
@@ -112,10 +158,15 @@ class RemoteExecutor:
     def _homes(self, round: int) -> dict[str, int]:
         """The node of each client: of several the one that came last."""
         nodes = {node.id: node for node in self.grid.nodes()}
-        for gone in set(self._nodes) - set(nodes):
-            del self._nodes[gone]
-        new = [id for id in nodes if id not in self._nodes and self._greeted_in.get(id) != round]
-        self._greeted_in.update(dict.fromkeys(new, round))
+        for id, known in list(self._nodes.items()):
+            if nodes.get(id) != known.node:
+                del self._nodes[id]
+        new = [
+            id
+            for id, node in nodes.items()
+            if id not in self._nodes and self._greeted_in.get(node) != round
+        ]
+        self._greeted_in.update({nodes[id]: round for id in new})
         strangers = {str(id): (id, self._greeting) for id in new}
         end = self.clock() + min(self.deadline, self.patience)
         replies = self._exchange(strangers, "greet", end) if strangers else {}
@@ -141,6 +192,8 @@ class RemoteExecutor:
             end: reading of the clock at which the exchange ends.
         """
         seconds = max(end - self.clock(), 0.0)
+        self._counts["messages"] += len(payloads)
+        self._counts["bytes_down"] += sum(payload.num_bytes for _, payload in payloads.values())
         sent = self.grid.push(list(payloads.values()), purpose, seconds)
         waiting = {
             message: name
@@ -155,6 +208,7 @@ class RemoteExecutor:
             for reply in self.grid.pull(list(waiting)):
                 name = waiting.pop(reply.message, None)
                 if name is not None:
+                    self._counts["bytes_up"] += reply.payload.num_bytes if reply.payload else 0
                     replies[name] = reply.payload or Failure("missing", reply.trouble)
             if not waiting or self.clock() >= end:
                 break

@@ -23,6 +23,11 @@ class Payload:
     text: str
     arrays: Mapping[str, Array]
 
+    @property
+    def num_bytes(self) -> int:
+        """Size of text and arrays."""
+        return len(self.text.encode(errors="replace")) + sum(a.nbytes for a in self.arrays.values())
+
 
 @dataclass(frozen=True)
 class Node:

@@ -17,6 +17,7 @@ from bcfl.protocol.requests import Describe, Request, Score, Train
 from posteriors import DiagonalGaussian
 
 FORMAT = 1
+CPU = torch.device("cpu")
 PRECISIONS = ("posterior", "prior", "base")
 
 
@@ -126,13 +127,14 @@ def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Payload, f
 
 
 def unpack_task(
-    content: Mapping[str, Any], arrays: Mapping[str, Array]
+    content: Mapping[str, Any], arrays: Mapping[str, Array], device: torch.device = CPU
 ) -> tuple[Task, dict[str, Array]]:
     """The task of a message.
 
     Args:
         content: the message's JSON.
         arrays: that came with it, and those that the client keeps.
+        device: of the models.
 
     Returns:
         The task, and its arrays, which the client keeps until the next task.
@@ -143,7 +145,8 @@ def unpack_task(
     names = content["arrays"]
     if not all(name in arrays for name in names):
         raise UnknownModelsError
-    blocks = {key: _block(key, described, arrays) for key, described in content["blocks"].items()}
+    described = content["blocks"]
+    blocks = {key: _block(key, described[key], arrays, device) for key in described}
     task = Task(
         client=content["client"],
         round=content["round"],
@@ -156,8 +159,10 @@ def unpack_task(
     return task, {name: arrays[name] for name in names}
 
 
-def _block(key: str, described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Block:
-    mean = to_tensor(arrays[f"{key}/mean"])
+def _block(
+    key: str, described: Mapping[str, Any], arrays: Mapping[str, Array], device: torch.device
+) -> Block:
+    mean = to_tensor(arrays[f"{key}/mean"]).to(device)
 
     def gaussian(name: str) -> DiagonalGaussian:
         return DiagonalGaussian(mean, _precision(key, name, described, mean, arrays))
@@ -168,7 +173,7 @@ def _block(key: str, described: Mapping[str, Any], arrays: Mapping[str, Array]) 
         gaussian=gaussian("posterior"),
         base=gaussian("base"),
         prior=gaussian("prior"),
-        buffers=to_tensor(arrays[f"{key}/buffers"]),
+        buffers=to_tensor(arrays[f"{key}/buffers"]).to(device),
         is_zero=described["zero"],
     )
 
@@ -179,8 +184,8 @@ def _precision(
     """A precision; 0, which is none, where no request reads it."""
     number = described.get(name, 0.0)
     if number is None:
-        return to_tensor(arrays[f"{key}/{name}"])
-    return torch.tensor(number, dtype=mean.dtype)
+        return to_tensor(arrays[f"{key}/{name}"]).to(mean.device)
+    return torch.tensor(number, dtype=mean.dtype, device=mean.device)
 
 
 def pack_answers(outcomes: Sequence[object]) -> Payload:

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+import torch
+
 from bcfl.architecture.model import Model
 from bcfl.executors.executor import Executor, Outcome
 from bcfl.executors.remote.grid import Payload
 from bcfl.executors.remote.messages import (
+    CPU,
     FORMAT,
     UnknownModelsError,
     pack_answers,
@@ -35,11 +38,13 @@ class Site:
         executor: has the clients' samples; answers for them.
         clients: names of the clients.
         model: the architecture of the run.
+        device: where the executor computes.
     """
 
     executor: Executor
     clients: tuple[str, ...]
     model: Model
+    device: torch.device = CPU
 
 
 OpenSite = Callable[[str], Site]
@@ -88,7 +93,7 @@ def _answers(
     content: Mapping[str, Any], arrays: Mapping[str, Array], site: Site, kept: Kept
 ) -> Payload:
     client = content["client"]
-    task, named = unpack_task(content, {**kept.get(client, {}), **arrays})
+    task, named = unpack_task(content, {**kept.get(client, {}), **arrays}, site.device)
     outcomes = site.executor.answer(task.requests, task.models, task.round)
     kept[client] = named
     missing = Failure("missing", "no answer")

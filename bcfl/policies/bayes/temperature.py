@@ -60,8 +60,11 @@ def fitted_belief_temperature(first: NDArray[np.float64], second: NDArray[np.flo
         second: (clients, clusters) those of the other half.
 
     Returns:
-        The temperature, which divides summed losses; 1 without clients or with a single cluster.
+        The temperature, which divides summed losses; 1 with a single cluster, or without clients
+        that have samples in both halves.
     """
+    halved = first.any(axis=1) & second.any(axis=1)
+    first, second = first[halved], second[halved]
     if min(first.shape) == 0 or first.shape[1] == 1:
         return 1.0
     rows = np.arange(len(first))

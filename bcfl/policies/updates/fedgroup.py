@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Ranking, candidate
+from bcfl.policies.updates.centroids import weighted_kmeans
 from bcfl.policies.updates.divisions import Divisions, divide, regrouped
-from bcfl.policies.updates.kmeans import weighted_kmeans
 from bcfl.policies.updates.local_updates import local_updates
 from bcfl.policies.updates.update_similarity import decomposed_cosines, mean_cosine_differences
 from bcfl.protocol.objective import Objective

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from bcfl.policies.updates.kmeans import weighted_kmeans
+from bcfl.policies.updates.centroids import weighted_kmeans
 from posteriors.global_state import without_warnings
 
 NOISE = -1

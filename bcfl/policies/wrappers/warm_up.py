@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext, round_number
 from bcfl.policies.policy import Policy, Ranking, Validates
+from bcfl.policies.updates.kmeans import KMeansAssociation
+from bcfl.policies.wrappers.policy_wrapper import bounds_of
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
 
@@ -40,6 +42,23 @@ class WarmUp:
                 f"both policies must have the same number of clusters, got "
                 f"{self.first.num_clusters} and {self.then.num_clusters}"
             )
+
+    @classmethod
+    def by_kmeans(cls, then: Policy, rounds: float = 2, starts: int | None = None) -> WarmUp:
+        """Warm-up by K-means on local models of equal weight, within the same bounds on sizes.
+
+        Args:
+            then: policy of the rounds after.
+            rounds: see the attributes.
+            starts: see the attributes.
+        """
+        first = KMeansAssociation(
+            num_clusters=then.num_clusters,
+            objective=then.objective,
+            weighting="equal",
+            cluster_size=bounds_of(then),
+        )
+        return cls(first, then, rounds, starts)
 
     @property
     def num_clusters(self) -> int:

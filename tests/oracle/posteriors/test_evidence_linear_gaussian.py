@@ -1,4 +1,4 @@
-"""Sampled and sigma-point evidences of linear regression against the marginal likelihood."""
+"""Sampled evidences of linear regression against the marginal likelihood."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from torch import nn
 from posteriors.curvature.likelihood import network_log_likelihood
 from posteriors.evidence.closed_form import quadratic_log_evidence
 from posteriors.evidence.sampling import importance_log_evidence, monte_carlo_log_evidence
-from posteriors.evidence.sigma_points import sharpest_directions, sigma_point_log_evidence
 from posteriors.gaussians.covariance import DenseCovariance, StructuredGaussian
 from posteriors.gaussians.gaussian import DiagonalGaussian
 
@@ -81,46 +80,6 @@ def test_a_wide_diagonal_proposal_is_unbiased():
     expected = marginal(design, values, prior)
     assert abs(estimate.log_evidence - expected) < 4 * estimate.standard_error
     assert estimate.effective_draws > 100
-
-
-@pytest.mark.parametrize("temperature", [1.0, 7.0])
-@pytest.mark.parametrize("parameters", [1, 2, 5])
-def test_sigma_points_of_the_whole_space_are_exact(parameters, temperature):
-    design, values, prior, log_likelihood = problem(parameters, parameters)
-    estimate = sigma_point_log_evidence(
-        log_likelihood, prior, torch.eye(parameters, dtype=torch.float64), temperature
-    )
-    expected = marginal(design, values, prior, temperature)
-    assert estimate.log_evidence == pytest.approx(expected, abs=1e-8)
-    assert estimate.num_points == 2 * parameters + 1
-    assert estimate.num_floored == 0
-
-
-def test_sigma_points_in_a_subspace_hold_the_rest_at_the_prior_mean():
-    design, values, prior, log_likelihood = problem(4, 6)
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randn(6, 2, generator=generator, dtype=torch.float64)
-    directions = torch.linalg.qr(rows).Q.T
-    estimate = sigma_point_log_evidence(log_likelihood, prior, directions)
-    reduced = design / np.sqrt(prior.precision.numpy()) @ directions.numpy().T
-    expected = multivariate_normal(
-        design @ prior.mean.numpy(), np.eye(len(values)) + reduced @ reduced.T
-    ).logpdf(values)
-    assert estimate.log_evidence == pytest.approx(expected, abs=1e-8)
-
-
-def test_directions_of_sharp_data_catch_the_evidence_of_all():
-    """Two of 40 parameters see data: two directions, five points, the whole evidence."""
-    design, values, prior, log_likelihood = problem(5, 40)
-    design[:, [i for i in range(40) if i not in (7, 21)]] = 0.0
-    layer = nn.Linear(40, 1, bias=False).double()
-    tensors = torch.from_numpy(design), torch.from_numpy(values)[:, None]
-    log_likelihood = network_log_likelihood(layer, *tensors, "gaussian")
-    directions = sharpest_directions(torch.from_numpy((design**2).sum(0)), prior, 2)
-    assert set(directions.argmax(1).tolist()) == {7, 21}
-    estimate = sigma_point_log_evidence(log_likelihood, prior, directions)
-    assert estimate.num_points == 5
-    assert estimate.log_evidence == pytest.approx(marginal(design, values, prior), abs=1e-8)
 
 
 def test_few_draws_from_the_prior_collapse_as_parameters_grow_in_number():

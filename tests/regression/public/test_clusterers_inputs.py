@@ -7,7 +7,7 @@ small weights.
 import numpy as np
 import pytest
 
-from bcfl.policies.updates.kmeans import distances_to_centroids, weighted_kmeans
+from bcfl.policies.updates.centroids import distances_to_centroids, weighted_kmeans
 from bcfl.policies.updates.update_clustering import (
     AffinityClustering,
     AgglomerativeClustering,

@@ -6,14 +6,18 @@ import torch
 
 from bcfl import Federation, Objective, checkpoint
 from bcfl.methods import build
+from bcfl.protocol import Train
 from posteriors import pool_running_statistics
 
 OBJECTIVE = Objective(local_steps=3, batch_size=4)
 
 
-def run_of(clients, model, name="ifca", rounds=3, **options):
+WAYS = ("cavity", "crossfit")
+
+
+def run_of(clients, model, name="ifca", rounds=3, scored_by="cavity", **options):
     executor = options.pop("executor", "auto")
-    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE, **options)
+    method = build(name, num_clusters=2, scored_by=scored_by, objective=OBJECTIVE, **options)
     return Federation(clients, model, method, device="cpu", executor=executor).run(rounds)
 
 
@@ -38,6 +42,39 @@ def test_running_statistics_are_pooled_over_the_others(clients, batch_norm):
             torch.testing.assert_close(posterior.buffers(run.model)[4:8], variance)
 
 
+class Silent:
+    """An executor of which a client trains in all rounds but one."""
+
+    name = "silent"
+
+    def __init__(self, executor, client, round):
+        self.executor, self.client, self.round = executor, client, round
+
+    def answer(self, requests, models, round):
+        outcomes = self.executor.answer(requests, models, round)
+        return {
+            request: outcome
+            for request, outcome in outcomes.items()
+            if (round, request.client, type(request)) != (self.round, self.client, Train)
+        }
+
+
+@pytest.mark.parametrize("name", ["bcfl-g", "ifca", "ifca-median", "ifca-fedopt"])
+def test_a_cavity_is_the_model_of_a_round_in_which_the_client_does_not_train(
+    name, clients, batch_norm
+):
+    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE)
+    federation = Federation(clients, batch_norm, method, device="cpu")
+    best = federation.run(3).hypotheses.best
+    for (client, index), cavity in best.cavities.items():
+        silent = Silent(federation.executor_of(3), client, 2)
+        (block,) = federation.run(3, executor=silent).hypotheses.best.clusters[index].blocks
+        (ours,) = cavity.blocks
+        torch.testing.assert_close(ours.gaussian.mean, block.gaussian.mean)
+        torch.testing.assert_close(ours.gaussian.precision, block.gaussian.precision)
+        torch.testing.assert_close(ours.buffers, block.buffers)
+
+
 def test_blocks_that_all_clusters_share_stay_in_the_cavity(clients, shared_body):
     best = run_of(clients, shared_body).hypotheses.best
     assert best.cavities
@@ -47,11 +84,12 @@ def test_blocks_that_all_clusters_share_stay_in_the_cavity(clients, shared_body)
         assert head.key != own_head.key
 
 
+@pytest.mark.parametrize("scored_by", WAYS)
 @pytest.mark.parametrize("name", ["ifca", "bcfl-g", "bcfl-c-2", "bcfl-mh-3", "bcfl-mht-3"])
-def test_executors_agree(name, clients, batch_norm, linear):
+def test_executors_agree(name, scored_by, clients, batch_norm, linear):
     for model in (linear, batch_norm):
         loop, batched = (
-            run_of(clients, model, name, executor=executor).hypotheses.best
+            run_of(clients, model, name, executor=executor, scored_by=scored_by).hypotheses.best
             for executor in ("loop", "batched")
         )
         assert loop.association.labels.tolist() == batched.association.labels.tolist()
@@ -62,10 +100,11 @@ def test_executors_agree(name, clients, batch_norm, linear):
             )
 
 
+@pytest.mark.parametrize("scored_by", WAYS)
 @pytest.mark.parametrize("name", ["ifca", "bcfl-c-2", "bcfl-mht-3", "bcfl-race-2"])
-def test_a_resumed_run_has_the_same_bits(name, clients, linear, tmp_path):
-    whole = run_of(clients, linear, name, rounds=4)
-    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE)
+def test_a_resumed_run_has_the_same_bits(name, scored_by, clients, linear, tmp_path):
+    whole = run_of(clients, linear, name, rounds=4, scored_by=scored_by)
+    method = build(name, num_clusters=2, scored_by=scored_by, objective=OBJECTIVE)
     federation = Federation(clients, linear, method, device="cpu")
     half = federation.run(2, planned_rounds=4)
     loaded = checkpoint.load(checkpoint.save(half.state, tmp_path))

@@ -1,12 +1,14 @@
 """Two rounds by hand, as labelled arrays and as a file."""
 
 import builtins
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray
 
-from bcfl import Association, Federation, Objective
+from bcfl import Association, Federation, HypothesisSet, Objective
+from bcfl.analysis import export
 from bcfl.analysis.export import to_xarray
 from bcfl.hypotheses.history import Snapshot
 from bcfl.methods import build
@@ -107,3 +109,32 @@ def test_what_is_missing_is_named(history, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'bcfl\[export\]'"):
         to_xarray(history)
+
+
+def test_draws_have_the_posterior_probabilities(run):
+    chosen, clusters = export._draws(run.hypotheses, 20000, np.random.default_rng(0))
+    shares = np.bincount(chosen, minlength=len(run.hypotheses)) / len(chosen)
+    np.testing.assert_allclose(shares, run.hypotheses.weights, atol=0.02)
+    p = run.association_probabilities()
+    found = np.stack([(clusters == k).mean(axis=0) for k in range(p.shape[1])], axis=1)
+    np.testing.assert_allclose(found, p, atol=0.02)
+
+
+def test_a_client_never_seen_is_in_no_cluster(run):
+    leading = run.hypotheses.best
+    belief = leading.membership.copy()
+    belief[0] = 0
+    alone = HypothesisSet((replace(leading, belief=belief, log_weight=0.0),))
+    _, clusters = export._draws(alone, 5, np.random.default_rng(0))
+    assert (clusters[:, 0] == -1).all()
+    assert (clusters[:, 1:] >= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_arviz_reads_the_draws(run):
+    pytest.importorskip("arviz_base", reason="arviz-base is not installed")
+    tree = run.to_arviz(draws=7)
+    assert tree["posterior"]["cluster"].dims == ("chain", "draw", "client")
+    assert dict(tree["posterior"].sizes) == {"chain": 1, "draw": 7, "client": len(run.clients)}
+    with pytest.raises(ValueError, match="draws must be at least 1, got 0"):
+        run.to_arviz(draws=0)

@@ -40,8 +40,11 @@ def test_a_federation_of_this_executor_must_be_given_a_grid():
 def test_numbers_of_nodes_and_processors_are_checked(nodes, cpus):
     with pytest.raises(ValueError, match=r"nodes must be|cpus_per_node must be"):
         ExecutorConfig("flower", nodes=nodes, cpus_per_node=cpus)
-    with pytest.raises(ValueError, match="for executor 'flower' alone"):
-        ExecutorConfig("loop", nodes=2)
+    with pytest.raises(ValueError, match="gpus_per_node must be"):
+        ExecutorConfig("flower", gpus_per_node=-1.0)
+    for options in ({"nodes": 2}, {"gpus_per_node": 0.5}):
+        with pytest.raises(ValueError, match="for executor 'flower' alone"):
+            ExecutorConfig("loop", **options)
 
 
 def test_messages_survive_flowers_records():

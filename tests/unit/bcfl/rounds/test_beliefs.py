@@ -171,8 +171,8 @@ def test_a_stated_belief_is_kept(clients, linear):
 
 
 def test_cavities_of_large_federations_are_not_held(linear):
-    assert fits_cavities(linear, 1000)
-    assert not fits_cavities(linear, 2**26)
+    assert fits_cavities(linear, 1000, 8)
+    assert not fits_cavities(linear, 2**24, 8)
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, float("inf"), "auto"])

@@ -12,7 +12,7 @@ from bcfl.hypotheses.posterior import from_initial
 from bcfl.policies import candidate
 from bcfl.policies.policy import Costs
 from bcfl.protocol.answers import Trained
-from bcfl.trackers.tracker import Successor
+from bcfl.trackers.successors import Successor
 
 
 def cluster(model, key, centre, precision=1.0):

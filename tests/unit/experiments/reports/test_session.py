@@ -1,5 +1,6 @@
 """Reports of runs in a session, and finished runs read back from a folder."""
 
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -66,6 +67,54 @@ def test_runs_that_cannot_be_reported_are_refused(runs, tmp_path):
     with pytest.raises(ValueError, match="at least one run"):
         experiments.report({}, tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
+
+
+SOURCE = """
+from bcfl import Federation, methods
+from experiments import datasets, models, partitions
+
+
+def federation():
+    clients = partitions.rotated(datasets.load("optdigits"), groups=2, clients=6, seed=0)
+    return Federation(clients, models.mlp((1, 8, 8), 8, 10), methods.bcfl_g(num_clusters=2))
+"""
+
+
+def test_a_saved_run_has_all_commands(tmp_path, monkeypatch):
+    (tmp_path / "own_federation.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    from own_federation import federation
+
+    run = federation().run(2)
+    folder = experiments.save(
+        run, tmp_path / "mine", name="mine", federation="own_federation:federation"
+    )
+    for command in (
+        ["report"],
+        ["compare"],
+        ["graph"],
+        ["explain", "--client", "1"],
+        ["uncertainty", "--predictive", "plug-in"],
+    ):
+        done = CliRunner().invoke(app, [command[0], str(folder), *command[1:]])
+        assert done.exit_code == 0, (command, done.output)
+    resumed = CliRunner().invoke(app, ["resume", str(folder)])
+    assert (resumed.exit_code, "saved from Python" in resumed.output) == (2, True)
+    opened = experiments.open(folder)["mine", 0]
+    assert opened.to_dataframe().equals(run.to_dataframe())
+    assert opened.run.hypotheses.best.clusters[0].key == run.hypotheses.best.clusters[0].key
+    sys.modules.pop("own_federation")
+
+
+def test_a_saved_run_without_its_federation_says_what_it_lacks(runs, tmp_path):
+    folder = experiments.save(runs, tmp_path / "both", name="both")
+    assert "ifca" in text_of(folder / "report.html")
+    done = CliRunner().invoke(app, ["explain", str(folder), "--method", "ifca"])
+    assert (done.exit_code, "federation='module:object'" in done.output) == (2, True)
+    with pytest.raises(ValueError, match="holds a run already"):
+        experiments.save(runs, folder)
+    with pytest.raises(ValueError, match="must be written module:object, got 'x'"):
+        experiments.save(runs, tmp_path / "other", federation="x")
 
 
 def test_finished_runs_of_a_folder_are_opened(tmp_path):

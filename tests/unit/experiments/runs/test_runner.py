@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 
 from bcfl.rounds.checkpoint import CheckpointError
+from bcfl.runtime import locked
 from experiments.config.scenario import from_table
 from experiments.runs import files, plan, rows
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
@@ -170,7 +171,7 @@ def test_an_unknown_device_is_refused():
 def test_a_folder_is_held_by_one_process(tmp_path):
     code = (
         "from pathlib import Path\n"
-        "from experiments.runs.files import BusyError, locked\n"
+        "from bcfl.runtime import BusyError, locked\n"
         "try:\n"
         f"    with locked(Path({str(tmp_path)!r})):\n"
         "        print('free')\n"
@@ -183,7 +184,7 @@ def test_a_folder_is_held_by_one_process(tmp_path):
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         ).stdout
 
-    with files.locked(tmp_path):
+    with locked(tmp_path):
         assert asked().startswith(f"another process is working in {tmp_path}")
     assert asked() == "free\n"
 

@@ -8,7 +8,7 @@ import torch
 
 import bcfl
 from bcfl.executors.batches import training_batches
-from bcfl.policies.updates.kmeans import weighted_kmeans
+from bcfl.policies.updates.centroids import weighted_kmeans
 from bcfl.protocol.objective import Objective
 from experiments.models import linear, mlp
 from tests.recipes import built

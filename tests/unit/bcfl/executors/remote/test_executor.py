@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.executors import Node, Payload, Reply
+from bcfl.executors import Node, Payload, Privacy, Reply
 from bcfl.methods import RECIPES
 from tests.contract.conftest import everything, federation_of
 from tests.fake_grid import grid_of, reaching
@@ -47,6 +47,13 @@ def test_a_run_over_a_grid_has_the_bits_of_the_loop(name):
             theirs.ledger.bytes_down,
             theirs.ledger.exchanges,
         )
+
+
+def test_nodes_of_a_simulation_add_the_noise_of_the_loop():
+    federation = federation_of("ifca", executor="loop", privacy=Privacy())
+    there = federation.run(ROUNDS, executor=reaching(grid_of(federation, ROUNDS), federation))
+    assert everything(federation.run(ROUNDS).state) == everything(there.state)
+    assert everything(there.state) != everything(federation_of("ifca").run(ROUNDS).state)
 
 
 def test_several_clients_may_share_a_node():
@@ -115,6 +122,7 @@ def poisoned(array):
 LIES = {
     "NaN": arrays_changed(poisoned),
     "wrong shape": arrays_changed(lambda a: np.concatenate([a.reshape(-1)] * 2)),
+    "huge arrays": arrays_changed(lambda a: np.broadcast_to(a.dtype.type(1), (2**59,))),
     "wrong type of number": arrays_changed(lambda a: a.astype(np.float16)),
     "text for numbers": arrays_changed(lambda a: a.astype("U8")),
     "missing arrays": answers_changed(lambda payload: Payload(payload.text, {})),
@@ -142,6 +150,19 @@ def test_a_client_that_answers_nonsense_is_left_out(lie):
     assert all(
         torch.isfinite(p.blocks[0].gaussian.mean).all() for p in there.hypotheses.best.clusters
     )
+
+
+def test_what_a_reply_holds_besides_answers_is_ignored():
+    federation = federation_of("wecfl", executor="loop")
+    grid = grid_of(federation, ROUNDS)
+
+    def more(payload):
+        content = json.loads(payload.text) | {"round": 99, "models": {"x": []}}
+        return Payload(json.dumps(content), {**payload.arrays, "never asked": np.zeros(3)})
+
+    grid.altered = answers_changed(more)
+    there = federation.run(ROUNDS, executor=reaching(grid, federation))
+    assert everything(federation.run(ROUNDS).state) == everything(there.state)
 
 
 def test_the_words_of_an_exception_stay_on_the_node(caplog):
@@ -276,3 +297,19 @@ def test_nothing_is_sent_that_is_not_of_the_protocol():
     with pytest.raises(ValueError, match="unknown kind"):
         of_plain({"kind": "Popen", "fields": {"args": "true"}}, {})
     assert "Objective" in sendable()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_models_of_a_message_are_put_where_the_node_computes():
+    from bcfl.executors.remote.messages import Task, pack_task, unpack_task
+    from bcfl.protocol.requests import Score
+
+    federation = federation_of("bcfl-g", executor="loop")
+    (cluster, *_) = federation.initial_state().hypotheses.best.clusters
+    asked = (Score(client="c0", models=(cluster.key,)),)
+    task = Task(client="c0", round=0, requests=asked, models={cluster.key: cluster})
+    payload, _ = pack_task("run", task, ())
+    there, _ = unpack_task(json.loads(payload.text), payload.arrays, torch.device("cuda"))
+    for block in there.models[cluster.key].blocks:
+        tensors = block.gaussian.mean, block.prior.precision, block.buffers
+        assert {tensor.device.type for tensor in tensors} == {"cuda"}

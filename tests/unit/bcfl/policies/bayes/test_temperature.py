@@ -155,3 +155,13 @@ def test_the_belief_temperature_does_not_depend_on_what_a_client_adds_to_all_its
     shift = np.random.default_rng(1).normal(0, 100, (2, 400, 1)).round()
     again = fitted_belief_temperature(first + shift[0], second + shift[1])
     assert again == pytest.approx(fitted_belief_temperature(first, second), rel=1e-6)
+
+
+def test_clients_without_a_sample_in_each_half_say_nothing_of_beliefs():
+    first, second = np.random.default_rng(7).gamma(20.0, size=(2, 12, 3))
+    once = fitted_belief_temperature(first, second)
+    assert once > 1
+    alone, none = np.full((4, 3), [[1.0, 5.0, 9.0]]), np.zeros((4, 3))
+    more = fitted_belief_temperature(np.vstack([first, alone]), np.vstack([second, none]))
+    assert more == once
+    assert fitted_belief_temperature(alone, none) == 1.0

@@ -6,13 +6,13 @@ import torch
 
 from bcfl import Association, Hypothesis, Objective, drive
 from bcfl.policies import ClusterSize, KMeansAssociation
-from bcfl.policies.updates.kmeans import (
+from bcfl.policies.updates.centroids import (
     distances_to_cavities,
     distances_to_centroids,
     moved_to_nearest_cavities,
-    relabel,
     weighted_kmeans,
 )
+from bcfl.policies.updates.kmeans import relabel
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 

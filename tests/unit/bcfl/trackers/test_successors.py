@@ -12,7 +12,7 @@ from bcfl.policies import Ranking, candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.trackers import Consensus, Greedy, MultiHypothesis
-from bcfl.trackers.tracker import expand, log_captured_mass
+from bcfl.trackers.successors import expand, log_captured_mass
 
 NAMES = ("a", "b")
 LABELS = ([0, 0], [0, 1], [1, 0], [1, 1])

@@ -1,0 +1,94 @@
+"""Networks as users have them, as models: one forward pass says how many outputs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from bcfl.architecture.model import Model
+from posteriors.networks.functional import own_copy
+from posteriors.torch_state import seeded, standard_switches
+
+Network: TypeAlias = Model | nn.Module | Callable[[], nn.Module]
+"""A model, a module, or a class or function that builds modules without arguments."""
+
+
+def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "") -> Model:
+    """The model of a network, tried on a sample.
+
+    Args:
+        network: a model, which is returned as it is; a module, which is copied wherever it is used;
+            or what builds modules.
+        samples: (samples, *shape) inputs of a client, at least one.
+        targets: (samples, ...) of the same; floating-point numbers make a regression.
+        name: of the model; by default that of the class or function.
+
+    Raises:
+        TypeError: the network is none of these.
+        ValueError: it cannot be built without arguments, or does not take such samples.
+    """
+    if isinstance(network, Model):
+        return network
+    if isinstance(network, nn.Module):
+        build: Callable[[], Any] = lambda: network  # noqa: E731 - copied by `Model.fresh`
+        name = name or type(network).__name__
+    elif callable(network):
+        build, name = network, name or getattr(network, "__name__", "own")
+    else:
+        raise TypeError(
+            "model must be a bcfl.Model, a torch.nn.Module, or a function that builds one, got "
+            f"{network!r} ({type(network).__name__})"
+        )
+    return Model(
+        name=name,
+        build=build,
+        input_shape=tuple(samples.shape[1:]),
+        num_outputs=_num_outputs(build, samples, name),
+        likelihood="gaussian" if targets.is_floating_point() else "categorical",
+    )
+
+
+def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:
+    with standard_switches(), seeded(0):
+        try:
+            module = build()
+        except TypeError as error:
+            raise ValueError(f"model {name!r} must be built without arguments: {error}") from error
+    if not isinstance(module, nn.Module):
+        raise ValueError(
+            f"model {name!r} must build a torch.nn.Module, got one of type {type(module).__name__}"
+        )
+    return outputs_of(module, samples, f"model {name!r}").shape[1]
+
+
+@standard_switches()
+def outputs_of(module: nn.Module, samples: Tensor, name: str) -> Tensor:
+    """(1, outputs) outputs for the first sample, in evaluation mode.
+
+    Args:
+        module: the network; its mode is left as it is.
+        samples: (samples, *shape) inputs, at least one.
+        name: of the network, for messages.
+
+    Raises:
+        ValueError: the network fails, or gives no row of outputs.
+    """
+    was_training = module.training
+    inputs = own_copy(samples[:1], next(module.parameters(), None))
+    try:
+        with torch.no_grad():
+            outputs = module.eval()(inputs)
+    except Exception as error:
+        raise ValueError(
+            f"{name} does not take samples of shape {tuple(samples.shape[1:])}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    finally:
+        module.train(was_training)
+    if not isinstance(outputs, Tensor) or outputs.ndim != 2 or len(outputs) != 1:
+        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise ValueError(f"{name} must give (samples, outputs) numbers, got {got} for one sample")
+    return outputs

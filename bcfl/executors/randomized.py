@@ -1,0 +1,173 @@
+"""An executor whose clients randomise what they send."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from bcfl.architecture.model import Model
+from bcfl.data.clients import TEST
+from bcfl.executors.executor import Executor, Outcome, Outcomes
+from bcfl.executors.privacy import Privacy
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.answers import Failure, Trained
+from bcfl.protocol.objective import Objective
+from bcfl.protocol.requests import Describe, Request, Score, Train
+from bcfl.protocol.statistics.loss import Loss, LossSum
+from bcfl.runtime.seeds import derive_seed
+
+NOT_PRIVATE = "has no stated sensitivity, so a client with differential privacy does not send it"
+
+
+@dataclass(frozen=True, eq=False)
+class Randomized:
+    """Clips and noises the answers of an executor before they leave it, or refuses to give them.
+
+    Trained models and mean losses are randomised. Numbers of samples are sent as they are: they are
+    taken to be known. So are answers about test samples, which the guarantee does not cover. Any
+    other statistic is refused.
+
+    Attributes:
+        executor: answers for the clients.
+        privacy: how much is cut off and added.
+        model: the architecture.
+        secret: seed of the noise. Who knows it can take the noise away: a simulation takes the seed
+            of the run, so that it can be repeated; a client of its own draws it.
+    """
+
+    executor: Executor
+    privacy: Privacy
+    model: Model
+    secret: int
+
+    def answer(
+        self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
+    ) -> Outcomes:
+        """Answer requests; see `Executor`."""
+        troubles = {request: self._trouble(request) for request in requests}
+        allowed = [request for request, trouble in troubles.items() if not trouble]
+        answers = self.executor.answer(allowed, models, round)
+        refused: Outcomes = {r: Failure("refused", why) for r, why in troubles.items() if why}
+        return refused | {r: self._randomised(r, a, models, round) for r, a in answers.items()}
+
+    def _trouble(self, request: Request) -> str:
+        """Why a request is refused; empty if it is not."""
+        match request:
+            case Train(objective=objective):
+                return private_trouble(self.model, objective)
+            case Score(view=view, statistic=statistic) if (
+                view != TEST and type(statistic) is not Loss
+            ):
+                return f"{statistic.name} {NOT_PRIVATE}"
+        return ""
+
+    def _randomised(
+        self, request: Request, answer: Outcome, models: Mapping[str, Posterior], round: int
+    ) -> Outcome:
+        if isinstance(answer, Trained) and isinstance(request, Train):
+            start = models[request.start].mean(self.model)
+            return self._model(request, answer, start, round)
+        if isinstance(answer, dict) and isinstance(request, Score) and request.view != TEST:
+            return {key: self._loss(request, key, one, round) for key, one in answer.items()}
+        return answer
+
+    def _model(self, request: Train, answer: Trained, start: Tensor, round: int) -> Trained:
+        """The trained model after a clipped and noised step.
+
+        What local training cannot change gets no noise. A step that is no number counts as none.
+        """
+        free = _changed(self.model, request.objective).to(start.device)
+        step = (answer.mean - start).double() * free
+        norm = float(step.norm())
+        step = step * min(1.0, self.privacy.clip / norm) if 0 < norm < float("inf") else 0 * free
+        noise = self._noise(step.numel(), request.client, round, repr(request)).to(start.device)
+        moved = start.double() + step + self.privacy.update_noise * noise * free
+        return replace(answer, mean=moved.to(answer.mean))
+
+    def _loss(self, request: Score, key: str, loss: LossSum, round: int) -> LossSum:
+        """The summed loss, from a mean that is clipped and noised."""
+        count, bound = loss.num_samples, self.privacy.loss_bound
+        mean = loss.total / count
+        clipped = bound if math.isnan(mean) else min(max(mean, 0.0), bound)
+        drawn = self._noise(1, request.client, round, f"{request.view} {request.samples} {key}")
+        noisy = clipped + self.privacy.loss_noise * float(drawn)
+        return LossSum(count * noisy, count * self.privacy.loss_noise, count)
+
+    def _noise(self, length: int, client: str, round: int, purpose: str) -> Tensor:
+        """(length,) standard normal, float64: the same whenever the same is asked in a round."""
+        seed = derive_seed(self.secret, round, client, "privacy", purpose)
+        draw = torch.Generator().manual_seed(seed)
+        return torch.randn(length, generator=draw, dtype=torch.float64)
+
+
+def releases(request: Request) -> int:
+    """How often a client that answers it releases something of its training samples.
+
+    Args:
+        request: to a client with differential privacy.
+    """
+    match request:
+        case Describe():
+            return 0
+        case Train():
+            return 1
+    return 0 if request.view == TEST else len(request.models)
+
+
+def private_trouble(model: Model, objective: Objective) -> str:
+    """Why trained models of an objective cannot be randomised; empty if they can.
+
+    Args:
+        model: the architecture.
+        objective: of local training.
+    """
+    if model.layout.num_buffers:
+        return f"the running statistics of {model.name!r} cannot be randomised; use GroupNorm"
+    if any(block.scope == "client" for block in model.blocks):
+        return f"blocks of {model.name!r} that stay with clients cannot be randomised"
+    if objective.reports_precision:
+        return f"curvature {objective.curvature!r} {NOT_PRIVATE}; set it to 'samples' or 'uniform'"
+    if objective.upload is not None:
+        return f"the choice of parameters that are sent {NOT_PRIVATE}"
+    return ""
+
+
+def check_private(model: Model, objective: Objective) -> None:
+    """Check that clients can randomise the models that they train.
+
+    Args:
+        model: the architecture.
+        objective: of local training.
+
+    Raises:
+        ValueError: they cannot.
+    """
+    trouble = private_trouble(model, objective)
+    if trouble:
+        raise ValueError(f"privacy: {trouble}")
+
+
+def check_covered(failures: Iterable[str]) -> None:
+    """Check that no client refused a request for its privacy.
+
+    Args:
+        failures: of a round.
+
+    Raises:
+        ValueError: one did.
+    """
+    refused = next((text for text in failures if NOT_PRIVATE in text), None)
+    if refused is not None:
+        raise ValueError(
+            f"privacy: the method asks for more than trained models and losses: {refused}"
+        )
+
+
+def _changed(model: Model, objective: Objective) -> Tensor:
+    """(parameters,) bool, which parameters local training may change."""
+    names = [block.name for block in model.blocks if objective.trains(block.name)]
+    return model.trained & ~model.outside(names)

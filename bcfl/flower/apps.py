@@ -1,0 +1,152 @@
+"""The programs of server and nodes of a deployed federation."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bcfl.analysis.rows import Row
+from bcfl.analysis.run import Run
+from bcfl.data.clients import ClientData, View
+from bcfl.executors import RemoteExecutor, Site, model_digest
+from bcfl.flower.deployment import Deployment, OpenDeployment
+from bcfl.flower.node import node_app
+from bcfl.rounds.state import RoundRecord
+
+if TYPE_CHECKING:
+    from flwr.app import Context
+    from flwr.clientapp import ClientApp
+    from flwr.serverapp import Grid as ServerGrid
+    from flwr.serverapp import ServerApp
+
+    from bcfl.executors import Grid
+
+OpenClient = Callable[[Mapping[str, Any]], ClientData]
+"""The samples of a node's client, from Flower's configuration of the node."""
+OnEnd = Callable[[Run], None]
+LOG = logging.getLogger("flwr")
+"""What Flower shows of a run."""
+SITES = 8
+"""Nodes of one process whose samples are kept open between messages."""
+
+
+def client_app(open_client: OpenClient, deployment: OpenDeployment) -> ClientApp:
+    """The `ClientApp` of nodes that hold one client each.
+
+    Args:
+        open_client: reads the samples, on the node; see `read_client`. A node's configuration may
+            also name a `device`, by default `cpu`.
+        deployment: as for `server_app`; from the server's run configuration.
+
+    Raises:
+        ImportError: Flower is not installed.
+    """
+
+    @lru_cache(maxsize=SITES)
+    def opened(setup: str, config: str) -> Site:
+        options = json.loads(config)
+        plan = deployment(json.loads(setup))
+        return plan.site(open_client(options), options.get("device", "cpu"))
+
+    return node_app(lambda setup, config: opened(setup, json.dumps(config, sort_keys=True)))
+
+
+def server_app(deployment: OpenDeployment, *, on_end: OnEnd = lambda run: None) -> ServerApp:
+    """The `ServerApp` of a federation: it does the rounds, and writes the run folder.
+
+    Args:
+        deployment: builds the federation from Flower's run configuration.
+        on_end: called with the run after its last round, while the nodes can still be asked.
+
+    Raises:
+        ImportError: Flower is not installed.
+    """
+    from flwr.serverapp import ServerApp
+
+    from bcfl.flower.grid import FlowerGrid
+
+    app = ServerApp()
+
+    def main(grid: ServerGrid, context: Context) -> None:
+        config = dict(context.run_config)
+        on_end(serve(FlowerGrid(grid), deployment(config), config))
+
+    app.main()(main)
+    return app
+
+
+def serve(grid: Grid, plan: Deployment, config: Mapping[str, Any]) -> Run:
+    """Do the rounds of a federation that are left, over a grid.
+
+    Args:
+        grid: reaches the nodes.
+        plan: the federation.
+        config: run configuration, from which the nodes build the same federation.
+    """
+    executor = RemoteExecutor(
+        grid=grid,
+        setup=json.dumps(dict(config), sort_keys=True),
+        digest=model_digest(plan.network),
+        deadline=plan.deadline,
+    )
+    for name in (block.name for block in plan.network.blocks if block.scope == "client"):
+        LOG.warning("block %r of a client's model travels to the server, which keeps it", name)
+    LOG.info("run folder %s", plan.folder)
+    return plan.run(executor, _show)
+
+
+def _show(record: RoundRecord, row: Row) -> None:
+    accuracy = row["accuracy"]
+    LOG.info(
+        "round %d: %d clients took part, accuracy %s, %d failures, %.1f s",
+        record.round,
+        len(record.participants),
+        "unknown" if accuracy is None else f"{accuracy:.3f}",
+        len(record.ledger.failures),
+        row["seconds"]["total"],
+    )
+
+
+def read_client(config: Mapping[str, Any]) -> ClientData:
+    """The samples of a node's client, from an `.npz` file or a folder of `.npy` files.
+
+    Either holds the arrays `x_train` and `y_train`, and `x_test` and `y_test` if there are test
+    samples; those of later time steps are named `x_train_1`, `y_train_1` and so on.
+
+    Args:
+        config: of the node: `client`, its name, and `data`, the path.
+
+    Raises:
+        ValueError: a key is missing, or the arrays do not fit each other.
+        OSError: the path cannot be read.
+    """
+    for key in ("client", "data"):
+        if key not in config:
+            raise ValueError(f"the node's configuration must hold {key!r}, got {sorted(config)}")
+    path = Path(str(config["data"])).expanduser()
+    if path.is_dir():
+        arrays = {file.stem: np.load(file, allow_pickle=False) for file in path.glob("*.npy")}
+    else:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    if "x_train" not in arrays or "y_train" not in arrays:
+        raise ValueError(f"{path} must hold x_train and y_train, got {sorted(arrays)}")
+    return _client(str(config["client"]), arrays)
+
+
+def _client(name: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> ClientData:
+    views = {}
+    for inputs in (key for key in arrays if key.startswith("x_")):
+        kind, _, step = inputs.removeprefix("x_").partition("_")
+        targets = f"y_{inputs.removeprefix('x_')}"
+        if targets not in arrays:
+            raise ValueError(f"client {name!r} has {inputs} without {targets}")
+        view = View.from_arrays(arrays[inputs], arrays[targets])
+        views[f"{kind}:{step}" if step else kind] = view
+    return ClientData(name, views)

@@ -1,0 +1,145 @@
+"""Things of one's own by name: `module:object`, or a name that a package registers.
+
+A package registers names as entry points of the groups `bcfl.methods`, `bcfl.datasets`,
+`bcfl.partitions` and `bcfl.models`; their values are `module:object` too.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from bcfl.methods.options import OBJECTIVE, nearest
+from bcfl.methods.registry import Recipe
+
+if TYPE_CHECKING:
+    from bcfl.rounds.method import Method
+
+SEPARATOR = ":"
+METHOD = "a Method, a policy, or a function or class that makes one of its keyword arguments"
+
+
+class UnknownObjectError(ValueError):
+    """A reference to an object that cannot be imported, or is of another kind."""
+
+
+def registered(kind: str) -> dict[str, str]:
+    """References by the names that installed packages register.
+
+    Args:
+        kind: `methods`, `datasets`, `partitions` or `models`.
+    """
+    return {entry.name: entry.value for entry in entry_points(group=f"bcfl.{kind}")}
+
+
+def reference_of(name: str, kind: str) -> str | None:
+    """The reference that a name is, or stands for; None if it is neither.
+
+    Args:
+        name: a reference, or a name that a package registers.
+        kind: see `registered`.
+    """
+    return name if SEPARATOR in name else registered(kind).get(name)
+
+
+def imported(reference: str, what: str, expected: str) -> Any:  # noqa: ANN401 - any object
+    """The object of a reference.
+
+    Modules are found as by `python -m`: among the installed packages, and in the folder in which
+    the command runs.
+
+    Args:
+        reference: `module:object`.
+        what: kind of thing, for the message.
+        expected: what the object must be, for the message.
+
+    Raises:
+        UnknownObjectError: the module cannot be imported, or does not have the object.
+    """
+    module_name, _, path = reference.partition(SEPARATOR)
+    title = f"{what} {reference!r}"
+    if not all(part.isidentifier() for part in (*module_name.split("."), *path.split("."))):
+        raise UnknownObjectError(f"{title} must be written module:object, such as mine:load")
+    try:
+        found: Any = import_module(module_name)
+    except ModuleNotFoundError as error:
+        is_itself = f"{module_name}.".startswith(f"{error.name}.")
+        where = "among the installed packages, nor in the folder where the command runs"
+        why = f"is not {where}" if is_itself else f"imports {error.name!r}, which is not installed"
+        raise UnknownObjectError(f"{title}: module {module_name!r} {why}") from error
+    except Exception as error:
+        kind = type(error).__name__
+        raise UnknownObjectError(
+            f"{title}: module {module_name!r} cannot be imported: {kind}: {error}"
+        ) from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise UnknownObjectError(
+                f"{title}: module {module_name!r} has no object {path!r}."
+                f"{nearest(part, dir(found))} Expected {expected}"
+            )
+        found = getattr(found, part)
+    return found
+
+
+def misfit(what: str, reference: str, found: object, expected: str) -> UnknownObjectError:
+    """The error about an object, or about what it made, that is of another kind."""
+    kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
+    return UnknownObjectError(f"{what} {reference!r} is {kind}, expected {expected}")
+
+
+def own_recipe(name: str, reference: str) -> Recipe:
+    """A recipe of an object of one's own; its keyword arguments are the options.
+
+    Args:
+        name: of the method.
+        reference: `module:object` of a `Method`, a policy, or what makes one.
+
+    Raises:
+        UnknownObjectError: there is no such object, or it is of another kind.
+    """
+    value = imported(reference, "method", METHOD)
+    if not callable(value) and not _is_made(value):
+        raise misfit("method", reference, value, METHOD)
+    make = value if callable(value) and not _is_made(value) else None
+    parameters = {} if make is None else keywords(make)
+
+    def function(**options: Any) -> "Method":  # noqa: ANN401 - of the object's own types
+        given = {name: options[name] for name in options if name in parameters}
+        lacking = [p.name for p in parameters.values() if p.default is p.empty]
+        lacking = [p for p in lacking if p not in given and p != OBJECTIVE]
+        if lacking:
+            raise ValueError(f"method {name!r} needs a value of {', '.join(lacking)}")
+        return _as_method(reference, value if make is None else make(**given))
+
+    function.__doc__ = inspect.getdoc(value)
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # read as options
+        [p.replace(kind=p.KEYWORD_ONLY) for p in parameters.values()]
+    )
+    return Recipe(name=name, function=function, paper="")
+
+
+def keywords(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Parameters that can be given by keyword, with their types."""
+    try:
+        signature = inspect.signature(make, eval_str=True)
+    except (NameError, TypeError):  # types that are imported for type checkers alone
+        signature = inspect.signature(make)
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name: p for name, p in signature.parameters.items() if p.kind in kinds}
+
+
+def _is_made(value: object) -> bool:
+    """Whether an object is a method or policy already, not the class of one."""
+    return not isinstance(value, type) and (hasattr(value, "associate") or hasattr(value, "policy"))
+
+
+def _as_method(reference: str, made: Any) -> "Method":  # noqa: ANN401 - checked here
+    from bcfl.rounds.method import Method
+
+    if isinstance(made, Method):
+        return made
+    if not _is_made(made):
+        raise misfit("method", reference, made, METHOD)
+    return Method(policy=made)

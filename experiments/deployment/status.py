@@ -1,0 +1,46 @@
+"""How far a deployed federation is, from its run folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from bcfl.flower import DeploymentFolder
+from bcfl.rounds import checkpoint
+
+SHOWN = 5
+"""Rounds and failures that are listed."""
+
+
+def status_lines(folder: Path) -> list[str]:
+    """Rounds done, the newest ones, failures, and the checkpoint from which a run goes on.
+
+    Args:
+        folder: run folder of the server.
+
+    Raises:
+        ValueError: there is no run in it.
+    """
+    files = DeploymentFolder(folder)
+    rows = files.rows()
+    if not rows:
+        raise ValueError(f"{folder} holds no round of a deployed federation yet")
+    newest = checkpoint.newest(files.checkpoints)
+    lines = [_line(row) for row in rows[-SHOWN:]]
+    failures = Counter(text for row in rows for text in row["failures"])
+    lines += [f"failed   {count} times {text}" for text, count in failures.most_common(SHOWN)]
+    lines.append(f"resumes  from {newest.name if newest else 'the beginning'} in {folder}")
+    return lines
+
+
+def _line(row: dict[str, Any]) -> str:
+    accuracy, traffic = row["accuracy"], row["traffic"]
+    return (
+        f"round {row['round']:4}   {row['participants']} clients took part, "
+        f"{len(row['connected'])} connected   "
+        f"accuracy {'unknown' if accuracy is None else f'{100 * accuracy:.1f}'}   "
+        f"clusters {row['cluster_sizes']}   "
+        f"{traffic['bytes_down'] / 1e6:.2f} MB down, {traffic['bytes_up'] / 1e6:.2f} MB up   "
+        f"{row['seconds']['total']:.1f} s"
+    )

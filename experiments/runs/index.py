@@ -1,0 +1,91 @@
+"""What a run folder holds: methods and seeds, whether `bcfl run` or a Python session wrote it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bcfl.methods import imported, misfit
+from experiments.config.variants import Pair
+from experiments.runs.files import RunFiles
+from experiments.runs.plan import FolderError, read_description
+
+if TYPE_CHECKING:
+    from bcfl import Federation
+
+FEDERATIONS = "federations"
+"""Key of `run.json`: by method, `module:object` of a federation; there if Python wrote the run."""
+EXPECTED = "a bcfl.Federation, or a function without arguments that makes one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunIndex:
+    """Methods and seeds of a run folder.
+
+    Attributes:
+        name: of the scenario, or of a run that was saved from Python.
+        methods: labels of the methods.
+        seeds: of the run.
+        federations: references of federations by method, of a run that was saved from Python; None
+            for one that a scenario describes.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    federations: Mapping[str, str] | None = None
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Methods and seeds of the run: every method with the first seed, then with the next."""
+        return tuple(Pair(name, seed) for seed in self.seeds for name in self.methods)
+
+    def federation(self, method: str) -> Federation:
+        """The federation of a method of a run that was saved from Python.
+
+        Args:
+            method: its label.
+
+        Raises:
+            FolderError: the run does not say where its federation is.
+            UnknownObjectError: it cannot be imported, or is of another kind.
+        """
+        from bcfl import Federation
+
+        reference = (self.federations or {}).get(method)
+        if reference is None:
+            raise FolderError(
+                f"the clients' samples and the network of {method!r} are not in the folder, which "
+                "was saved from Python; to have them found, save the run with "
+                "federation='module:object' of a function that makes the federation"
+            )
+        found = imported(reference, "federation", EXPECTED)
+        made = found() if inspect.isroutine(found) else found
+        if not isinstance(made, Federation):
+            raise misfit("federation", reference, made, EXPECTED)
+        return made
+
+
+def read_index(folder: Path) -> RunIndex:
+    """Read which methods and seeds a folder holds.
+
+    Args:
+        folder: folder of a run.
+
+    Raises:
+        FolderError: there is no run in it, or its `run.json` is malformed.
+    """
+    table: Mapping[str, Any] = read_description(folder)
+    try:
+        return RunIndex(
+            name=table["scenario"]["name"],
+            methods=tuple(table["methods"]),
+            seeds=tuple(table["seeds"]),
+            federations=table.get(FEDERATIONS),
+        )
+    except (KeyError, TypeError) as error:
+        path = RunFiles(folder).run
+        raise FolderError(f"{path} isn't as it was written: {error!r}") from error

@@ -1,0 +1,46 @@
+"""Networks as users have them, as models."""
+
+import pytest
+import torch
+from torch import nn
+
+from bcfl.architecture import Model, as_model
+
+SAMPLES, CLASSES = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+
+
+class Network(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 5)
+
+
+@pytest.mark.parametrize("network", [Network, Network(), lambda: nn.Linear(3, 5)])
+def test_modules_and_what_builds_them_are_models(network):
+    model = as_model(network, SAMPLES, CLASSES)
+    assert (model.input_shape, model.num_outputs, model.likelihood) == ((3,), 5, "categorical")
+    assert model.module() is not model.module()
+    assert as_model(model, SAMPLES, CLASSES) is model
+    assert as_model(network, SAMPLES, torch.zeros(2)).likelihood == "gaussian"
+
+
+def test_probing_changes_neither_mode_nor_random_state():
+    network = nn.Sequential(nn.Linear(3, 5), nn.Dropout())
+    before = torch.get_rng_state()
+    assert isinstance(as_model(network, SAMPLES, CLASSES), Model)
+    assert network.training
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("network", "error", "message"),
+    [
+        (nn.Linear(4, 5), ValueError, r"'Linear' does not take samples of shape \(3,\): Runtime"),
+        (nn.Linear, ValueError, "'Linear' must be built without arguments"),
+        (lambda: 3, ValueError, "must build a torch.nn.Module, got one of type int"),
+        (nn.Flatten(0), ValueError, r"must give \(samples, outputs\) numbers, got \(3,\)"),
+        ("mlp", TypeError, "model must be a bcfl.Model, a torch.nn.Module, or a function"),
+    ],
+)
+def test_what_is_no_network_for_the_samples_is_refused(network, error, message):
+    with pytest.raises(error, match=message):
+        as_model(network, SAMPLES, CLASSES)

@@ -1,0 +1,109 @@
+"""Clients from data sets of other libraries; wrong things are refused with the remedy."""
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+from bcfl import ClientData
+
+X, Y = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 1, 0, 1, 1, 0])
+FRAME = pandas.DataFrame({"a": X[:, 0].numpy(), "b": X[:, 1].numpy(), "label": Y.numpy()})
+
+
+class Columns:
+    """As a data set of Hugging Face: columns by name."""
+
+    column_names = ("x", "label")
+
+    def __getitem__(self, name):
+        return {"x": X.tolist(), "label": Y.tolist()}[name]
+
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return Image.fromarray(np.zeros((4, 5, 3), dtype=np.uint8)), 0
+
+
+class Endless(Dataset):
+    def __getitem__(self, index):
+        return X[0], 0
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter([(X[0], 0)])
+
+
+class Short(TensorDataset):
+    def __len__(self):
+        return 7
+
+
+@pytest.mark.parametrize(
+    "source",
+    [TensorDataset(X, Y), DataLoader(TensorDataset(X, Y), batch_size=4), FRAME, Columns()],
+    ids=["torch", "loader", "pandas", "columns"],
+)
+def test_samples_keep_values_and_order(source):
+    data = ClientData.from_dataset("c", source, test=source, group=1)
+    for view in data.views.values():
+        assert torch.equal(view.inputs, X)
+        assert torch.equal(view.targets, Y)
+    assert (list(data.views), data.group) == (["train", "test"], 1)
+
+
+def test_channels_of_images_come_first():
+    data = ClientData.from_dataset("c", Pictures())
+    assert tuple(data.views["train"].inputs.shape) == (1, 3, 4, 5)
+
+
+def test_columns_are_chosen_by_name():
+    data = ClientData.from_dataset("c", FRAME, inputs=["b"], targets="a")
+    assert torch.equal(data.views["train"].inputs, X[:, 1])
+    assert torch.equal(data.views["train"].targets, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        (Endless(), TypeError, r"view 'train': data must have a length, .*islice"),
+        (Stream(), TypeError, "data must have a length"),
+        (DataLoader(Stream()), TypeError, "data must have a length"),
+        (Short(X, Y), TypeError, "by whole numbers from 0 to 6, but Short raised IndexError at 6"),
+        ([], ValueError, "at least one sample"),
+        ([X[0], X[1]], TypeError, "pairs of an input and a target, got Tensor"),
+        ([(X[0], 0), (X, 0)], ValueError, r"agree in shape, got \[\(2,\), \(6, 2\)\]; pad or crop"),
+        ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
+        (FRAME[["a", "b"]], ValueError, "targets must name the column of the targets"),
+        (None, ValueError, "no training samples"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_remedy(source, error, message):
+    with pytest.raises(error, match=message):
+        ClientData.from_dataset("c", source)
+
+
+def test_columns_that_are_not_there_are_named():
+    with pytest.raises(ValueError, match=r"must have a column 'z', got \['a', 'b', 'label'\]"):
+        ClientData.from_dataset("c", FRAME, inputs="z")
+    with pytest.raises(TypeError, match="inputs and targets name columns"):
+        ClientData.from_dataset("c", TensorDataset(X, Y), targets="y")
+
+
+@pytest.mark.parametrize("source", [Endless(), TensorDataset(X, Y), FRAME, (X,)])
+def test_arrays_are_pairs(source):
+    with pytest.raises(TypeError, match=r"pair \(inputs, targets\).*ClientData.from_dataset"):
+        ClientData.from_arrays("c", source)
+    with pytest.raises(TypeError, match="view 'train': must be a View, got a"):
+        ClientData("c", {"train": source})
+
+
+def test_arrays_of_pairs_are_lists_too():
+    data = ClientData.from_arrays("c", [np.zeros((2, 3)), [0, 1]])
+    assert len(data.views["train"]) == 2

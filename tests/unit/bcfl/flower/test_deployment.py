@@ -1,0 +1,229 @@
+"""A federation whose clients hold their samples themselves, over a grid inside this process."""
+
+import errno
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bcfl import ClientData
+from bcfl.executors import Node, Privacy
+from bcfl.flower import Deployment, DeploymentFolder, read_client
+from bcfl.flower.apps import serve
+from bcfl.rounds import CheckpointError
+from tests.contract.conftest import MODEL, clients_of, everything, federation_of, recipe_of
+from tests.fake_grid import FakeGrid, reaching
+
+ROUNDS = 3
+FAMILIES = ["bcfl-mht-8", "wecfl", "ifca-cam", "faacl", "bcfl-g", "apd"]
+SIZES = (8, 3, 5, 9)
+CLIENTS = {data.client: data for data in clients_of(SIZES)}
+
+
+def plan_of(name, folder, **options):
+    settings = {"rounds": ROUNDS, "clients": tuple(CLIENTS), "method": recipe_of(name)}
+    return Deployment(model=MODEL, folder=folder, **settings | options)
+
+
+def grid_of(plan):
+    nodes = {}
+    for number, data in enumerate(CLIENTS.values()):
+        site = plan.site(data)
+        nodes[number] = lambda setup, site=site: site
+    return FakeGrid(nodes)
+
+
+def started(plan, grid=None, on_round=lambda record, row: None, **options):
+    grid = grid or grid_of(plan)
+    executor = reaching(grid, SimpleNamespace(model=plan.network), **options)
+    return plan.run(executor, on_round), grid
+
+
+def loop(name, rounds=ROUNDS):
+    return federation_of(name, SIZES, executor="loop").run(rounds)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_clients_that_read_their_own_samples_give_the_bits_of_the_loop(name, tmp_path):
+    run, _ = started(plan_of(name, tmp_path))
+    assert everything(run.state) == everything(loop(name).state)
+    rows = DeploymentFolder(tmp_path).rows()
+    assert [row["round"] for row in rows] == [1, 2, 3]
+    assert rows[0]["connected"] == ["c0", "c1", "c2", "c3"]
+    assert all(row["failures"] == [] and row["traffic"]["bytes_down"] > 0 for row in rows)
+
+
+def test_a_run_goes_on_from_its_newest_checkpoint_to_the_same_bits(tmp_path):
+    plan = plan_of("bcfl-mht-8", tmp_path, rounds=5, checkpoint_every=2)
+
+    class Fallen(Exception):
+        pass
+
+    def falls(record, row):
+        if record.round == 3:
+            raise Fallen
+
+    with pytest.raises(Fallen):
+        started(plan, on_round=falls)
+    resumed, _ = started(plan)
+    assert [record.round for record in resumed.records] == [3, 4, 5]
+    assert [row["round"] for row in DeploymentFolder(tmp_path).rows()] == [1, 2, 3, 4, 5]
+    whole, _ = started(plan_of("bcfl-mht-8", tmp_path / "whole", rounds=5, checkpoint_every=2))
+    assert everything(resumed.state) == everything(whole.state)
+    again, grid = started(plan)
+    assert again.records == ()
+    assert grid.pushed == []
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    from bcfl.rounds import checkpoint
+
+    plan = plan_of("wecfl", tmp_path)
+    honest = checkpoint._write
+
+    def full(path, content):
+        if "round-000002" in str(path):
+            path.write_bytes(content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        honest(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "_write", full)
+        with pytest.raises(OSError, match="No space left"):
+            started(plan)
+    resumed, _ = started(plan)
+    assert [record.round for record in resumed.records] == [2, 3]
+    assert everything(resumed.state) == everything(loop("wecfl").state)
+
+
+def test_the_run_can_ask_its_clients_for_more(tmp_path):
+    run, _ = started(plan_of("bcfl-g", tmp_path))
+    x = CLIENTS["c0"].views["test"]
+    assert run.predict("c0", x.inputs).ood_score is not None
+    assert run.predict_new(x.inputs, (x.inputs[:2], x.targets[:2])).mean.shape == (5, 2)
+
+
+def test_a_round_waits_for_clients_and_begins_without_late_ones(tmp_path):
+    plan = plan_of("wecfl", tmp_path, wait=30.0)
+    grid = grid_of(plan)
+    late = grid.sites.pop(3)
+    sleep = grid.clock.sleep
+
+    def arrives(seconds):
+        sleep(seconds)
+        if grid.clock.now > 40:
+            grid.sites.setdefault(3, late)
+
+    started(plan, grid, sleep=arrives)
+    rows = DeploymentFolder(tmp_path).rows()
+    assert [len(row["connected"]) for row in rows] == [3, 4, 4]
+    assert "c3: client 'c3' is not connected (missing)" in rows[0]["failures"]
+
+
+def test_a_round_does_not_begin_without_any_client(tmp_path):
+    plan = plan_of("wecfl", tmp_path, min_clients=2, wait=5.0)
+    grid = grid_of(plan)
+    sites, grid.sites = grid.sites, {}
+    sleep = grid.clock.sleep
+
+    def arrives(seconds):
+        sleep(seconds)
+        if grid.clock.now > 100:
+            grid.sites = dict(list(sites.items())[:2])
+
+    started(plan, grid, sleep=arrives)
+    assert [len(row["connected"]) for row in DeploymentFolder(tmp_path).rows()] == [2, 2, 2]
+
+
+def test_a_node_that_came_back_is_greeted_again(tmp_path):
+    plan = plan_of("wecfl", tmp_path)
+    grid = grid_of(plan)
+    grid.listed = {1: Node(1, since="1")}
+
+    def returns(record, row):
+        grid.listed = {1: Node(1, since=str(record.round + 1))}
+
+    started(plan, grid, returns)
+    assert len([node for node, _ in grid.of("greet") if node == 1]) == ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"clients": ("a", "a")}, "distinct names"),
+        ({"clients": ()}, "at least one"),
+        ({"rounds": 0}, "rounds must be at least 1"),
+        ({"min_clients": 5}, "between 1 and the 4 clients"),
+        ({"client_fraction": 0.0}, r"client_fraction must lie in \(0, 1\]"),
+        ({"method": recipe_of("centralised")}, "pools the samples of clients"),
+        ({"method": recipe_of("ifca"), "clients": ("a",)}, "num_clusters"),
+    ],
+)
+def test_what_cannot_be_deployed_is_refused(options, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        plan_of("ifca", tmp_path, **options)
+
+
+def test_a_node_with_another_client_is_refused_by_itself(tmp_path):
+    views = CLIENTS["c0"].views
+    with pytest.raises(ValueError, match="client must be one of"):
+        plan_of("ifca", tmp_path).site(ClientData("zoe", views))
+
+
+def test_a_folder_of_other_clients_is_not_gone_on_with(tmp_path):
+    started(plan_of("wecfl", tmp_path))
+    fewer = plan_of("wecfl", tmp_path, clients=("c0", "c1", "c2"))
+    with pytest.raises(CheckpointError, match="give a new folder"):
+        started(fewer, FakeGrid({}))
+
+
+def test_nodes_are_told_the_run_configuration(tmp_path):
+    plan = plan_of("wecfl", tmp_path)
+    told = []
+    grid = grid_of(plan)
+    grid.sites = {
+        node: lambda setup, site=site: told.append(setup) or site("")
+        for node, site in grid.sites.items()
+    }
+    serve(grid, plan, {"rounds": 3, "a": "b"})
+    assert {json.loads(setup)["rounds"] for setup in told} == {3}
+
+
+def test_samples_are_read_from_a_file_or_a_folder(tmp_path):
+    random = np.random.default_rng(0)
+    arrays = {
+        f"{letter}_{kind}": random.normal(size=(4, 3)) if letter == "x" else np.arange(4) % 2
+        for kind in ("train", "test", "train_1")
+        for letter in "xy"
+    }
+    np.savez(tmp_path / "data.npz", **arrays)
+    (tmp_path / "data").mkdir()
+    for name, array in arrays.items():
+        np.save(tmp_path / "data" / f"{name}.npy", array)
+    for path in (tmp_path / "data.npz", tmp_path / "data"):
+        data = read_client({"client": "anna", "data": str(path)})
+        assert data.client == "anna"
+        assert data.num_samples == {"train": 4, "test": 4, "train:1": 4}
+    with pytest.raises(ValueError, match="configuration must hold 'data'"):
+        read_client({"client": "anna"})
+    np.savez(tmp_path / "half.npz", x_train=arrays["x_train"])
+    with pytest.raises(ValueError, match="must hold x_train and y_train"):
+        read_client({"client": "anna", "data": str(tmp_path / "half.npz")})
+
+
+def test_nodes_noise_by_secrets_of_their_own_and_releases_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("bcfl.flower.deployment.check_accountant", lambda: None)
+    monkeypatch.setattr(Privacy, "epsilon", lambda self, releases: 10.0 * releases)
+    first, second = (
+        started(plan_of("ifca", tmp_path / name, privacy=Privacy()))[0] for name in ("a", "b")
+    )
+    assert everything(first.state) != everything(second.state)
+    last = DeploymentFolder(tmp_path / "a").rows()[-1]
+    assert last["releases"] == first.state.most_releases >= 3 * ROUNDS
+    assert last["epsilon"] == 10 * last["releases"]
+
+
+def test_privacy_of_curvatures_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="privacy: curvature 'ggn' has no stated sensitivity"):
+        plan_of("bcfl-g", tmp_path, privacy=Privacy())
