@@ -47,6 +47,7 @@ Costs are compared by their excess over the best, which stays exact where totals
 tell two associations apart.
 """
 
+from assignment.batch import RankedBatch, m_best_assignments_batch
 from assignment.costs import InfeasibleError, gate, validate_costs
 from assignment.counts import StateBudgetError
 from assignment.marginals.association_marginals import AssociationMarginals, association_marginals
@@ -85,6 +86,7 @@ __all__ = [
     "ForcedSizesWarning",
     "InfeasibleError",
     "RankedAssignments",
+    "RankedBatch",
     "RankedChildren",
     "SolverName",
     "StateBudgetError",
@@ -99,6 +101,7 @@ __all__ = [
     "log_captured_mass",
     "log_partition",
     "m_best_assignments",
+    "m_best_assignments_batch",
     "m_best_over_parents",
     "merge_rankings",
     "normalise",

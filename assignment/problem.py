@@ -99,16 +99,33 @@ def make_problem(
     matrix = frozen(np.array(validate_costs(cost), order="C"))
     if lower is None and upper is None:
         return Problem(matrix, None)
-    clients = len(matrix)
-    least = _sizes("lower", lower, 0, matrix.shape)
-    most = _sizes("upper", upper, clients, matrix.shape)
-    if (least > most).any():
-        cluster = int(np.argmax(least > most))
-        raise ValueError(f"lower {least[cluster]} exceeds upper {most[cluster]}, cluster {cluster}")
+    least, most = stated_sizes(lower, upper, matrix.shape)
     joinable = np.isfinite(matrix).sum(axis=0)
     if not least.any() and (most >= joinable).all():
         return Problem(matrix, None)
-    return Problem(matrix, _tighten(least, np.minimum(most, joinable), clients))
+    return Problem(matrix, _tighten(least, np.minimum(most, joinable), len(matrix)))
+
+
+def stated_sizes(
+    lower: ClusterSizes, upper: ClusterSizes, shape: tuple[int, ...]
+) -> tuple[IntArray, IntArray]:
+    """Bounds on cluster sizes as given, each int64 of shape (clusters,).
+
+    Args:
+        lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
+        upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
+        shape: numbers of clients and of clusters.
+
+    Raises:
+        ValueError: bounds that are no integers, negative, of the wrong shape or with lower above
+            upper.
+    """
+    least = _sizes("lower", lower, 0, shape)
+    most = _sizes("upper", upper, shape[0], shape)
+    if (least > most).any():
+        cluster = int(np.argmax(least > most))
+        raise ValueError(f"lower {least[cluster]} exceeds upper {most[cluster]}, cluster {cluster}")
+    return least, most
 
 
 def _sizes(name: str, given: ClusterSizes, default: int, shape: tuple[int, ...]) -> IntArray:

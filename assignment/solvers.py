@@ -25,16 +25,16 @@ from assignment.ranking.unbounded import argmin_search, heap_search
 SolverName: TypeAlias = Literal["auto", "argmin", "heap", "murty", "hungarian", "numba"]
 
 
-def automatic_search(problem: Problem) -> Search:
+def automatic_search(problem: Problem, wanted: int | None = None) -> Search:
     """Enumerate with the fastest algorithm that supports the problem's bounds."""
     if problem.bounds is None:
         return heap_search(problem)
     if not problem.one_to_one:
         return murty_search(problem)
-    return compiled_search(problem) if numba_is_installed() else hungarian_search(problem)
+    return (compiled_search if numba_is_installed() else hungarian_search)(problem, wanted)
 
 
-SOLVERS: Mapping[str, Callable[[Problem], Search]] = MappingProxyType(
+SOLVERS: Mapping[str, Callable[[Problem, int | None], Search]] = MappingProxyType(
     {
         "auto": automatic_search,
         "argmin": argmin_search,
@@ -133,10 +133,9 @@ def m_best_assignments(
     """
     count, limit = validate_count(m), validate_excess(max_excess)
     problem = make_problem(cost, lower, upper)
-    search = start_search(problem, solver)
-    steps = list(
-        takewhile(lambda step: step[0] <= limit, islice(search.steps, min(count, maxsize)))
-    )
+    count = min(count, maxsize)
+    search = start_search(problem, solver, count)
+    steps = list(takewhile(lambda step: step[0] <= limit, islice(search.steps, count)))
     excess = np.array([step[0] for step in steps], dtype=np.float64)
     excess.flags.writeable = False
     deviations = tuple(step[1] for step in steps)
@@ -149,19 +148,20 @@ def m_best_assignments(
     )
 
 
-def start_search(problem: Problem, solver: str) -> Search:
+def start_search(problem: Problem, solver: str, wanted: int | None = None) -> Search:
     """Start an enumeration.
 
     Args:
         problem: costs and bounds.
         solver: name of a solver in `SOLVERS`.
+        wanted: how many associations will be asked for, if known; it changes no result.
 
     Raises:
         ValueError: there is no solver of that name, or it does not support the bounds.
         InfeasibleError: no association satisfies the constraints.
     """
     validate_solver(solver)
-    return SOLVERS[solver](problem)
+    return SOLVERS[solver](problem, wanted)
 
 
 def validate_solver(solver: str) -> None:

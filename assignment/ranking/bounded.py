@@ -58,7 +58,7 @@ class Sizes:
     best: IntArray
 
 
-def murty_search(problem: Problem) -> Search:
+def murty_search(problem: Problem, wanted: int | None = None) -> Search:
     """All associations within the bounds, in ascending order, by splitting on labels.
 
     Raises:

@@ -1,74 +1,64 @@
 """One-to-one associations, ranked by splitting with inherited dual prices.
 
-As in Miller, Stone and Cox (1997), a part takes over the dual prices of the part it was split from,
-so that all reduced costs stay non-negative and one shortest path updates them. The second best is a
-least cycle in the reduced costs; the best exchange of two rows bounds it, and only the few edges
-and rows below that bound enter the search. Unused clusters are held by one idle row together, so
-that the work grows with clients times clusters, and not with the cube of the clusters.
+A part of the solution space, once its best association is returned, is split by client: the n-th
+half keeps all clients before the n-th in place and bars the n-th from its column (Murty, 1968;
+Lawler, 1972). As in Miller, Stone and Cox (1997) each half takes over the dual prices of the part,
+so that reduced costs stay non-negative and its best association is a single least cycle of
+exchanges through one client. The least reduced costs of leaving and of entering a column bound its
+length, and a half is solved only when no other bound is lower. Free columns are one node together,
+so that the work doesn't grow with their number.
+
+Of associations of equal excess the one whose half was split off first comes first; of halves split
+off together, the one of the earlier client in the order of `dual_prices`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache
+from heapq import heappop, heappush, heapreplace
 from importlib.util import find_spec
+from itertools import count
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
-from assignment.arrays import FloatArray, IntArray
+from assignment.arrays import BoolArray, FloatArray, IntArray
 from assignment.costs import cost_of
 from assignment.problem import Problem
-from assignment.ranked import Search
+from assignment.ranked import Deviations, Search
 from assignment.ranking.compiled import compiled_steps
 from assignment.ranking.one_to_one_table import (
-    SMALLEST_EDGE,
+    ROUNDING,
     Table,
+    cheapest_free,
     dual_prices,
-    exchanges,
     make_table,
 )
-from assignment.ranking.splitting import Second, ascending
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """One-to-one associations that keep some rows in place and bar others from some columns.
+    """One-to-one associations that keep some clients in place and bar the next from some columns.
+
+    Clients are in the order of splitting.
 
     Attributes:
         columns: column of every client in the best of them, int64 of shape (clients,).
-        row_prices: dual prices in nats, float64 of shape (clients,), or (clients + 1,) with that of
-            the idle row; reduced costs are cost minus both prices, never negative, and zero along
-            `columns` and where the idle row holds a column.
-        column_prices: dual prices in nats, float64 of shape (columns,).
-        fixed: rows that stay in place.
-        barred: rows of the forbidden (row, column) pairs.
-        barred_from: their columns, in the same order.
+        prices: dual prices in nats of these columns and of all free ones, float64 of shape
+            (clients + 1,). A client's reduced cost of a column is its cost above that of its own
+            one, less the same difference of prices; it is never negative.
+        excess: cost of the best of them above the best of all, scaled nats.
+        first: clients before this one stay in place.
+        barred: columns that client `first` may not have.
     """
 
     columns: IntArray
-    row_prices: FloatArray
-    column_prices: FloatArray
-    fixed: tuple[int, ...] = ()
-    barred: tuple[int, ...] = ()
-    barred_from: tuple[int, ...] = ()
+    prices: FloatArray
+    excess: float
+    first: int
+    barred: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Cycle:
-    """A least cycle of exchanges.
-
-    Attributes:
-        rows: rows in order; each takes the column of the next, the last that of the first.
-        length: its reduced cost in nats.
-        distances: least reduced cost in nats from the first row to each, at most `length`.
-    """
-
-    rows: list[int]
-    length: float
-    distances: FloatArray
-
-
-def hungarian_search(problem: Problem) -> Search:
+def hungarian_search(problem: Problem, wanted: int | None = None) -> Search:
     """All one-to-one associations in ascending order.
 
     Raises:
@@ -76,16 +66,10 @@ def hungarian_search(problem: Problem) -> Search:
         InfeasibleError: no one-to-one association is permitted.
     """
     table = make_table(problem)
-
-    def best() -> Part:
-        row_prices, column_prices = dual_prices(table)
-        return Part(columns=table.best, row_prices=row_prices, column_prices=column_prices)
-
-    steps = ascending(best, partial(_second_best, table), table.best)
-    return Search(table.best, cost_of(problem.cost, table.best), steps)
+    return Search(table.best, cost_of(problem.cost, table.best), ascending(table, wanted))
 
 
-def compiled_search(problem: Problem) -> Search:
+def compiled_search(problem: Problem, wanted: int | None = None) -> Search:
     """As `hungarian_search`, to the bit, by code that numba compiles.
 
     Raises:
@@ -95,7 +79,7 @@ def compiled_search(problem: Problem) -> Search:
     if not numba_is_installed():
         raise ValueError("solver numba needs the package numba: pip install 'bcfl[compiled]'")
     table = make_table(problem)
-    return Search(table.best, cost_of(problem.cost, table.best), compiled_steps(table))
+    return Search(table.best, cost_of(problem.cost, table.best), compiled_steps(table, wanted))
 
 
 @cache
@@ -104,115 +88,239 @@ def numba_is_installed() -> bool:
     return find_spec("numba") is not None
 
 
-def _second_best(table: Table, part: Part) -> Second[Part] | None:
-    reduced = _reduced_costs(table, part)
-    clients = len(part.columns)
-    cycle = _least_cycle(_reduced_exchanges(table, part, reduced), clients)
-    if cycle is None:
-        return None
-    columns = part.columns.copy()
-    for row, following in zip(cycle.rows, [*cycle.rows[1:], cycle.rows[0]], strict=True):
-        if following == clients:
-            unused = table.free(part.columns).nonzero()[0]
-            columns[row] = unused[reduced[row, unused].argmin()]
-        elif row < clients:
-            columns[row] = part.columns[following]
-    rows = np.flatnonzero(columns != table.best)
-    excess = table.cost[rows, columns[rows]] - table.cost[rows, table.best[rows]]
-    row = cycle.rows[0]
-    return Second(
-        columns,
-        float(np.ldexp(np.add.accumulate(excess)[-1], -table.exponent)),
-        Part(
-            columns=part.columns,
-            row_prices=part.row_prices,
-            column_prices=part.column_prices,
-            fixed=(*part.fixed, row),
-            barred=part.barred,
-            barred_from=part.barred_from,
-        ),
-        _leaving(table, part, cycle, columns),
-    )
+def ascending(table: Table, wanted: int | None = None) -> Iterator[tuple[float, Deviations]]:
+    """All one-to-one associations in ascending order, lazily, from (0.0, ()) on.
 
+    Args:
+        table: the problem.
+        wanted: how many will be asked for, if known; those beyond may be left out.
 
-def _leaving(table: Table, part: Part, cycle: Cycle, columns: IntArray) -> Part:
-    """The half in which the cycle's first row leaves its column, with prices that fit it."""
-    row, saved = cycle.rows[0], cycle.length - cycle.distances
-    clients = len(part.columns)
-    column_prices = part.column_prices.copy()
-    column_prices[part.columns] -= saved[:clients]
-    if table.idle:
-        column_prices[table.free(part.columns)] -= saved[clients]
-    column_prices[part.columns[row]] += saved[row]
-    return Part(
-        columns=columns,
-        row_prices=part.row_prices + saved,
-        column_prices=column_prices,
-        fixed=part.fixed,
-        barred=(*part.barred, row),
-        barred_from=(*part.barred_from, int(part.columns[row])),
-    )
-
-
-def _reduced_costs(table: Table, part: Part) -> FloatArray:
-    """Cost minus both prices in nats, +inf where barred, shape (clients, columns)."""
-    reduced = table.cost - part.row_prices[: len(part.columns), None]
-    reduced -= part.column_prices
-    reduced[list(part.barred), list(part.barred_from)] = np.inf
-    return reduced
-
-
-def _reduced_exchanges(table: Table, part: Part, reduced: FloatArray) -> FloatArray:
-    """Reduced cost in nats of row i taking row k's column, at [i, k]; see `_exchanges`."""
-    exchange = exchanges(table, reduced, part.columns)
-    if table.idle:
-        exchange[-1, :-1] -= part.row_prices[-1] + part.column_prices[part.columns]
-    fixed = list(part.fixed)
-    exchange[fixed] = np.inf
-    exchange[:, fixed] = np.inf
-    np.maximum(exchange, SMALLEST_EDGE, out=exchange)
-    exchange.flat[:: len(exchange) + 1] = np.inf
-    return exchange
-
-
-def _least_cycle(exchange: FloatArray, clients: int) -> Cycle | None:
-    """The least cycle through any client's row."""
-    both_ways = (exchange + exchange.T)[:clients]
-    bound = float(both_ways.min())
-    leave, enter = exchange.min(axis=1), exchange.min(axis=0)
-    starts = np.flatnonzero((leave + enter <= bound)[:clients] & np.isfinite(leave[:clients]))
-    if not len(starts):
-        return None
-    edges = np.where(exchange + leave <= bound, exchange, np.inf)
-    distances = _distances(edges, starts, bound)
-    cycles = distances + exchange[:, starts].T
-    nearest, last = divmod(int(np.argmin(cycles)), len(exchange))
-    length, start = float(cycles[nearest, last]), int(starts[nearest])
-    if length == np.inf:
-        return None
-    path = [last]
-    while path[-1] != start:  # of predecessors that tie, the first
-        path.append(int((distances[nearest] + edges[:, path[-1]]).argmin()))
-    onward = (distances[nearest][:, None] + exchange).min(axis=0)
-    reached = np.minimum(np.minimum(distances[nearest], onward), length)
-    return Cycle(path[::-1], length, reached)
-
-
-FEW_ROWS = 16
-"""Rows up to which dense tables are faster than a sparse graph."""
-
-
-def _distances(edges: FloatArray, starts: IntArray, bound: float) -> FloatArray:
-    """Least path costs from some rows, +inf beyond a bound, float64 of shape (starts, rows)."""
-    if len(edges) > FEW_ROWS:
-        rows, targets = np.nonzero(np.isfinite(edges))
-        graph = csr_array((edges[rows, targets], (rows, targets)), shape=edges.shape)
-        distances: FloatArray = dijkstra(graph, indices=starts, limit=bound)
-        return distances
-    distances = edges[starts]
-    distances[np.arange(len(starts)), starts] = 0.0
+    Yields:
+        Excess over the best in nats, and the (client, cluster) pairs that differ from it.
+    """
+    yield 0.0, ()
+    prices, order = dual_prices(table)
+    slack = float(ROUNDING * np.abs(prices).max())
+    split = Split(table, order, np.argsort(order), slack)
+    # a bound on the excess or, where `found` is solved, the excess; a serial number; part; client
+    heap: list[tuple[float, int, Part, int, Part | None]] = []
+    serial = count()
+    whole = Part(columns=table.best[order], prices=prices, excess=0.0, first=0, barred=())
+    found: Part | None = whole
+    limit, least = split.exchange_limit(whole, wanted), [0.0]  # the least excesses, negated
     while True:
-        shorter = np.minimum(distances, (distances[:, :, None] + edges).min(axis=1))
-        if np.array_equal(shorter, distances):
-            return np.where(distances <= bound, distances, np.inf)
-        distances = shorter
+        if found is not None:
+            for place, bound in split.bounds(found):
+                heappush(heap, (bound, next(serial), found, place, None))
+        if not heap:
+            return
+        _, number, part, place, found = heap[0]
+        if found is not None:
+            heappop(heap)
+            columns = found.columns[split.places]
+            moved = np.flatnonzero(columns != table.best)
+            excess = float(np.ldexp(found.excess, -table.exponent))
+            yield excess, tuple(zip(moved.tolist(), columns[moved].tolist(), strict=True))
+        elif (solved := split.best(part, place, limit)) is None:
+            heappop(heap)
+        else:
+            heappush(least, -solved.excess)
+            if wanted is not None and len(least) > wanted:
+                heappop(least)
+                limit = min(limit, -least[0])
+            heapreplace(heap, (solved.excess, number, part, place, solved))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """How parts of one problem are split and solved.
+
+    Attributes:
+        table: the problem.
+        order: clients in the order of splitting, int64 of shape (clients,).
+        places: place of every client in that order, int64 of shape (clients,).
+        slack: by how much bounds are lowered, since prices are rounded, in scaled nats.
+    """
+
+    table: Table
+    order: IntArray
+    places: IntArray
+    slack: float
+
+    def bounds(self, part: Part) -> list[tuple[int, float]]:
+        """The clients whose halves of a part may hold associations, and bounds on their excess."""
+        reduced = self._reduced(part)
+        onward = _later_minima(reduced)  # at [l, p]: from l to any place after p
+        inward = _later_minima(reduced.T)  # at [l, p]: to l from any place after p
+        leave, enter = onward.diagonal()[:, None], inward.diagonal()[:, None]
+        leaving = reduced + np.minimum(reduced.T, onward.T + enter)
+        entering = reduced.T + np.minimum(reduced, leave + inward.T)
+        leaving[_until(len(reduced))] = np.inf
+        entering[_until(len(reduced))] = np.inf
+        lengths = np.maximum(leaving.min(axis=1), entering.min(axis=1))[:-1]
+        possible = np.flatnonzero(lengths < np.inf)
+        length = lengths[possible]
+        bounds = part.excess + (length - (ROUNDING * length + self.slack))
+        places = (part.first + possible).tolist()
+        return list(zip(places, np.maximum(part.excess, bounds).tolist(), strict=True))
+
+    def _reduced(self, part: Part) -> FloatArray:
+        """Reduced cost of client l taking client k's column, at [l, k]; free columns are last."""
+        table, rows = self.table, self.order[part.first :]
+        columns, prices = part.columns[part.first :], part.prices[part.first :]
+        potentials = table.cost[rows, columns] - prices[:-1]
+        reduced = np.full((len(prices), len(prices)), np.inf)
+        taken = table.cost[rows[:, None], columns]
+        reduced[:-1, :-1] = (taken - potentials[:, None]) - prices[:-1]
+        reduced[0, :-1][np.isin(columns, part.barred)] = np.inf
+        if table.idle:
+            dear = cheapest_free(table, part.columns, rows, rows[:0])[1]
+            dear[:1] = cheapest_free(table, part.columns, rows[:1], np.array(part.barred, int))[1]
+            reduced[:-1, -1] = (dear - potentials) - prices[-1]
+            reduced[-1, :-1] = np.where(table.required[columns], np.inf, prices[-1] - prices[:-1])
+        np.fill_diagonal(reduced, np.inf)
+        np.maximum(reduced, 0.0, out=reduced)
+        return reduced
+
+    def exchange_limit(self, whole: Part, wanted: int | None) -> float:
+        """An excess within which there are as many associations as wanted: exchanges of columns."""
+        if wanted is None or wanted < 2:
+            return np.inf
+        reduced = self._reduced(whole)
+        lengths = (reduced + reduced.T)[~_until(len(reduced))]
+        if len(lengths) < wanted - 1:
+            return np.inf
+        return float(np.partition(lengths, wanted - 2)[wanted - 2]) * (1.0 + ROUNDING) + self.slack
+
+    def best(self, part: Part, place: int, limit: float) -> Part | None:
+        """The half of a part in which a client leaves its column, with its best association.
+
+        None if it holds no association, or none of excess up to the limit.
+        """
+        own = int(part.columns[place])
+        barred = (own, *part.barred) if part.first == place else (own,)
+        longest = (limit - part.excess) * (1.0 + ROUNDING) + self.slack
+        cycle = _shortest_cycle(self, part, place, np.array(barred), longest)
+        if cycle is None:
+            return None
+        columns, prices, clients = part.columns.copy(), part.prices.copy(), len(part.columns)
+        prices[place + 1 :] -= np.maximum(cycle.radius - cycle.distances, 0.0)
+        prices[place] += cycle.length - cycle.radius
+        updated, at, previous = prices.copy(), place, cycle.last
+        while True:
+            if previous < clients:
+                columns[previous] = cycle.free if at == clients else part.columns[at]
+                prices[previous] = updated[at]
+            if previous == place:
+                break
+            at, previous = previous, int(cycle.before[previous - place - 1])
+        excess = max(part.excess, self._excess(columns[self.places]))
+        return Part(columns=columns, prices=prices, excess=excess, first=place, barred=barred)
+
+    def _excess(self, columns: IntArray) -> float:
+        table = self.table
+        rows = np.flatnonzero(columns != table.best)
+        extra = table.cost[rows, columns[rows]] - table.cost[rows, table.best[rows]]
+        return float(np.add.accumulate(extra)[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Cycle:
+    """A least cycle of exchanges through a client; places count from the one after it.
+
+    Attributes:
+        length: its reduced cost.
+        radius: distance up to which distances are final.
+        distances: least reduced cost from the client to each later one and, last, to free columns.
+        before: place from which each is reached.
+        last: place from which the cycle returns to the client.
+        free: the free column that is taken, if the cycle goes there.
+    """
+
+    length: float
+    radius: float
+    distances: FloatArray
+    before: IntArray
+    last: int
+    free: int
+
+
+def _later_minima(values: FloatArray) -> FloatArray:
+    """At [l, p], the least of row l's values after place p, float64 of the shape of `values`."""
+    minima = np.full_like(values, np.inf)
+    minima[:, :-1] = np.minimum.accumulate(values[:, :0:-1], axis=1)[:, ::-1]
+    return minima
+
+
+@lru_cache(maxsize=256)
+def _until(places: int) -> BoolArray:
+    """Whether a column is no later than the row, bool of shape (places, places)."""
+    return np.tri(places, dtype=bool)
+
+
+def _shortest_cycle(
+    split: Split, part: Part, start: int, barred: IntArray, longest: float
+) -> Cycle | None:
+    """The least cycle through a client and those after it, by Dijkstra's algorithm.
+
+    It ends when what is nearest cannot enter the client's column at less than is known.
+    """
+    back = _returns(split, part, start)
+    enter, length, last, free = float(back.min()), np.inf, -1, -1
+    distances, waiting = np.full(len(back), np.inf), np.full(len(back), np.inf)
+    before = np.empty(len(back), dtype=np.int64)
+    place, distance = start, 0.0
+    while True:
+        reduced, column = _reduced_row(split, part, start, place, barred)
+        reached = distance + reduced
+        nearer = reached < distances
+        distances[nearer] = waiting[nearer] = reached[nearer]
+        before[nearer] = place
+        free = column if nearer[-1] else free
+        nearest = int(waiting.argmin())
+        distance = float(waiting[nearest])
+        if distance + enter >= length or distance + enter > longest or distance == np.inf:
+            break
+        waiting[nearest], place = np.inf, start + 1 + nearest
+        if distance + back[nearest] < length:
+            length, last = distance + float(back[nearest]), place
+    if length > longest or length == np.inf:
+        return None
+    return Cycle(length, min(distance, length), distances, before, last, free)
+
+
+def _returns(split: Split, part: Part, start: int) -> FloatArray:
+    """Reduced costs of entering a client's column, of those after it and, last, of free columns."""
+    table, prices, own = split.table, part.prices, part.columns[start]
+    later, columns = split.order[start + 1 :], part.columns[start + 1 :]
+    back = np.full(len(later) + 1, np.inf)
+    back[:-1] = table.cost[later, own] - (table.cost[later, columns] - prices[start + 1 : -1])
+    if table.idle and not table.required[own]:
+        back[-1] = prices[-1]
+    back -= prices[start]
+    np.maximum(back, 0.0, out=back)
+    return back
+
+
+def _reduced_row(
+    split: Split, part: Part, start: int, place: int, barred: IntArray
+) -> tuple[FloatArray, int]:
+    """Reduced costs of one place for those after `start` and free columns; the cheapest of these.
+
+    The columns in `barred` are so for `start` alone; its own is the first.
+    """
+    table, columns, prices = split.table, part.columns[start + 1 :], part.prices[start + 1 :]
+    reduced, free = np.full(len(prices), np.inf), -1
+    if place == len(part.columns):
+        reduced[:-1] = np.where(table.required[columns], np.inf, prices[-1] - prices[:-1])
+        return np.maximum(reduced, 0.0), free
+    costs = table.cost[split.order[place]]
+    potential = costs[part.columns[place]] - part.prices[place]
+    reduced[:-1] = (costs[columns] - potential) - prices[:-1]
+    barred = barred if place == start else barred[:1]
+    if len(barred) > 1:
+        reduced[:-1][np.isin(columns, barred)] = np.inf
+    if table.idle:
+        found, dear = cheapest_free(table, part.columns, split.order[place, None], barred)
+        reduced[-1], free = (dear[0] - potential) - prices[-1], int(found[0])
+    return np.maximum(reduced, 0.0), free

@@ -9,8 +9,8 @@ from assignment.costs import row_gaps
 from assignment.problem import Problem
 from assignment.ranking.best_one_to_one import best_columns
 
-SMALLEST_EDGE = 1e-300
-"""Zero reduced costs are raised to this, since a sparse graph takes zero for no edge."""
+ROUNDING = 1e-12
+"""Bounds are lowered by this share of themselves and of the prices, lest rounding reorder parts."""
 
 LARGEST_EXPONENT = 900
 """Costs are searched times a power of two that brings the largest below 2 to this power.
@@ -21,34 +21,27 @@ No difference between costs is then as small as `SMALLEST_EDGE`, and no path cos
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Table:
-    """Data of a search for second-best associations.
+    """Data of a search for one-to-one associations.
 
     Attributes:
         cost: costs times 2 ** exponent in nats, float64 of shape (clients, columns).
         exponent: see `LARGEST_EXPONENT`.
         best: column of every client in the best association of all, int64 of shape (clients,).
         required: columns that must be filled, bool of shape (columns,).
+        cheapest: columns of every client in ascending order of cost, int64 of shape (clients,
+            columns), or (clients, 0) where no column is left empty.
     """
 
     cost: FloatArray
     exponent: int
     best: IntArray
     required: BoolArray
+    cheapest: IntArray
 
     @property
     def idle(self) -> bool:
         """Whether some columns are left empty."""
         return bool(self.cost.shape[1] > len(self.cost))
-
-    def free(self, columns: IntArray) -> BoolArray:
-        """Columns that no client has, bool of shape (columns,).
-
-        Args:
-            columns: column of every client, int64 of shape (clients,).
-        """
-        unused = np.ones(self.cost.shape[1], dtype=bool)
-        unused[columns] = False
-        return unused
 
 
 def make_table(problem: Problem) -> Table:
@@ -68,53 +61,87 @@ def make_table(problem: Problem) -> Table:
     if bounds is not None:
         gaps, required = np.where(bounds.upper == 0, np.inf, gaps), bounds.lower == 1
     columns = frozen(best_columns(gaps, required))
-    largest = np.frexp(np.max(gaps, where=np.isfinite(gaps), initial=0.0))[1]
-    exponent = LARGEST_EXPONENT - int(largest)
-    cost = np.ldexp(gaps, exponent)
-    return Table(cost=cost, exponent=exponent, best=columns, required=required)
+    cost, exponent = scaled(gaps)
+    return Table(
+        cost=cost,
+        exponent=int(exponent),
+        best=columns,
+        required=required,
+        cheapest=ascending_columns(gaps),
+    )
 
 
-def dual_prices(table: Table) -> tuple[FloatArray, FloatArray]:
-    """Row and column prices that prove the best optimal, by Bellman and Ford's recursion.
+def scaled(gaps: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Costs times a power of two for each problem, and the exponents.
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (..., clients, columns).
+    """
+    largest = np.max(gaps, axis=(-2, -1), where=np.isfinite(gaps), initial=0.0)
+    exponents = LARGEST_EXPONENT - np.frexp(largest)[1].astype(np.int64)
+    return np.ldexp(gaps, exponents[..., None, None]), exponents
+
+
+def ascending_columns(gaps: FloatArray) -> IntArray:
+    """Columns of every client in ascending order of cost; none where no column is left empty.
+
+    Args:
+        gaps: costs above each row's minimum in nats, shape (..., clients, columns).
+    """
+    clients, clusters = gaps.shape[-2:]
+    if clusters > clients:
+        return np.argsort(gaps, axis=-1, kind="stable")
+    return np.empty((*gaps.shape[:-1], 0), dtype=np.int64)
+
+
+def cheapest_free(
+    table: Table, columns: IntArray, rows: IntArray, barred: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Every row's cheapest free column that is not barred, int64, and its cost in nats.
+
+    Args:
+        table: the problem, with columns left empty.
+        columns: columns that clients have, int64.
+        rows: clients, int64 of shape (rows,).
+        barred: columns not to be taken, int64.
+    """
+    excluded = np.zeros(table.cost.shape[1], dtype=bool)
+    excluded[columns] = True
+    excluded[barred] = True
+    cheapest = table.cheapest[rows, : len(columns) + len(barred) + 1]
+    place = excluded[cheapest].argmin(axis=1)
+    free = cheapest[np.arange(len(rows)), place]
+    return free, np.where(excluded[free], np.inf, table.cost[rows, free])
+
+
+def dual_prices(table: Table) -> tuple[FloatArray, IntArray]:
+    """Prices that prove the best association optimal, and the order in which clients are split on.
+
+    The prices come from Bellman and Ford's recursion. The client whose other columns are dearest
+    is split on first, so that most associations of little excess fall into small parts.
 
     Args:
         table: the problem.
 
     Returns:
-        Row prices in nats, the idle row, if any, last, and column prices, both float64.
+        Prices in nats of the clients' columns, in the order of splitting, and of all free ones,
+        float64 of shape (clients + 1,), and that order, int64 of shape (clients,).
     """
-    matched = table.cost[np.arange(len(table.best)), table.best]
-    unused = table.free(table.best)
-    extra = exchanges(table, table.cost, table.best)
-    extra[: len(matched)] -= matched[:, None]
+    rows = np.arange(len(table.best))
+    matched = table.cost[rows, table.best]
+    extra = np.full((len(rows) + 1, len(rows) + 1), np.inf)
+    extra[:-1, :-1] = table.cost[:, table.best] - matched[:, None]
+    if table.idle:
+        extra[:-1, -1] = cheapest_free(table, table.best, rows, rows[:0])[1] - matched
+        extra[-1, :-1] = np.where(table.required[table.best], np.inf, 0.0)
     prices = np.zeros(len(extra))
     for _ in range(len(extra)):
         lower = np.minimum(prices, (prices[:, None] + extra).min(axis=0))
         if np.array_equal(lower, prices):
             break
         prices = lower
-    column_prices = np.zeros(len(unused))
-    column_prices[table.best] = prices[: len(matched)]
-    if not table.idle:
-        return matched - prices, column_prices
-    column_prices[unused] = prices[-1]
-    return np.append(matched - prices[:-1], -prices[-1]), column_prices
-
-
-def exchanges(table: Table, costs: FloatArray, columns: IntArray) -> FloatArray:
-    """Cost in nats of row i taking row k's column, at [i, k]; the idle row, if any, is the last.
-
-    Args:
-        table: the problem.
-        costs: costs of clients and columns, shape (clients, columns).
-        columns: column of every client, int64 of shape (clients,).
-    """
-    if not table.idle:
-        return costs[:, columns]
-    clients = len(columns)
-    exchange = np.empty((clients + 1, clients + 1))
-    exchange[:clients, :clients] = costs[:, columns]
-    exchange[:clients, clients] = costs[:, table.free(columns)].min(axis=1)
-    exchange[clients, :clients] = np.where(table.required[columns], np.inf, 0.0)
-    exchange[clients, clients] = np.inf
-    return exchange
+    reduced = np.maximum((extra + prices[:, None]) - prices, 0.0)
+    np.fill_diagonal(reduced, np.inf)
+    bounds = (reduced.min(axis=1) + reduced.min(axis=0))[:-1]
+    order = np.argsort(-bounds, kind="stable")
+    return np.append(prices[:-1][order], prices[-1]), order

@@ -18,13 +18,13 @@ from assignment.problem import Problem
 from assignment.ranked import Deviations, Search
 
 
-def argmin_search(problem: Problem) -> Search:
+def argmin_search(problem: Problem, wanted: int | None = None) -> Search:
     """The best association alone: every client's cheapest cluster, the lower index on ties."""
     labels = _row_argmin(problem)
     return Search(labels, cost_of(problem.cost, labels), iter([(0.0, ())]))
 
 
-def heap_search(problem: Problem) -> Search:
+def heap_search(problem: Problem, wanted: int | None = None) -> Search:
     """All associations of a problem without bounds, in ascending order, by a lazy heap."""
     labels = _row_argmin(problem)
     return Search(labels, cost_of(problem.cost, labels), _ascending(problem.cost))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bcfl.hypotheses.association import Association
 from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.protocol.statistics.regression import LEVELS, RegressionSums
 
 PerClient = Mapping[str, PredictionSums]
 
@@ -76,6 +77,31 @@ def summarise(per_client: PerClient) -> dict[str, float]:
         "nll": nll(per_client),
         "ece": ece(per_client),
         "brier": brier(per_client),
+    }
+
+
+def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, float]:
+    """Scores of predicted numbers over all samples of all clients; empty without any.
+
+    Root mean squared error (`rmse`, per value), mean negative log-likelihood (`nll`, nats per
+    sample), the shares of values inside the central predictive intervals (`coverage_90` for that of
+    90 %), and the mean distance of these shares from their levels (`coverage_error`).
+
+    Args:
+        per_client: sums over each client's predictions.
+    """
+    total = RegressionSums.total(per_client[client] for client in sorted(per_client))
+    if not total.num_samples:
+        return {}
+    coverage = total.covered / total.num_values
+    return {
+        "rmse": float(np.sqrt(total.squared_error / total.num_values)),
+        "nll": total.nll / total.num_samples,
+        **{
+            f"coverage_{level * 100:.0f}": float(c)
+            for level, c in zip(LEVELS, coverage, strict=True)
+        },
+        "coverage_error": float(np.abs(coverage - LEVELS).mean()),
     }
 
 

@@ -176,7 +176,9 @@ def _check(run: Run, client: str) -> None:
 
 def _rule(run: Run, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
     if run.model.likelihood != "categorical":
-        raise ValueError("predict needs a classifier, got a model with Gaussian likelihood")
+        raise ValueError(
+            "predict needs a classifier, got a model with Gaussian likelihood; see predict_values"
+        )
     if predictive is None:
         return run.rule
     return (

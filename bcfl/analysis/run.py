@@ -17,6 +17,7 @@ from bcfl.analysis import export, graphs, metrics, plots, predicting
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.notebook import in_html
 from bcfl.analysis.ood import FeatureDensity
+from bcfl.analysis.regression import predict_values
 from bcfl.analysis.rows import Row, round_row, to_dataframe
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor
@@ -70,9 +71,10 @@ class Run:
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
-        """(clients, clusters) posterior membership over the kept hypotheses; rows sum to 1.
+        """(clients, clusters) posterior membership over the kept hypotheses.
 
-        How clients are trained is another matter: see `hypotheses.best.association`.
+        Rows sum to 1; the row of a client never seen, of which nothing is known, is zero. How
+        clients are trained is another matter: see `hypotheses.best.association`.
         """
         return self.hypotheses.association_probabilities()
 
@@ -136,6 +138,8 @@ class Run:
         """Scores after the last round, see `bcfl.analysis.metrics`; NaN where one is not known.
 
         Of the clients' test predictions: accuracy, macro_f1, nll (nats per sample), ece and brier.
+        Of numbers, where the likelihood is Gaussian: rmse, nll, the coverage of central intervals
+        and its error, see `metrics.summarise_regression`.
         Of the leading association: ari, ami, homogeneity and completeness.
 
         Args:
@@ -144,7 +148,12 @@ class Run:
         evaluations = self.records[-1].evaluations if self.records else {}
         groups = self.groups if true_groups is None else true_groups
         leading = self.hypotheses.best.association
-        return {**metrics.summarise(evaluations), **metrics.agreement(leading, groups)}
+        numbers = self.records[-1].regression if self.records else {}
+        return {
+            **metrics.summarise(evaluations),
+            **metrics.summarise_regression(numbers),
+            **metrics.agreement(leading, groups),
+        }
 
     @standard_switches()
     def ask(self, steps: Steps[Result]) -> Result:
@@ -165,6 +174,7 @@ class Run:
 
     rule = cached_property(predicting.default_rule)
     predict = predicting.predict
+    predict_values = predict_values
     predict_new = predicting.predict_new
     tuned = predicting.tuned
 

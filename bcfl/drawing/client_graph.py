@@ -26,7 +26,6 @@ LEVELS = 12
 MARKERS = "os^Dv*PXp"
 LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
 """Factors that equalise the apparent size of markers."""
-BELOW = "outside lower center"
 EDGE = (0.16, 0.24, 0.36)
 
 Place = tuple[float, float]
@@ -185,7 +184,8 @@ def draw_client_graphs(picture: GraphPicture, given: Sequence[Axes] = ()) -> Fig
         axes[-1].legend(handles, labels, labelcolor=INK)
     else:
         across = int(figure.get_figwidth() / 1.45)
-        figure.legend(handles, labels, loc=BELOW, ncols=across, labelcolor=INK)
+        place = "outside lower center"
+        figure.legend(handles, labels, loc=place, ncols=across, labelcolor=INK)
     return figure
 
 

@@ -37,7 +37,7 @@ from bcfl.flower.folder import DeploymentFolder
 from bcfl.policies import Centralised
 from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
-from bcfl.rounds.round import RoundConfig, server_round
+from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
@@ -112,7 +112,8 @@ class Deployment:
         checked_threads(self.threads)
         if self.privacy is not None:
             check_private(self.network, self.method.policy.objective)
-        self.method.check(len(names), max(1, round(self.client_fraction * len(names))))
+        present = participants(names, self.client_fraction, self.seed, 0)
+        self.method.check(len(names), len(present))
 
     @property
     def network(self) -> Model:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from bcfl.methods.choices import BeliefTemperature, Layers, ScoredBy, Solver
+from bcfl.methods.choices import BeliefTemperature, Layers, MeasuredBy, ScoredBy, Solver
 from bcfl.methods.registry import recipe
 from bcfl.methods.training import Common, flat, with_regularizers
 
@@ -122,8 +122,9 @@ def ifca(
         score_samples: most samples that are scored per client; none scores all.
         cluster_size: fewest and most clients of a cluster.
         solver: how the best association is found.
-        scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
-            leaves out what the client contributed to it.
+        scored_by: model that scores a client in a cluster: the cluster's, its cavity, which leaves
+            out what the client contributed to it, or (crossfit) one of four that each a fourth of
+            the clients has no part in, at four times the trainings.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
     """
@@ -150,7 +151,7 @@ class KMeansOptions(Common, total=False):
     clustered_layers: Layers
     clustering_rounds: int | None
     starts: int
-    scored_by: ScoredBy
+    scored_by: MeasuredBy
 
 
 def kmeans(
@@ -162,7 +163,7 @@ def kmeans(
     clustered_layers: Layers = "all",
     clustering_rounds: int | None = None,
     starts: int = 10,
-    scored_by: ScoredBy = "cluster",
+    scored_by: MeasuredBy = "cluster",
     **common: Unpack[Common],
 ) -> "Method":
     """K-means on local models.

@@ -102,8 +102,9 @@ def bcfl(
         evidence_draws: number N of models that the last two draw for each cluster.
         reweighed: how many of the best associations are weighed again unless they are separable.
         judge: whether hypotheses compete by training samples or by validation samples.
-        scored_by: model that scores a client in a cluster: the cluster's, or its cavity, which
-            leaves out what the client contributed to it. Default: the paper, equation 15.
+        scored_by: model that scores a client in a cluster: the cluster's, its cavity, which leaves
+            out what the client contributed to it, or (crossfit) one of four that each a fourth of
+            the clients has no part in, at four times the trainings. Default: the paper, eq. 15.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
         validation: share of the clients' training samples that is set aside; none is 0.25 where

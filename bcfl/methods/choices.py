@@ -20,9 +20,10 @@ LocalPosterior = Literal[
     "variational",
     "nuts",
 ]
+MeasuredBy = Literal["cluster", "cavity"]
 Memory = Literal["replace", "forget", "accumulate"]
 Move = Literal["split", "birth", "death", "merge"]
-ScoredBy = Literal["cluster", "cavity"]
+ScoredBy = Literal["cluster", "cavity", "crossfit"]
 Solver = Literal["auto", "argmin", "heap", "murty", "hungarian", "numba"]
 Temperature = float | Literal["mean", "auto"]
 NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")

@@ -145,6 +145,8 @@ class Candidate:
         carried_models: models that the policy carries on in the hypothesis, by name.
         partial: clusters move only by their share of all answered samples (CAM, equation 6).
         needs_cavities: whether the policy scores the next round by cavities.
+        folds: number of folds of clients that cavities are cross-fitted in (see
+            `bcfl.aggregation.crossfit`); 0 leaves out each client's contribution.
     """
 
     association: Association
@@ -160,6 +162,7 @@ class Candidate:
     carried_models: Mapping[str, Posterior] = field(default_factory=dict)
     partial: bool = False
     needs_cavities: bool = False
+    folds: int = 0
 
     @property
     def cluster_size(self) -> ClusterSize:

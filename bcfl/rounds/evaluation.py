@@ -14,6 +14,7 @@ from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
 from bcfl.protocol.statistics.predictions import Pooling, Predictions, PredictionSums
+from bcfl.protocol.statistics.regression import Regression, RegressionSums
 from bcfl.runtime.seeds import lineage_key
 
 
@@ -51,6 +52,34 @@ def evaluate(
             client=client,
             models=tuple(posterior.key for posterior in mixture),
             statistic=Predictions(tuple(mixture.values()), pooling),
+            view=view,
+        )
+        for client, mixture in mixtures.items()
+    }
+    replies = yield Exchange.of(requests.values(), (m for h in hypotheses for m in h.clusters))
+    return {client: replies[score] for client, score in requests.items() if score in replies}
+
+
+def evaluate_regression(
+    hypotheses: HypothesisSet,
+    clients: Sequence[str],
+    pooling: Pooling = "probabilities",
+    view: str = TEST,
+) -> Steps[Mapping[str, RegressionSums]]:
+    """Ask every client how the mixture that serves it predicts its numbers.
+
+    Args:
+        hypotheses: with their models, of Gaussian likelihood.
+        clients: names of the clients to evaluate.
+        pooling: whether the models' densities are averaged or, as `logits`, their means.
+        view: which of the clients' samples.
+    """
+    mixtures = {client: served_mixture(hypotheses, client) for client in clients}
+    requests = {
+        client: Score(
+            client=client,
+            models=tuple(posterior.key for posterior in mixture),
+            statistic=Regression(tuple(mixture.values()), pooling),
             view=view,
         )
         for client, mixture in mixtures.items()

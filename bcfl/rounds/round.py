@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TypeVar
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TEST, TRAIN, VALIDATION
@@ -18,14 +19,21 @@ from bcfl.policies.wrappers.policy_wrapper import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
 from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.protocol.statistics.regression import RegressionSums
 from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_unused_cavities
-from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
+from bcfl.rounds.evaluation import (
+    evaluate,
+    evaluate_finetuned,
+    evaluate_regression,
+    learning_objective,
+)
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.seeds import generator
 
+Result = TypeVar("Result")
 LAST_ROUNDS = 3
 """Rounds at the end of a run whose mean is reported; clients of `finetuned` methods fine-tune for
 the test of each of them."""
@@ -152,7 +160,10 @@ def server_round(
     tested = _tested(client_info, clients) if config.evaluate else ()
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
     evaluations, tests = _evaluate(executor, model, testing_steps, round)
-    ledger.failures += tests.failures
+    numbers, further = _evaluate(
+        executor, model, _regression(method, model, hypotheses, tested), round
+    )
+    ledger.failures += tests.failures + further.failures
     ledger.release(tests.releases)
     if config.objectives:
         steps = learning_objective(hypotheses.best, tuple(client_info))
@@ -173,6 +184,7 @@ def server_round(
         info=info,
         ledger=ledger,
         belief_ledger=beliefs,
+        regression=numbers,
     )
     surviving = {p.key for h in hypotheses.competing for p in h.clusters}
     lasting = {} if config.begins(round + 1) else exchange.lasting(surviving)
@@ -245,9 +257,18 @@ def _testing(
     return (yield from steps)
 
 
+def _regression(
+    method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str]
+) -> Steps[Mapping[str, RegressionSums]]:
+    """How the clients are tested where they predict numbers."""
+    if model.likelihood != "gaussian" or not clients:
+        return {}
+    return (yield from evaluate_regression(hypotheses, clients, method.pooling))
+
+
 def _evaluate(
-    executor: Executor, model: Model, testing: Steps[Mapping[str, PredictionSums]], round: int
-) -> tuple[Mapping[str, PredictionSums], Ledger]:
+    executor: Executor, model: Model, testing: Steps[Result], round: int
+) -> tuple[Result, Ledger]:
     """Evaluations, and their exchange's ledger, which is not the round's."""
     exchange = RoundExchange(executor, model, round)
     return exchange.drive(testing), exchange.ledger

@@ -16,6 +16,7 @@ from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Request
 from bcfl.protocol.statistics.loss import LossSum
 from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.protocol.statistics.regression import RegressionSums
 from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.method import Method
 from bcfl.runtime.seeds import derive_seed, lineage_key
@@ -93,6 +94,7 @@ class RoundRecord:
         snapshot: associations and weights after the round.
         evaluations: predictions of each client's served mixture on its test samples; clients
             without test samples, or that did not answer, are left out.
+        regression: the same of numbers, where the likelihood is Gaussian.
         info: what the tracker did.
         ledger: what the round cost.
         belief_ledger: what recording beliefs cost, apart from the round; None where none were.
@@ -105,6 +107,7 @@ class RoundRecord:
     info: TrackerInfo
     ledger: Ledger
     belief_ledger: Ledger | None = None
+    regression: Mapping[str, RegressionSums] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (

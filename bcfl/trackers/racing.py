@@ -65,7 +65,8 @@ class RacingStarts:
         rankings = yield from together([policy.associate(h, context) for h in named])
         first = [next(iter(ranking)) for ranking in rankings]
         needed = any(one.needs_cavities for one in first)
-        chosen = [replace(one, needs_cavities=needed) for one in first]
+        folds = max(one.folds for one in first)
+        chosen = [replace(one, needs_cavities=needed, folds=folds) for one in first]
         weights = start_weights(chosen, context)
         if context.round >= round_number(self.burn_in, context):
             weights = self._raced(chosen, weights)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.aggregation.cavities import cavities_of
+from bcfl.aggregation.crossfit import cavities_of_folds, folds_of
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
@@ -127,13 +128,13 @@ def train(
     """
     blocks: dict[str, tuple[Block, FusionReport]] = {}
     answers = {t: a for s in successors for t, a in s.candidate.answers.items()}
-    trainings = [t for s in successors for t in s.candidate.trainings]
-    missing = [t for t in trainings if t not in answers]
-    models = [
-        posterior
-        for s in successors
-        for posterior in (*parents[s.parent].clusters, *s.candidate.models)
+    folds = [
+        fold for s in successors for fold in folds_of(parents[s.parent], s.candidate, context.seed)
     ]
+    work = [(parents[s.parent], s.candidate) for s in successors]
+    work += [(fold.parent, fold.candidate) for fold in folds]
+    missing = [t for _, one in work for t in one.trainings if t not in answers]
+    models = [posterior for parent, one in work for posterior in (*parent.clusters, *one.models)]
     replies = (yield Exchange.of(missing, models)) if missing else {}
     answers |= answered(missing, replies)
     children, report = [], FusionReport()
@@ -180,7 +181,12 @@ def child_of(
         context.model, parent, chosen, answers, blocks, context.round
     )
     cavities: Cavities = {}
-    if chosen.needs_cavities or context.records_belief:
+    if chosen.folds:
+        folds = folds_of(parent, chosen, context.seed)
+        cavities = cavities_of_folds(
+            folds, aggregation, context.model, answers, blocks, context.round
+        )
+    elif chosen.needs_cavities or context.records_belief:
         cavities = cavities_of(aggregation, context.model, parent, chosen, clusters, answers)
     child = Hypothesis(
         clusters=clusters,

@@ -89,7 +89,8 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
     reference = reference_of(name, "models") if name not in MODELS else None
     if reference is not None:
         return _own(name, reference, dataset, {**defaults, **config})
-    accepted = named_arguments(chosen("model", name, {**registered("models"), **MODELS}))
+    known: dict[str, Any] = {**registered("models"), **MODELS}
+    accepted = named_arguments(chosen("model", name, known))
     model = build(name, {k: v for k, v in defaults.items() if k in accepted} | dict(config))
     _check_fits(model, name, dataset)
     return model

@@ -63,7 +63,8 @@ def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
     reference = reference_of(name, "partitions") if name not in PARTITIONS else None
     if reference is not None:
         return _own(name, reference, dataset, config)
-    function = chosen("partition", name, {**registered("partitions"), **PARTITIONS})
+    known: dict[str, Any] = {**registered("partitions"), **PARTITIONS}
+    function: Callable[..., Partition] = chosen("partition", name, known)
     divide = partial(function, dataset)
     also = [option.name for option in fields(Split)]
     check_keys(f"partition {name!r}", divide, config, also)

@@ -37,6 +37,7 @@ CLUSTERS = {"three-clusters": 3, "six-clusters": 6}
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
     "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
+    "ifca, crossfit": ("ifca", {"scored_by": "crossfit"}),
     "fesem": ("fesem", {}),
     "fesem, cavity": ("fesem", {"scored_by": "cavity"}),
     "wecfl": ("wecfl", {}),
@@ -45,6 +46,7 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "bcfl-g, cavity": ("bcfl-g", {"scored_by": "cavity", "temperature": 1.0}),
     "bcfl-mht-8": ("bcfl-mht-8", {}),
     "bcfl-mht-8, cavity": ("bcfl-mht-8", {"scored_by": "cavity"}),
+    "bcfl-mht-8, crossfit": ("bcfl-mht-8", {"scored_by": "crossfit"}),
     "bcfl-c-3": ("bcfl-c", {}),
     "bcfl-c-3, cavity": ("bcfl-c", {"scored_by": "cavity"}),
     "bcfl-mh-6": ("bcfl-mh-6", {}),

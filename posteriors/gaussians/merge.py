@@ -157,5 +157,8 @@ def _weighted_mean(gaussians: list[DiagonalGaussian], weights: list[float]) -> T
 def _in_dtype_of(
     gaussians: list[DiagonalGaussian], mean: Tensor, precision: Tensor
 ) -> DiagonalGaussian:
+    """Of proper components the merged one is proper: no precision rounds to zero."""
     dtype = gaussians[0].mean.dtype
-    return DiagonalGaussian(mean.to(dtype), precision.to(dtype))
+    rounded = precision.to(dtype)
+    rounded.masked_fill_(rounded == 0, torch.finfo(dtype).tiny)
+    return DiagonalGaussian(mean.to(dtype), rounded)

@@ -37,6 +37,10 @@ def link_logits(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
     and 13), after conditioning the Gaussian on logits that sum to 0; it is inaccurate where the
     variances of the classes differ strongly.
 
+    A constant added to all mean logits of a sample changes no softmax, but it changes both
+    approximations where the classes' variances differ: `probit` divides each logit by a root of its
+    own, and `bridge` conditions on the sum. A shift of 100 can move a probability by .5 and more.
+
     Args:
         link: Name of the approximation.
         mean: Mean logits, (samples, classes).

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """Times are medians in milliseconds, ratio is baseline over ours.
+    """Times are medians in milliseconds, or minima of CPU time; ratio is baseline over ours.
 
     Attributes:
         name: what was done.

@@ -28,7 +28,7 @@ from bcfl.policies.bayes.temperature import (
 )
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext
-from bcfl.policies.policy import Costs, Ranking, candidate
+from bcfl.policies.policy import Candidate, Costs, Ranking, candidate
 from bcfl.policies.ranking import quotients, ranked
 from bcfl.protocol.checks import LARGEST_SUM
 from bcfl.protocol.objective import Objective
@@ -43,7 +43,7 @@ LOWEST_TEMPERATURE = 1e-100
 
 Evidences = Literal["separable", "joint", "monte_carlo", "importance"]
 Judge = Literal["training", "held_out"]
-ScoredBy = Literal["cluster", "cavity"]
+ScoredBy = Literal["cluster", "cavity", "crossfit"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +74,15 @@ class LikelihoodAssociation:
         scored_by: model by which a client is scored in a cluster. `cluster`: the cluster's model,
             which the client's own samples may have trained; `cavity`: that model without the
             client's last contribution (see `bcfl.aggregation.cavities`), out of sample at the price
-            of one more model sent to each client.
+            of one more model sent to each client; `crossfit`: in each cluster, a model that all its
+            members but one fold of the clients have trained (see `bcfl.aggregation.crossfit`).
         belief_temperature: divides summed losses where they become membership probabilities, apart
             from the temperature that associates; of cavity scores only. `"auto"` fits it in each
             round on two halves of the clients' samples and reports it.
         reweighed: unless evidence is `separable`, least number of associations, best by separable
             weight first, that are re-weighted before the best are taken.
         evidence_draws: N, models drawn for each cluster with the last two kinds of evidence.
+        folds: number of folds of `crossfit`, at least 2; each but one is one more local training.
     """
 
     num_clusters: int
@@ -96,6 +98,7 @@ class LikelihoodAssociation:
     belief_temperature: float | Literal["auto"] = 16.0
     reweighed: int = 64
     evidence_draws: int = 16
+    folds: int = 4
 
     def __post_init__(self) -> None:
         if self.num_clusters < 1:
@@ -134,10 +137,12 @@ class LikelihoodAssociation:
             raise ValueError(
                 f"joint evidence needs a number as temperature, got {self.temperature!r}"
             )
-        if self.evidence != "separable" and self.scored_by == "cavity":
+        if self.evidence != "separable" and self.scored_by != "cluster":
             raise ValueError(
-                f"scored_by must be 'cluster' with {self.evidence} evidence, got 'cavity'"
+                f"scored_by must be 'cluster' with {self.evidence} evidence, got {self.scored_by!r}"
             )
+        if self.folds < 2:
+            raise ValueError(f"folds must be at least 2, got {self.folds}")
         if self.evidence_draws < 1:
             raise ValueError(f"evidence_draws must be at least 1, got {self.evidence_draws}")
 
@@ -166,7 +171,7 @@ class LikelihoodAssociation:
         clients = sorted(scores)
         if not clients:
             nothing = candidate(hypothesis, {}, self.objective)
-            return Ranking.only(replace(nothing, needs_cavities=self.scored_by == "cavity"))
+            return Ranking.only(self._with_cavities(nothing))
         joint = self.evidence == "joint"
         losses, counts = loss_matrix(
             clients,
@@ -187,7 +192,7 @@ class LikelihoodAssociation:
             cluster_size=self.cluster_size,
         )
         facts = {"temperature": float(temperature)} if self.temperature == "auto" else {}
-        if self.scored_by == "cavity":
+        if self.scored_by != "cluster":
             costs, fitted = self._believed(costs, scores, hypothesis, counts, temperature)
             facts |= fitted
         ranking = ranked(hypothesis, costs, self.objective, self.solver, context.num_samples)
@@ -202,10 +207,14 @@ class LikelihoodAssociation:
             ranking = reweighed(ranking, limit, scores, log_prior, evidence)
         if self.judge == "held_out":
             ranking = yield from judged_on_held_out(ranking, hypothesis, self.prior, context)
-        if self.scored_by == "cavity":
-            candidates = (replace(chosen, needs_cavities=True) for chosen in ranking)
-            ranking = replace(ranking, candidates=candidates)
-        return replace(ranking, facts=facts)
+        return replace(ranking, candidates=map(self._with_cavities, ranking), facts=facts)
+
+    def _with_cavities(self, chosen: Candidate) -> Candidate:
+        """The candidate, asking for the cavities that the next round is scored by."""
+        if self.scored_by == "cluster":
+            return chosen
+        folds = self.folds if self.scored_by == "crossfit" else 0
+        return replace(chosen, needs_cavities=True, folds=folds)
 
     def _believed(
         self,
@@ -252,7 +261,7 @@ class LikelihoodAssociation:
         """Scores of all cluster models, and of drawn ones, by each participant that answers."""
         drawn = [] if draws is None else [one for row in draws.models for one in row]
         models = {c: [*self._models(hypothesis, c), *drawn] for c in context.participants}
-        halves = self.scored_by == "cavity" and self.belief_temperature == "auto"
+        halves = self.scored_by != "cluster" and self.belief_temperature == "auto"
         statistic = Evidence() if self.evidence == "joint" else SplitLoss() if halves else Loss()
         requests = {
             client: Score(

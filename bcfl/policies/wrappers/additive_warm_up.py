@@ -20,7 +20,7 @@ from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Candidate, Continue, Given, Policy, Ranking, candidate
 from bcfl.policies.updates.centroids import distances_between
 from bcfl.policies.updates.kmeans import KMeansAssociation
-from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper, bounds_of
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
 from bcfl.runtime.seeds import lineage_key
@@ -33,7 +33,9 @@ INITIAL = "model before the warm-up"
 class SharedFirst(PolicyWrapper):
     """All clients train the shared network alone, then a policy takes over.
 
-    All clients are served by the first cluster, whose own network is zero in the meantime.
+    All clients are served by the first cluster, whose own network is zero in the meantime. Where
+    cluster sizes are bounded, that is no association that could stay: a client that rests in the
+    first round of the policy is in no cluster until it takes part.
 
     Attributes:
         policy: associates after the warm-up.
@@ -54,6 +56,9 @@ class SharedFirst(PolicyWrapper):
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Train the shared network, or associate by the policy. See `Policy.associate`."""
         if context.round >= round_number(self.rounds, context):
+            if INITIAL in hypothesis.carried_models and not bounds_of(self.policy).free:
+                clients, count = hypothesis.association.clients, len(hypothesis.clusters)
+                hypothesis = replace(hypothesis, association=Association.unseen(clients, count))
             return (yield from _restored(self.policy, self.silent, hypothesis, context))
         first, *others = hypothesis.clusters
         quiet = replace(hypothesis, clusters=(silenced(first, self.silent), *others))
@@ -116,10 +121,13 @@ class LocalFirst(PolicyWrapper):
     def _with_absent(
         self, chosen: Candidate, alone: Hypothesis, context: RoundContext
     ) -> Candidate:
-        """The candidate with absent clients in the cluster nearest to their networks."""
+        """The candidate with absent clients in the cluster nearest to their networks.
+
+        In none where cluster sizes are bounded.
+        """
         labels, mask = chosen.association.by_client, context.model.chosen(self.first.part)
         absent = {c: k for c, k in alone.association.by_client.items() if c not in labels}
-        if not absent or not labels:
+        if not absent or not labels or not self.first.cluster_size.free:
             return chosen
         trained = [(labels[t.client], reply) for t, reply in chosen.answers.items()]
         used = sorted(set(labels.values()))

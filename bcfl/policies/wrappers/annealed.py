@@ -80,7 +80,7 @@ class AnnealedAssociation(PolicyWrapper):
             self.objective,
             num_samples=context.num_samples,
         )
-        return replace(chosen, costs=costs, needs_cavities=best.needs_cavities)
+        return replace(chosen, costs=costs, needs_cavities=best.needs_cavities, folds=best.folds)
 
 
 def _log_weight(drawn: Candidate, reference: Fraction) -> float:

@@ -12,9 +12,12 @@ from posteriors import pool_running_statistics
 OBJECTIVE = Objective(local_steps=3, batch_size=4)
 
 
-def run_of(clients, model, name="ifca", rounds=3, **options):
+WAYS = ("cavity", "crossfit")
+
+
+def run_of(clients, model, name="ifca", rounds=3, scored_by="cavity", **options):
     executor = options.pop("executor", "auto")
-    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE, **options)
+    method = build(name, num_clusters=2, scored_by=scored_by, objective=OBJECTIVE, **options)
     return Federation(clients, model, method, device="cpu", executor=executor).run(rounds)
 
 
@@ -81,11 +84,12 @@ def test_blocks_that_all_clusters_share_stay_in_the_cavity(clients, shared_body)
         assert head.key != own_head.key
 
 
+@pytest.mark.parametrize("scored_by", WAYS)
 @pytest.mark.parametrize("name", ["ifca", "bcfl-g", "bcfl-c-2", "bcfl-mh-3", "bcfl-mht-3"])
-def test_executors_agree(name, clients, batch_norm, linear):
+def test_executors_agree(name, scored_by, clients, batch_norm, linear):
     for model in (linear, batch_norm):
         loop, batched = (
-            run_of(clients, model, name, executor=executor).hypotheses.best
+            run_of(clients, model, name, executor=executor, scored_by=scored_by).hypotheses.best
             for executor in ("loop", "batched")
         )
         assert loop.association.labels.tolist() == batched.association.labels.tolist()
@@ -96,10 +100,11 @@ def test_executors_agree(name, clients, batch_norm, linear):
             )
 
 
+@pytest.mark.parametrize("scored_by", WAYS)
 @pytest.mark.parametrize("name", ["ifca", "bcfl-c-2", "bcfl-mht-3", "bcfl-race-2"])
-def test_a_resumed_run_has_the_same_bits(name, clients, linear, tmp_path):
-    whole = run_of(clients, linear, name, rounds=4)
-    method = build(name, num_clusters=2, scored_by="cavity", objective=OBJECTIVE)
+def test_a_resumed_run_has_the_same_bits(name, scored_by, clients, linear, tmp_path):
+    whole = run_of(clients, linear, name, rounds=4, scored_by=scored_by)
+    method = build(name, num_clusters=2, scored_by=scored_by, objective=OBJECTIVE)
     federation = Federation(clients, linear, method, device="cpu")
     half = federation.run(2, planned_rounds=4)
     loaded = checkpoint.load(checkpoint.save(half.state, tmp_path))

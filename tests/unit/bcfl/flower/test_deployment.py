@@ -1,5 +1,6 @@
 """A federation whose clients hold their samples themselves, over a grid inside this process."""
 
+import errno
 import json
 from types import SimpleNamespace
 
@@ -73,6 +74,27 @@ def test_a_run_goes_on_from_its_newest_checkpoint_to_the_same_bits(tmp_path):
     again, grid = started(plan)
     assert again.records == ()
     assert grid.pushed == []
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    from bcfl.rounds import checkpoint
+
+    plan = plan_of("wecfl", tmp_path)
+    honest = checkpoint._write
+
+    def full(path, content):
+        if "round-000002" in str(path):
+            path.write_bytes(content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        honest(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "_write", full)
+        with pytest.raises(OSError, match="No space left"):
+            started(plan)
+    resumed, _ = started(plan)
+    assert [record.round for record in resumed.records] == [2, 3]
+    assert everything(resumed.state) == everything(loop("wecfl").state)
 
 
 def test_the_run_can_ask_its_clients_for_more(tmp_path):

@@ -112,3 +112,14 @@ def test_different_shapes_are_refused():
     wide = DiagonalGaussian.isotropic(torch.zeros(2, dtype=torch.float64), 1.0)
     with pytest.raises(ValueError, match="equal shapes"):
         merge([gaussian(0.0, 1.0), wide], [0.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("rule", ["moment_matched", "wasserstein"])
+def test_means_too_far_apart_for_the_variance_leave_a_proper_gaussian(rule, dtype):
+    far = 1e25 if dtype == torch.float32 else 1e200
+    ends = [
+        DiagonalGaussian(torch.tensor([sign * far], dtype=dtype), torch.full((1,), p, dtype=dtype))
+        for sign, p in ((-1.0, 1.0), (1.0, torch.finfo(dtype).tiny))
+    ]
+    assert merge_by(rule, ends, [0.0, 0.0]).is_proper

@@ -1,9 +1,12 @@
-"""IFCA scored by cavities against a plain statement of it, with full and partial participation.
+"""IFCA scored out of sample against a plain statement of it, with full and partial participation.
 
-A client that contributed to a cluster in the cluster's last update is scored there by the
-sample-weighted mean of the other contributors' local models; one that contributed alone, by the
-model from which that update started.
+By cavities, a client that contributed to a cluster in the cluster's last update is scored there by
+the sample-weighted mean of the other contributors' local models; one that contributed alone, by the
+model from which that update started. Cross-fitted, it is scored by the models of its fold, which
+the clients of all other folds train.
 """
+
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -55,6 +58,83 @@ class CavityIFCA:
                 self.contributions[cluster] = parts
                 total = sum(n for n, _ in parts.values())
                 self.models[cluster] = sum(n * w for n, w in parts.values()) / total
+
+
+class CrossfitIFCA:
+    """Models of the clusters, and of each fold's own clusters; both move to means of clients."""
+
+    def __init__(self, softmax, models, fold_of):
+        self.softmax, self.fold_of = softmax, fold_of
+        self.models = list(models)
+        self.without = {fold: list(models) for fold in set(fold_of.values())}
+        self.served = {}
+
+    def round(self, data, batches):
+        for client, sample in data.items():
+            own = self.without[self.fold_of[client]]
+            self.served[client] = int(np.argmin([self.softmax.mean_loss(m, *sample) for m in own]))
+        for models, left_out in ((self.models, None), *((m, f) for f, m in self.without.items())):
+            for cluster, start in enumerate(models):
+                members = [
+                    c for c in data if self.served[c] == cluster and self.fold_of[c] != left_out
+                ]
+                trained = [self.softmax.trained(start, data[c], batches[c], RATE) for c in members]
+                sizes = [len(data[c][1]) for c in members]
+                if members:
+                    models[cluster] = np.average(trained, axis=0, weights=sizes)
+
+
+@pytest.mark.parametrize("num_clusters", [2, 3])
+@pytest.mark.parametrize("client_fraction", [1.0, 0.6])
+def test_cross_fitting_against_numpy(
+    turned_clients, states_of, softmax, num_clusters, client_fraction
+):
+    clients = turned_clients(SIZES)
+    method = methods.ifca(num_clusters=num_clusters, scored_by="crossfit", objective=OBJECTIVE)
+    federation = bcfl.Federation(
+        clients,
+        linear(4, 3),
+        method,
+        SEED,
+        client_fraction=client_fraction,
+        device="cpu",
+        dtype=torch.float64,
+    )
+    start = federation.initial_state().hypotheses.best.clusters
+    models = [softmax.weights(c.mean(federation.model), 3) for c in start]
+    rounds = list(states_of(federation, ROUNDS))
+    keys = {
+        data.client: tuple(
+            state.hypotheses.best.cavities[data.client, k].key
+            for state, _ in rounds
+            for k in range(num_clusters)
+        )
+        for data in clients
+    }
+    assert sorted(Counter(keys.values()).values()) == [1, 2, 2, 2]
+    plain, data = CrossfitIFCA(softmax, models, keys), softmax.arrays(clients)
+    for round, (state, record) in enumerate(rounds):
+        present = {client: data[client] for client in record.participants}
+        batches = {
+            client: training_batches(len(y), 10, 4, SEED, round, client).numpy()
+            for client, (_, y) in present.items()
+        }
+        plain.round(present, batches)
+        best = state.hypotheses.best
+        assert {c: best.association.label(c) for c in plain.served} == plain.served
+        for (client, cluster), cavity in best.cavities.items():
+            measured = softmax.weights(cavity.mean(federation.model), 3)
+            right = plain.without[keys[client]][cluster]
+            np.testing.assert_allclose(measured, right, rtol=0, atol=1e-11)
+        for ours, theirs in zip(best.clusters, plain.models, strict=True):
+            measured = softmax.weights(ours.mean(federation.model), 3)
+            np.testing.assert_allclose(measured, theirs, rtol=0, atol=1e-11)
+    if (
+        client_fraction == 1.0
+    ):  # folds that share a model share its trainings, as in the first round
+        first, *others = [record.ledger.trainings_run for _, record in rounds]
+        assert first == len(SIZES)
+        assert all(len(SIZES) < number <= 4 * len(SIZES) for number in others)
 
 
 @pytest.mark.parametrize("num_clusters", [2, 3, 5])

@@ -122,6 +122,7 @@ def poisoned(array):
 LIES = {
     "NaN": arrays_changed(poisoned),
     "wrong shape": arrays_changed(lambda a: np.concatenate([a.reshape(-1)] * 2)),
+    "huge arrays": arrays_changed(lambda a: np.broadcast_to(a.dtype.type(1), (2**59,))),
     "wrong type of number": arrays_changed(lambda a: a.astype(np.float16)),
     "text for numbers": arrays_changed(lambda a: a.astype("U8")),
     "missing arrays": answers_changed(lambda payload: Payload(payload.text, {})),
@@ -149,6 +150,19 @@ def test_a_client_that_answers_nonsense_is_left_out(lie):
     assert all(
         torch.isfinite(p.blocks[0].gaussian.mean).all() for p in there.hypotheses.best.clusters
     )
+
+
+def test_what_a_reply_holds_besides_answers_is_ignored():
+    federation = federation_of("wecfl", executor="loop")
+    grid = grid_of(federation, ROUNDS)
+
+    def more(payload):
+        content = json.loads(payload.text) | {"round": 99, "models": {"x": []}}
+        return Payload(json.dumps(content), {**payload.arrays, "never asked": np.zeros(3)})
+
+    grid.altered = answers_changed(more)
+    there = federation.run(ROUNDS, executor=reaching(grid, federation))
+    assert everything(federation.run(ROUNDS).state) == everything(there.state)
 
 
 def test_the_words_of_an_exception_stay_on_the_node(caplog):

@@ -1,0 +1,124 @@
+"""Tests of predicted numbers against scipy, on every executor."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import brentq
+from scipy.stats import norm
+from torch import nn
+
+from bcfl import ClientData, Federation, Model, Objective, methods
+from bcfl.protocol.statistics.regression import LEVELS, RegressionSums
+from tests.fake_grid import grid_of, reaching
+
+SLOPES = ([2.0, -1.0], [-2.0, 1.5])
+ROUNDS = 12
+
+
+@pytest.fixture
+def samples():
+    random, clients = np.random.default_rng(5), {}
+    for index in range(6):
+        x = random.normal(size=(70, 2)).astype(np.float32)
+        values = np.column_stack([x @ SLOPES[index % 2], x[:, 0]])
+        y = (values + random.normal(size=values.shape)).astype(np.float32)
+        clients[f"c{index}"] = (x, y)
+    return clients
+
+
+@pytest.fixture
+def federation(samples):
+    def of(name="ifca", **arguments):
+        clients = [
+            ClientData.from_arrays(c, (x[:40], y[:40]), (x[40:], y[40:]), index % 2)
+            for index, (c, (x, y)) in enumerate(samples.items())
+        ]
+        model = Model(
+            name="line",
+            build=lambda: nn.Linear(2, 2),
+            input_shape=(2,),
+            num_outputs=2,
+            likelihood="gaussian",
+        )
+        training = Objective(local_steps=10, batch_size=10, learning_rate=0.05)
+        method = methods.build(
+            name, objective=training, **methods.applicable(name, {"num_clusters": 2})
+        )
+        return Federation(clients, model, method, seed=1, device="cpu", **arguments)
+
+    return of
+
+
+def test_sums_are_those_of_the_mixture(samples):
+    _, y = samples["c0"]
+    random = np.random.default_rng(0)
+    means, weights = random.normal(size=(3, 20, 2)), np.array([0.5, 0.2, 0.3])
+    sums = RegressionSums.of(means, weights, y[:20].astype(np.float64))
+    densities = np.array([norm(m).pdf(y[:20]).prod(axis=1) for m in means])
+    assert sums.nll == pytest.approx(-np.log(weights @ densities).sum())
+    mean = np.tensordot(weights, means, axes=1)
+    assert sums.squared_error == pytest.approx(((y[:20] - mean) ** 2).sum())
+    assert (sums.num_samples, sums.num_values) == (20, 40)
+    for level, covered in zip(LEVELS, sums.covered, strict=True):
+        inside = 0
+        for component, value in zip(means.reshape(3, -1).T, y[:20].ravel(), strict=True):
+            low, high = (
+                brentq(lambda t, c=component, p=p: weights @ norm(c).cdf(t) - p, -20, 20)
+                for p in ((1 - level) / 2, (1 + level) / 2)
+            )
+            inside += low <= value <= high
+        assert covered == inside
+
+
+@pytest.mark.parametrize("name", ["fedavg", "ifca", "bcfl-g", "bcfl-mht-4", "wecfl"])
+def test_metrics_are_those_of_the_predictions(name, federation, samples):
+    run = federation(name).run(ROUNDS)
+    served = [run.predict_values(c, x[40:], by="association") for c, (x, _) in samples.items()]
+    errors = np.stack([y[40:] for _, y in samples.values()]) - np.stack([p.mean for p in served])
+    scores = run.metrics()
+    assert scores["rmse"] == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-5)
+    if len(run.hypotheses) == 1:
+        assert scores["nll"] == pytest.approx(-norm.logpdf(errors).sum(axis=2).mean(), rel=1e-5)
+        assert scores["coverage_90"] == pytest.approx((np.abs(errors) < norm.ppf(0.95)).mean())
+    if name == "bcfl-g":
+        assert scores["rmse"] < 1.15
+        assert scores["coverage_error"] < 0.1
+    assert np.isnan(scores["accuracy"])
+
+
+def test_the_variance_between_models_is_that_of_the_association(federation, samples):
+    run = federation("bcfl-g").run(ROUNDS)
+    x = samples["c0"][0]
+    prediction = run.predict_values("c0", x)
+    outputs = np.stack(
+        [
+            run.model.network(m.mean(run.model), m.buffers(run.model))(torch.tensor(x)).detach()
+            for m in run.hypotheses.best.clusters
+        ]
+    )
+    weights = prediction.association[:, None, None]
+    mean = (weights * outputs).sum(axis=0)
+    np.testing.assert_allclose(prediction.mean, mean, atol=1e-5)
+    spread = (weights * (outputs - mean) ** 2).sum(axis=0)
+    np.testing.assert_allclose(prediction.variance, 1 + spread, atol=1e-5)
+
+
+@pytest.mark.parametrize("executor", ["batched", "processes", "grid"])
+def test_executors_agree(executor, federation):
+    loop, there = federation("ifca", executor="loop"), None
+    if executor != "grid":
+        there = federation("ifca", executor=executor).run(3)
+    else:
+        there = loop.run(3, executor=reaching(grid_of(loop, 3), loop))
+    assert loop.run(3).metrics() == pytest.approx(there.metrics(), rel=1e-5, nan_ok=True)
+    assert not any(record.ledger.failures for record in there.records)
+
+
+def test_wrong_targets_and_classifiers_are_refused(federation):
+    right = federation()
+    with pytest.raises(ValueError, match="predict_values"):
+        right.run(1).predict("c0", np.zeros((1, 2)))
+    x = np.zeros((4, 2), dtype=np.float32)
+    wrong = ClientData.from_arrays("c9", (x, np.zeros((4, 3), dtype=np.float32)), None)
+    with pytest.raises(ValueError, match=r"client 'c9'.*targets must be 2 finite numbers per"):
+        Federation([*right.clients, wrong], right.model, right.method)
