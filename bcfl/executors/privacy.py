@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 
-class MissingAccountantError(ImportError):
+class MissingAccountantError(OSError):
     """The accountant's library is not installed."""
 
 
