@@ -144,10 +144,14 @@ def _host(host: str) -> GeneralName:
 def _pem(certificate: Certificate) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    return certificate.public_bytes(Encoding.PEM)
+    encoded: bytes = certificate.public_bytes(Encoding.PEM)
+    return encoded
 
 
 def _key_pem(key: EllipticCurvePrivateKey) -> bytes:
     from cryptography.hazmat.primitives import serialization as forms
 
-    return key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
+    encoded: bytes = key.private_bytes(
+        forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()
+    )
+    return encoded

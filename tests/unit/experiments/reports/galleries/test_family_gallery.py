@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.reports.family_gallery import family_pictures
+from experiments.reports.galleries.family_gallery import family_pictures
 from experiments.reports.pictures import curves, drawing, support, temperature
 from experiments.reports.run_warnings import warnings
 from experiments.runs.run_folder import NoRunError, RunFolder
