@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -83,9 +84,9 @@ def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
 
 
 def _checked_seed(seed: int) -> int:
-    if not isinstance(seed, int) or seed < 0:
+    if not isinstance(seed, Integral) or seed < 0:
         raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
-    return seed
+    return int(seed)
 
 
 def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, float]:
@@ -317,8 +318,9 @@ class Federation:
                 client could answer anything, in any round; or the method asks for what `privacy`
                 doesn't cover.
         """
-        if not isinstance(rounds, int) or rounds < 1:
+        if not isinstance(rounds, Integral) or rounds < 1:
             raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
+        rounds = int(rounds)
         if belief_every is not None and belief_every < 1:
             raise ValueError(f"belief_every must be at least 1 or None, got {belief_every}")
         state = self.initial_state() if state is None else state

@@ -94,7 +94,7 @@ def _write_counts(axes: Axes, bins: PairBins) -> None:
             transform=axes.get_xaxis_transform(),
             ha="center",
             va="bottom",
-            fontsize=6.5,
+            fontsize=9,
             color=FAINT,
             rotation=45,
         )

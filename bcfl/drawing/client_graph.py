@@ -184,8 +184,7 @@ def draw_client_graphs(picture: GraphPicture, given: Sequence[Axes] = ()) -> Fig
         axes[-1].legend(handles, labels, labelcolor=INK)
     else:
         across = int(figure.get_figwidth() / 1.45)
-        place = "outside lower center"
-        figure.legend(handles, labels, loc=place, ncols=across, labelcolor=INK)
+        figure.legend(handles, labels, loc="outside lower center", ncols=across, labelcolor=INK)
     return figure
 
 

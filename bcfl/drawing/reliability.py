@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing.style import FAINT, line_style, panels
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLUMNS, WIDTH, HEIGHT = 3, 3.4, 3.0
 
 
+ROW = 0.17
+"""Inches above a panel for the numbers of samples of one kind of prediction."""
+QUANTILE = 1.959964
+"""Standard normal quantile of a two-sided interval of 95 %."""
+
+
 class Bins(Protocol):
     """Bins of confidence, such as `bcfl.analysis.uncertainty.Reliability`."""
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(bins,) samples."""
+        ...
 
     @property
     def confidence(self) -> NDArray[np.float64]:
@@ -36,21 +47,68 @@ def draw_reliability(
 ) -> Figure:
     """Accuracy against confidence; on the diagonal confidence is right.
 
+    Bars are 95 % intervals of the accuracy after Wilson; numbers above a panel are samples, a row
+    for each kind.
+
     Args:
         methods: by method, then by kind of prediction.
         given: axes to draw on, one per method; by default those of a new figure.
     """
-    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT, given)
+    most = max(map(len, methods.values()), default=0)
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + ROW * most, given)
     styles = kind_styles(methods.values())
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
+        for row, (kind, bins) in enumerate(reversed(list(kinds.items()))):
+            _write_counts(axes, bins, row, styles[kind])
         for kind, bins in kinds.items():
+            gaps = np.abs(bins.accuracy - wilson(bins.accuracy, bins.counts))
+            colour = styles[kind]["color"]
+            axes.errorbar(
+                bins.confidence, bins.accuracy, gaps, fmt="none", ecolor=colour, elinewidth=0.9
+            )
             style = {**styles[kind], "marker": "o", "markersize": 3.5}
             axes.plot(bins.confidence, bins.accuracy, label=kind, gid=f"{method}-{kind}", **style)
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)
-        name_axes(axes, method, "confidence", "accuracy")
+        name_axes(axes, "", "confidence", "accuracy")
+        axes.set_title(method, loc="left", pad=6 + 72 * ROW * len(kinds))
     return figure if given else with_legend(figure, places)
+
+
+def wilson(shares: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(2, bins) lower and upper ends of the 95 % intervals of binomial proportions.
+
+    Args:
+        shares: (bins,) observed proportions.
+        counts: (bins,) samples, at least 1.
+
+    References:
+        Wilson (1927), "Probable inference, the law of succession, and statistical inference".
+    """
+    spread = QUANTILE**2 / counts
+    centre = shares + spread / 2
+    half = np.sqrt(spread * (shares * (1 - shares) + spread / 4))
+    return np.stack([centre - half, centre + half]) / (1 + spread)
+
+
+def _write_counts(axes: Axes, bins: Bins, row: int, style: Mapping[str, Any]) -> None:
+    """Numbers of samples above a panel, in the middle of their bins, and whose they are."""
+    from matplotlib.transforms import offset_copy
+
+    up = 72 * (row + 0.5) * ROW
+    beside = offset_copy(axes.transAxes, axes.get_figure(root=True), y=up, units="points")
+    line = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, **style}
+    axes.annotate(
+        "", (-0.13, 1), (-0.03, 1), beside, beside, arrowprops=line, annotation_clip=False
+    )
+    at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    for value, count in zip(bins.confidence, bins.counts, strict=True):
+        text = f"{count:,}" if count < 1000 else f"{count / 1000:.2g}k"
+        middle = (min(int(value * 10), 9) + 0.5) / 10
+        axes.annotate(
+            text, (middle, 1), (0, up), **at, ha="center", va="center", fontsize=9, color=FAINT
+        )
 
 
 def name_axes(axes: Axes, title: str, across: str, up: str) -> None:

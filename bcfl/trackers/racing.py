@@ -72,7 +72,8 @@ class RacingStarts:
             weights = self._raced(chosen, weights)
         successors = [
             Successor(chosen[i], i, float(np.log(weights[i])), rankings[i].facts)
-            for i in map(int, np.flatnonzero(weights > 0))
+            for i in map(int, np.argsort(-weights, kind="stable"))
+            if weights[i] > 0
         ]
         trained = yield from train(parents, successors, aggregation, context)
         after = HypothesisSet.weighted(trained.children, context.round + 1, float("nan"))

@@ -210,7 +210,7 @@ def _unsure(report: ClientReport) -> list[str]:
 
 
 def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
-    """All clients in a table, and how many of them gain.
+    """All clients in a table, the most uncertain first, and how many of them gain.
 
     Args:
         reports: reports of all clients.
@@ -220,7 +220,7 @@ def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
     head = f"{'client':{width}}  group  cluster  since   sure  entropy  accuracy     NLL"
     yield head + ("   less fedavg's" if against else "")
     gained = []
-    for report in reports:
+    for report in sorted(reports, key=lambda report: -report.entropy):
         group = "–" if report.group is None else str(report.group)
         cluster = "–" if report.cluster < 0 else str(report.cluster)
         chance = f"{report.probabilities.max():.0%}" if report.cluster >= 0 else "–"

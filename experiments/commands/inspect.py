@@ -39,9 +39,12 @@ class GraphFormat(StrEnum):
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders of runs.", metavar="DIR...")],
     as_latex: Annotated[bool, typer.Option("--latex", help="A LaTeX table (booktabs).")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page, like the report of a run.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
-    """Put the results of finished runs into one table."""
+    """Put the results of finished runs into one table, and on one page."""
     del debug
     from experiments.reports.compare import aligned, gather, latex, read_results
 
@@ -49,6 +52,12 @@ def compare(
     results, screen = gather(folders), console()
     for line in latex(results) if as_latex else aligned(results):
         screen.print(line, soft_wrap=True)
+    if html is not None:
+        from experiments.reports.compare_page import render
+        from experiments.runs.files import write_aside
+
+        write_aside(html, render(folders))
+        typer.echo(f"page {html}", err=True)
     if len(scenarios) > 1:
         typer.echo(f"note: these are different scenarios: {', '.join(scenarios)}", err=True)
 

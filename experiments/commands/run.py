@@ -142,8 +142,9 @@ def run(
     from experiments.runs.runner import Experiment
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
-    per_node = {"cpus_per_node": cpus_per_node, "gpus_per_node": gpus_per_node}
-    working = replace(working, nodes=nodes, **per_node)
+    working = replace(
+        working, nodes=nodes, cpus_per_node=cpus_per_node, gpus_per_node=gpus_per_node
+    )
     command, where = _command(scenario, options), str(device_named(device))
     plan = Plan(
         scenario=chosen,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.reports.gallery import all_pictures
+from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.page import as_script_data, render_page
 from experiments.reports.results_table import agreement_table, results_table
-from experiments.reports.round_history import history
+from experiments.reports.round_history import first_histories, history
 from experiments.reports.run_warnings import failures, warnings
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices
@@ -84,7 +84,8 @@ def write_report(run_dir: Path) -> Path:
 def render(run: RunFolder) -> str:
     """Render the report of a run as HTML."""
     name = str(run.scenario.get("name", "run"))
-    known = history(run)
+    histories = first_histories(run)
+    known = history(run, histories)
     return render_page(
         "report.html.jinja",
         f"{name} – bcfl report",
@@ -99,7 +100,7 @@ def render(run: RunFolder) -> str:
         pictures=all_pictures(run),
         history=as_script_data(known) if known else "",
         failures=failures(run),
-        warnings=warnings(run),
+        warnings=warnings(run, histories),
         settings=list(flat(run.scenario)),
         surroundings=surroundings(run.description),
     )

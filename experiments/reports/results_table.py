@@ -102,47 +102,59 @@ PRIVACY_COLUMNS = (
 """Of runs with differential privacy: of the client that released most."""
 
 
-def agreement_table(run: RunFolder) -> Table | None:
-    """Agreement with the true groups, mean over all rounds; None where groups are unknown."""
+def agreement_table(run: RunFolder, *, paired: bool = True) -> Table | None:
+    """Agreement with the true groups, mean over all rounds; None where groups are unknown.
+
+    Args:
+        run: the run.
+        paired: whether a seed is the same data for all methods.
+    """
     methods = [method for method in run.methods if method in run.summary]
     known = [c for c in AGREEMENT_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
     if not any(isfinite(_mean_std(run, m, c.metric)[0]) for m in methods for c in known):
         return None
-    return _table(run, methods, known)
+    return _table(run, methods, known, paired)
 
 
-def results_table(run: RunFolder) -> Table | None:
-    """Results of the finished methods, None if there is none yet."""
+def results_table(run: RunFolder, *, paired: bool = True) -> Table | None:
+    """Results of the finished methods, None if there is none yet.
+
+    Args:
+        run: the run.
+        paired: whether a seed is the same data for all methods.
+    """
     methods = [method for method in run.methods if method in run.summary]
     if not methods:
         return None
     private = [c for c in PRIVACY_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
-    return _table(run, methods, [*COLUMNS, *_bytes_columns(run, methods), *private])
+    return _table(run, methods, [*COLUMNS, *_bytes_columns(run, methods), *private], paired)
 
 
-def _table(run: RunFolder, methods: Sequence[str], columns: Sequence[Column]) -> Table:
-    cells = [_column(run, methods, column) for column in columns]
+def _table(
+    run: RunFolder, methods: Sequence[str], columns: Sequence[Column], paired: bool
+) -> Table:
+    paired = paired and len({run.seeds(method) for method in methods}) == 1
+    cells = [_column(run, methods, column, paired) for column in columns]
     rows = dict(zip(methods, zip(*cells, strict=True), strict=True))
-    return Table(columns, rows, _note(run, methods))
+    return Table(columns, rows, _note(run, methods, paired))
 
 
-def _note(run: RunFolder, methods: Sequence[str]) -> str:
+def _note(run: RunFolder, methods: Sequence[str], paired: bool) -> str:
     """What the marks mean; with too few seeds, how many it takes."""
     if len(methods) < 2:
         return ""
-    seeds = {run.seeds(method) for method in methods}
-    if len(seeds) > 1:
-        return "No best is marked: the methods have different seeds, so they cannot be paired."
-    (paired,), least = seeds, seeds_needed(len(methods))
-    if len(paired) < least:
+    if not paired:
+        return "No best is marked: seeds or data of the rows differ, so they cannot be paired."
+    number, least = len(run.seeds(methods[0])), seeds_needed(len(methods))
+    if number < least:
         return (
             f"No best is marked: whether one of {len(methods)} methods is better than each other "
             f"one takes at least {least} seeds to tell (paired Wilcoxon tests, Holm, level "
-            f"{LEVEL}); these are {len(paired)}."
+            f"{LEVEL}); these are {number}."
         )
     return (
         f"▲ better than every other method (accuracy, F1, ARI, AMI, homogeneity, completeness: "
-        f"higher; NLL, ECE: lower): two-sided Wilcoxon signed-rank tests over {len(paired)} seeds, "
+        f"higher; NLL, ECE: lower): two-sided Wilcoxon signed-rank tests over {number} seeds, "
         f"adjusted after Holm, p ≤ {LEVEL}. A column without ▲ has no such method."
     )
 
@@ -158,9 +170,9 @@ def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
     return columns
 
 
-def _column(run: RunFolder, methods: Sequence[str], column: Column) -> list[Cell]:
+def _column(run: RunFolder, methods: Sequence[str], column: Column, paired: bool) -> list[Cell]:
     numbers = [_mean_std(run, method, column.metric) for method in methods]
-    best = _best(run, methods, column)
+    best = _best(run, methods, column) if paired else None
     cells = []
     for method, (mean, std) in zip(methods, numbers, strict=True):
         shown = _shown(mean, column)
@@ -171,7 +183,7 @@ def _column(run: RunFolder, methods: Sequence[str], column: Column) -> list[Cell
 
 def _best(run: RunFolder, methods: Sequence[str], column: Column) -> str | None:
     """The method that paired tests over seeds find better than every other one, if any."""
-    if not column.better or len({run.seeds(method) for method in methods}) != 1:
+    if not column.better:
         return None
     values = {
         m: [_number(value) for value in run.summary[m].get(column.metric, {}).get("values", [])]

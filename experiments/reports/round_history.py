@@ -20,23 +20,36 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 UNSEEN = "-"
 
 
-def history(run: RunFolder) -> dict[str, Any] | None:
-    """Rounds, and by method the partitions of each round with their weights, of the first seed.
+Histories = Mapping[str, Sequence[Snapshot]]
+"""Snapshots of all rounds by method."""
 
-    A partition is a text with one letter per client, the cluster, `-` for a client that has none.
 
-    Returns:
-        What `json` can write; None where no method has a checkpoint.
-    """
-    states = {}
+def first_histories(run: RunFolder) -> Histories:
+    """Of each method's first seed; methods without a checkpoint that can be read are left out."""
+    histories = {}
     for method in run.methods:
         with suppress(CheckpointError):
             state = newest_state(run.path, Pair(method, run.seeds(method)[0]))
             if state is not None and state.history:
-                states[method] = state.history
-    if not states:
+                histories[method] = state.history
+    return histories
+
+
+def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
+    """Rounds, and by method the partitions of each round with their weights, of the first seed.
+
+    A partition is a text with one letter per client, the cluster, `-` for a client that has none.
+
+    Args:
+        run: of which the graphs are shown.
+        histories: of its methods, see `first_histories`.
+
+    Returns:
+        What `json` can write; None where no method has two rounds.
+    """
+    if not histories:
         return None
-    last = max(snapshots[-1].round for snapshots in states.values())
+    last = max(snapshots[-1].round for snapshots in histories.values())
     if last < 2:
         return None
     shown = np.unique(np.linspace(1, last, min(last, MOST_ROUNDS)).round().astype(int)).tolist()
@@ -44,7 +57,7 @@ def history(run: RunFolder) -> dict[str, Any] | None:
     lineages = run.lineages()
     methods = {
         method: of_method(snapshots, shown, names.get(method), lineages.get(method))
-        for method, snapshots in states.items()
+        for method, snapshots in histories.items()
     }
     return {"rounds": shown, "methods": methods}
 
@@ -68,7 +81,7 @@ def of_method(
     lines = {} if ancestry is None else line_of_node(ancestry)
     known: dict[str, int] = {}
     by_round = {snapshot.round: snapshot for snapshot in snapshots}
-    entries = []
+    entries: list[dict[str, list[Any]]] = []
     for number in rounds:
         snapshot = by_round.get(number)
         if snapshot is None:

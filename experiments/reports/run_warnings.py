@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
+from experiments.config.variants import Variant, flattened
+from experiments.reports.galleries.client_gallery import divided_clients
+from experiments.reports.round_history import Histories
+from experiments.runs.grids import choices
 from experiments.runs.run_folder import RunFolder
+
+SHOWN = 5
+"""Names that a sentence lists at most."""
 
 
 def failures(run: RunFolder) -> list[tuple[str, str, int]]:
@@ -19,8 +27,99 @@ def failures(run: RunFolder) -> list[tuple[str, str, int]]:
     return [(method, text, times) for (method, text), times in counts.most_common()]
 
 
-def warnings(run: RunFolder) -> list[str]:
-    """Warnings about unreliable fused posteriors and underpowered support tests."""
+def warnings(run: RunFolder, histories: Histories) -> list[str]:
+    """What makes results doubtful, the gravest first.
+
+    Args:
+        run: the run.
+        histories: of the first seed of its methods.
+    """
+    return [
+        *failure_warnings(run),
+        *single_partition_warnings(histories),
+        *class_warnings(run),
+        *edge_warnings(run),
+        *_posterior_warnings(run),
+        *fusion_warnings(run),
+    ]
+
+
+def failure_warnings(run: RunFolder) -> list[str]:
+    """Clients without a usable answer in every round in which any client failed.
+
+    A client counts where a failure names it in each round of a method and seed.
+    """
+    never: dict[str, set[str]] = {}
+    for method in run.methods:
+        for rounds in run.rounds[method].values():
+            failed = [
+                {text.partition(":")[0] for text in entry.get("failures") or ()} for entry in rounds
+            ]
+            never.setdefault(method, set()).update(set.intersection(*failed))
+    found = [f"{_few(sorted(clients))} ({method})" for method, clients in never.items() if clients]
+    if not found:
+        return []
+    return [
+        f"Clients that failed in every round: {'; '.join(found)}. What a method shows for them is "
+        "the model they were sent, not what they trained."
+    ]
+
+
+def single_partition_warnings(histories: Histories) -> list[str]:
+    """Methods whose hypotheses of the last round are one partition of the clients."""
+    alike = []
+    for method, snapshots in histories.items():
+        kept = snapshots[-1].associations
+        partitions = {tuple(first_seen(a.labels.tolist())) for a in kept}
+        if len(kept) > 1 and len(partitions) == 1:
+            alike.append(f"{len(kept)} of {method}")
+    if not alike:
+        return []
+    return [
+        f"Hypotheses of the last round that are one partition of the clients: {', '.join(alike)} "
+        "(first seed). Their weights say which models are more probable, not which clusters."
+    ]
+
+
+def class_warnings(run: RunFolder) -> list[str]:
+    """A sentence where the data set has a single class."""
+    clients = divided_clients(run)
+    if clients is None or (clients.class_counts().sum(axis=0) > 0).sum() != 1:
+        return []
+    return ["All samples are of one class: scores of predictions tell no methods apart."]
+
+
+def edge_warnings(run: RunFolder) -> list[str]:
+    """Chosen variants that have the smallest or largest value of an option that was tried."""
+    ends = []
+    for choice in choices(run.summary):
+        options = [flattened(Variant.of(label).options) for label in choice.scores]
+        for name, value in flattened(Variant.of(choice.variant).options).items():
+            tried = sorted({o[name] for o in options if isinstance(o.get(name), int | float)})
+            if len(tried) > 2 and value in (tried[0], tried[-1]):
+                ends.append(f"{name} = {value} of {tried[0]} to {tried[-1]} ({choice.method})")
+    if not ends:
+        return []
+    return [f"Chosen at an end of the values tried: {', '.join(ends)}. Try values beyond."]
+
+
+def first_seen(labels: Sequence[int]) -> list[int]:
+    """Clusters numbered in the order of their first clients, so that equal partitions are equal.
+
+    Args:
+        labels: cluster of each client, -1 for none.
+    """
+    numbers: dict[int, int] = {-1: -1}
+    return [numbers.setdefault(label, len(numbers) - 1) for label in labels]
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _posterior_warnings(run: RunFolder) -> list[str]:
+    """Warnings about curvature at the floor and underpowered support tests."""
     floored = {m: run.series(m, "num_floored") for m in run.methods}
     raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
     few = {m: run.facts(m, "devices_with_too_few_pairs") for m in run.methods}
@@ -39,7 +138,7 @@ def warnings(run: RunFolder) -> list[str]:
             "hardly constrain these parameters (constant-zero inputs, inactive units); their "
             "uncertainty is that of the floor."
         )
-    return messages + fusion_warnings(run)
+    return messages
 
 
 def fusion_warnings(run: RunFolder) -> list[str]:

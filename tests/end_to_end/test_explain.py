@@ -48,6 +48,9 @@ def test_without_a_client_all_are_in_a_table_that_adds_up(whole):
     assert mean == pytest.approx(100 * last["accuracy"], abs=0.1)
     sizes = [sum(cluster == str(k) for cluster, _ in found) for k in range(2)]
     assert sizes == last["cluster_sizes"]
+    table = [line.split() for line in result.stdout.splitlines() if line.startswith("client-")]
+    entropies = [float(row[5]) for row in table]
+    assert entropies == sorted(entropies, reverse=True)
 
 
 def test_the_best_of_several_methods_is_shown_with_a_note(whole):

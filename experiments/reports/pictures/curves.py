@@ -14,7 +14,7 @@ from bcfl.drawing import FAINT, INK, SHARES, line_style, mark_rounds, spread, wh
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LETTER, SHORT = 0.068, 10
+LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]
 

@@ -24,6 +24,9 @@ THEMED = {
     "#ffffff": "--paper",
     "#e3e3e3": "--grid",
     "#f2f2f2": "--shade",
+    "#332288": "--group-0",
+    "#117733": "--group-2",
+    "#882255": "--group-4",
 }
 """Colours that follow the theme of the page, by the name of its variable."""
 

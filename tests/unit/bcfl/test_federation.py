@@ -175,6 +175,12 @@ def test_a_run_stops_where_a_callback_returns_true(linear, clients, name, belief
     )
 
 
+def test_whole_numbers_of_numpy_are_whole_numbers(linear, clients):
+    run = Federation(clients, linear, ONE, seed=np.int64(3)).run(np.int64(1))
+    same = Federation(clients, linear, ONE, seed=3).run(1)
+    assert run.hypotheses.best.clusters[0].key == same.hypotheses.best.clusters[0].key
+
+
 def test_what_a_callback_returns_otherwise_does_not_stop(linear, clients, tmp_path):
     run = Federation(clients, linear, ONE).run(
         2, on_round=lambda state, _: checkpoint.save(state, tmp_path)

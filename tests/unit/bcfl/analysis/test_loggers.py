@@ -63,7 +63,8 @@ def test_tensorboard_shows_the_rounds(federation, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_mlflow_keeps_the_rounds(federation, tmp_path):
+def test_mlflow_keeps_the_rounds(federation, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     with mlflow.start_run() as active:

@@ -1,10 +1,14 @@
 """Several starts, of which the evidence leaves some."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
 from bcfl import Federation, Objective
 from bcfl.methods import build
+from bcfl.policies import Policy
+from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.trackers import RacingStarts
 
 OBJECTIVE = Objective(local_steps=3, batch_size=4)
@@ -46,6 +50,27 @@ def test_trainings_fall_with_the_starts(clients, linear):
     trainings = [record.ledger.trainings_requested for record in run.records]
     assert trainings[:3] == [12] * 3
     assert trainings[3:] == [4] * 5
+
+
+@dataclass(frozen=True)
+class TellsStart(PolicyWrapper):
+    """A policy that logs which start it has followed."""
+
+    policy: Policy
+
+    def associate(self, hypothesis, context):
+        ranking = yield from self.policy.associate(hypothesis, context)
+        return replace(ranking, facts={"start": hypothesis.lineage[0]})
+
+
+def test_what_is_logged_is_of_the_most_probable_start(clients, linear):
+    method = build("bcfl-race", num_clusters=2, starts=3, warm_starts=0, objective=OBJECTIVE)
+    method = replace(method, policy=TellsStart(method.policy))
+    federation = Federation(clients, linear, method, seed=3, device="cpu")
+    best = []
+    run = federation.run(6, on_round=lambda state, _: best.append(state.hypotheses.best.lineage[0]))
+    assert len(set(best)) > 1
+    assert [record.info.facts["start"] for record in run.records] == best
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise, starmap
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import Experiment
+
+if TYPE_CHECKING:
+    from experiments.partitions import Partition
 
 Groups = Mapping[str, int | None]
 MOST_CLUSTERS = 24
@@ -67,13 +71,20 @@ def _groups(run: RunFolder) -> Groups:
     return {}
 
 
-def _partition(run: RunFolder) -> Picture | None:
+def divided_clients(run: RunFolder) -> Partition | None:
+    """The clients of the first seed with their samples; None where the data are not at hand."""
     try:
         seed = int(run.description["seeds"][0])
-        clients = Experiment(scenario=read_plan(run.path).scenario, device="cpu").partition(seed)
+        return Experiment(scenario=read_plan(run.path).scenario, device="cpu").partition(seed)
     except (DataError, FolderError, KeyError):
         return None
-    groups = [data.group for data in clients]
+
+
+def _partition(run: RunFolder) -> Picture | None:
+    clients = divided_clients(run)
+    if clients is None:
+        return None
+    groups, seed = [data.group for data in clients], run.description["seeds"][0]
     known = clients.groups is not None
     look = (
         "Look for classes that the clients of a true group have in common. Rows of equal circles: "

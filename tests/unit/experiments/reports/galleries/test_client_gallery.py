@@ -6,7 +6,7 @@ import pytest
 from experiments.commands.run import run
 from experiments.config.scenario import from_table
 from experiments.reports import local_models
-from experiments.reports.client_gallery import client_pictures
+from experiments.reports.galleries.client_gallery import client_pictures
 from experiments.reports.local_models import LocalModels
 from experiments.reports.report import render, write_report
 from experiments.runs.files import Pair

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bcfl.drawing import (
     LEAST_PROBABILITY,
@@ -18,14 +16,11 @@ from bcfl.drawing import (
     draw_hypothesis_weights,
     with_alternatives,
 )
-from experiments.reports.association_gallery import association_pictures
-from experiments.reports.client_gallery import client_pictures
-from experiments.reports.family_gallery import family_pictures
-from experiments.reports.pictures import (
-    cost,
-    curves,
-    tree,
-)
+from experiments.reports.galleries.association_gallery import association_pictures
+from experiments.reports.galleries.client_gallery import client_pictures
+from experiments.reports.galleries.family_gallery import family_pictures
+from experiments.reports.galleries.score_gallery import recorded, score_pictures
+from experiments.reports.pictures import curves, tree
 from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
 
@@ -38,85 +33,16 @@ def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
     """
     ancestries = with_alternatives(run.lineages())
     return {
-        "curves": _curves(run),
-        "scores": _scores(run),
+        **score_pictures(run),
         "graph": _client_graph(run),
         "sizes": _cluster_sizes(run),
         "ribbons": _ribbons(ancestries),
         "tree": _tree(ancestries),
         "hypotheses": _hypotheses(run),
-        "cost": _cost(run),
         **association_pictures(run),
         **client_pictures(run),
         **family_pictures(run),
     }
-
-
-def _known(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
-    """(seeds, rounds) values of a field by method, for the methods that record it."""
-    series = {method: run.series(method, field) * factor for method in run.methods}
-    return {m: values for m, values in series.items() if np.isfinite(values).any()}
-
-
-def _curves(run: RunFolder) -> Picture | None:
-    names = [
-        curves.Panel(
-            name="accuracy",
-            title="accuracy, %",
-            series=_known(run, "accuracy", 100.0),
-            format="{:.1f}",
-            zoom=True,
-        ),
-        curves.Panel(
-            name="ari", title="adjusted Rand index", series=_known(run, "ari"), limits=(-0.03, 1.03)
-        ),
-    ]
-    shown = [panel for panel in names if panel.series]
-    if not shown:
-        return None
-    several = any(len(run.seeds(method)) > 1 for method in run.methods)
-    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
-    both = len(shown) == 2
-    look = (
-        "Look for methods that recover the true groups early (index 1): their accuracy should rise "
-        "at the same time."
-        if both
-        else "Look for when the methods diverge and whether they still improve at the end. True "
-        "groups are unknown, so agreement with them cannot be scored."
-    )
-    return Picture.of(
-        lambda: curves.draw_curves(shown, run.methods),
-        "curves",
-        "Accuracy and adjusted Rand index over rounds, one line per method",
-        f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
-        curves.round_tips(shown),
-    )
-
-
-def _scores(run: RunFolder) -> Picture | None:
-    panels = [
-        curves.Panel(
-            name="macro-f1",
-            title="macro-F1, %, mean over clients",
-            series=_known(run, "macro_f1", 100.0),
-            format="{:.1f}",
-            zoom=True,
-        ),
-        curves.Panel(
-            name="nll", title="negative log-likelihood, nats", series=_known(run, "nll"), zoom=True
-        ),
-    ]
-    shown = [panel for panel in panels if panel.series]
-    if not shown:
-        return None
-    return Picture.of(
-        lambda: curves.draw_curves(shown, run.methods),
-        "scores",
-        "Macro-F1 and negative log-likelihood over rounds, one line per method",
-        "Look for a likelihood that gets worse while F1 still rises: predictions become "
-        "overconfident. The first rounds may lie outside the axis.",
-        curves.round_tips(shown),
-    )
 
 
 def _client_graph(run: RunFolder) -> Picture | None:
@@ -242,7 +168,10 @@ def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
 
 
 def _hypotheses(run: RunFolder) -> Picture | None:
-    mass, effective = _known(run, "log_captured_mass"), _known(run, "effective_hypotheses")
+    mass, effective = (
+        recorded(run, "log_captured_mass"),
+        recorded(run, "effective_hypotheses"),
+    )
     names = [
         curves.Panel(
             name="mass",
@@ -270,33 +199,3 @@ def _hypotheses(run: RunFolder) -> Picture | None:
         "mass of all associations that the kept ones capture, given the previous round. Methods "
         "with a single association or hypothesis are omitted.",
     )
-
-
-def _cost(run: RunFolder) -> Picture:
-    return Picture.of(
-        lambda: cost.draw_cost({method: _cost_of(run, method) for method in run.methods}),
-        "cost",
-        "Bytes per round, local trainings and seconds by phase, by method",
-        "Look for local trainings that deduplication saved: hypotheses shared them. Means over "
-        "seeds; bytes are payload without evaluation.",
-    )
-
-
-def _cost_of(run: RunFolder, method: str) -> cost.Cost:
-    phases: Counter[str] = Counter()
-    for rounds in run.rounds[method].values():
-        for entry in rounds:
-            phases.update(entry.get("seconds") or {})
-    seeds = len(run.seeds(method))
-    return cost.Cost(
-        bytes_down=_mean(run.series(method, "bytes_down")),
-        bytes_up=_mean(run.series(method, "bytes_up")),
-        trainings_requested=_mean(np.nansum(run.series(method, "trainings_requested"), axis=1)),
-        trainings_run=_mean(np.nansum(run.series(method, "trainings_run"), axis=1)),
-        seconds={phase: float(value) / seeds for phase, value in phases.items()},
-    )
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else 0.0

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.reports.family_gallery import family_pictures
+from experiments.reports.galleries.family_gallery import family_pictures
 from experiments.reports.pictures import curves, drawing, support, temperature
 from experiments.reports.run_warnings import warnings
 from experiments.runs.run_folder import NoRunError, RunFolder
@@ -142,7 +142,7 @@ def test_a_damaged_graph_is_named(make_run):
 def test_devices_that_cannot_test_support_are_counted(make_run):
     def said(number):
         run = make_run(methods=["faacl"], facts={"devices_with_too_few_pairs": number})
-        return warnings(RunFolder.read(run))
+        return warnings(RunFolder.read(run), {})
 
     (sentence,) = said(3.0)
     assert sentence.startswith("Devices with too few samples for the support test")

@@ -1,0 +1,85 @@
+"""Several runs on one page: results, learning curves and costs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.reports.galleries.score_gallery import score_pictures
+from experiments.reports.page import render_page
+from experiments.reports.results_table import agreement_table, results_table
+from experiments.reports.round_history import first_histories
+from experiments.reports.run_warnings import warnings
+from experiments.runs.run_folder import RunFolder
+
+
+def render(folders: Sequence[Path]) -> str:
+    """Render the page as HTML.
+
+    Args:
+        folders: of finished runs.
+
+    Raises:
+        ValueError: a folder holds no run, or one of its files cannot be read.
+    """
+    runs = {label: RunFolder.read(path) for label, path in labelled(folders).items()}
+    joined = joined_runs(runs)
+    scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
+    same = len({repr(_data_of(run)) for run in runs.values()}) == 1
+    return render_page(
+        "compare.html.jinja",
+        "Comparison – bcfl",
+        scenarios=scenarios,
+        commands={label: run.description.get("command", "") for label, run in runs.items()},
+        warnings=[
+            *([] if same else [DIFFERENT]),
+            *(
+                f"{label}: {text}"
+                for label, run in runs.items()
+                for text in warnings(run, first_histories(run))
+            ),
+        ],
+        table=results_table(joined, paired=same),
+        agreement=agreement_table(joined, paired=same),
+        pictures=score_pictures(joined),
+    )
+
+
+DIFFERENT = (
+    "The runs differ in their data or partition, so seeds of one are not those of another: "
+    "differences between them may be differences of the data."
+)
+
+
+def labelled(folders: Sequence[Path]) -> dict[str, Path]:
+    """Folders by name, numbered where two have one name.
+
+    Args:
+        folders: of runs.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        name = folder.resolve().name
+        number = sum(other.resolve().name == name for other in found.values()) + 1
+        found[name if number == 1 else f"{name}-{number}"] = folder
+    return found
+
+
+def joined_runs(runs: dict[str, RunFolder]) -> RunFolder:
+    """Runs as one whose methods bear the name of their run before theirs.
+
+    Args:
+        runs: by name; a single one keeps the names of its methods.
+    """
+    if len(runs) == 1:
+        return next(iter(runs.values()))
+    return RunFolder(
+        path=Path(),
+        description={},
+        summary={f"{r}/{m}": found for r, run in runs.items() for m, found in run.summary.items()},
+        rounds={f"{r}/{m}": found for r, run in runs.items() for m, found in run.rounds.items()},
+    )
+
+
+def _data_of(run: RunFolder) -> list[object]:
+    return [run.scenario.get(part) for part in ("data", "partition")]

@@ -1,0 +1,97 @@
+// Opens a page in headless Chromium, uses it, and prints what was seen as JSON.
+// node check_page.mjs NODE_MODULES CHROMIUM PAGE [SCREENSHOTS]
+import fs from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const [modules, executablePath, page, screenshots] = process.argv.slice(2);
+const { default: puppeteer } = await import(
+  pathToFileURL(`${modules}/puppeteer-core/lib/esm/puppeteer/puppeteer-core.js`));
+const axe = fs.readFileSync(`${modules}/axe-core/axe.min.js`, "utf8");
+const timeout = 240_000;
+const browser = await puppeteer.launch({
+  executablePath, args: ["--no-sandbox"], protocolTimeout: timeout, timeout });
+const tab = await browser.newPage();
+tab.setDefaultTimeout(timeout);
+const messages = [], requests = [];
+tab.on("console", (message) => messages.push(message.text()));
+tab.on("pageerror", (error) => messages.push(String(error)));
+tab.on("request", (request) => { if (!/^(file|data):/.test(request.url())) requests.push(request.url()); });
+await tab.setBypassCSP(true); // for axe alone; the page itself has run by then
+await tab.setViewport({ width: 1280, height: 900 });
+await tab.goto(pathToFileURL(page), { waitUntil: "load" });
+await tab.evaluate(axe);
+
+const layouts = [];
+for (const width of [1280, 390]) {
+  for (const scheme of ["light", "dark"]) {
+    await tab.setViewport({ width, height: 900 });
+    await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    if (screenshots) await tab.screenshot({ path: `${screenshots}/${width}-${scheme}.png`, fullPage: true });
+    layouts.push({ width, scheme, ...await tab.evaluate(async () => {
+      const sizes = [...document.querySelectorAll("figure svg text")].map((text) => {
+        const svg = text.ownerSVGElement;
+        const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+        return [parseFloat(getComputedStyle(text).fontSize) * scale, text.textContent, svg.ariaLabel];
+      });
+      const found = await globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] });
+      return {
+        smallest: sizes.sort((a, b) => a[0] - b[0])[0] ?? null,
+        overflow: document.documentElement.scrollWidth - innerWidth,
+        background: getComputedStyle(document.body).backgroundColor,
+        violations: found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)]),
+      };
+    }) });
+  }
+}
+
+await tab.setViewport({ width: 1280, height: 900 });
+await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
+const used = await tab.evaluate(() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const input = (element, value, type) => {
+    element.value = value;
+    element.dispatchEvent(new Event(type, { bubbles: true }));
+  };
+  const result = { contents: all("nav a").length, headings: all("h2").length };
+  const head = all("table.results thead th")[1];
+  if (head) {
+    const column = () => [...head.closest("table").tBodies[0].rows].map((row) => row.cells[1].textContent.trim());
+    const click = () => { head.querySelector("button").click(); return column(); };
+    Object.assign(result, { unsorted: column(), ascending: click(), descending: click(), sort: head.ariaSort });
+  }
+  const slider = document.getElementById("round"), picker = document.getElementById("hypothesis");
+  if (slider) {
+    const edges = () => all("#graph-figure_1 path, .drawn path").filter((p) => p.getClientRects().length).length;
+    result.rounds = [];
+    for (const value of [slider.max, "0", String(Math.floor(slider.max / 2))]) {
+      input(slider, value, "input");
+      result.rounds.push({ text: document.querySelector("output").textContent, now: all(".now").length,
+        layers: all(".drawn").length, options: picker.options.length });
+    }
+    const options = [...picker.options].filter((option) => option.value);
+    input(picker, options.at(-1)?.value ?? "", "change");
+    result.picked = { value: picker.value, others: all(".other").length, layers: all(".drawn").length };
+    input(picker, "", "change");
+    input(slider, slider.max, "input");
+    result.restored = { layers: all(".drawn").length, others: all(".other").length, now: all(".now").length };
+  }
+  return result;
+});
+for (const [name, selector] of [["client", "[data-client]"], ["round", "[data-round] path"]]) {
+  const target = await tab.$(selector);
+  if (!target) continue;
+  await target.scrollIntoView();
+  await target.hover();
+  used[name] = await tab.evaluate(() => {
+    const tip = document.getElementById("tip");
+    return { hidden: tip.hidden, text: tip.textContent, same: document.querySelectorAll(".same").length };
+  });
+  if (screenshots) await tab.screenshot({ path: `${screenshots}/hover-${name}.png` });
+}
+const theme = await tab.$("#theme");
+await theme.click();
+used.toggled = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
+await theme.click();
+if (screenshots) await tab.pdf({ path: `${screenshots}/print.pdf`, format: "A4", preferCSSPageSize: true });
+await browser.close();
+console.log(JSON.stringify({ messages, requests, layouts, used }, null, 1));

@@ -1,0 +1,68 @@
+"""Pages in headless Chromium: no message, no request, nothing that axe-core reports; they work.
+
+Needs Chromium, Node, and the packages puppeteer-core and axe-core in the folder that
+BCFL_NODE_MODULES names; skipped where one of them is missing.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from experiments.reports.compare_page import render
+from experiments.reports.report import write_report
+
+MODULES = Path(os.environ.get("BCFL_NODE_MODULES", "node_modules")).resolve()
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+NODE = shutil.which("node")
+SCRIPT = Path(__file__).with_name("check_page.mjs")
+LEAST_TEXT = 11.95
+"""CSS pixels: 9 pt."""
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and NODE and (MODULES / "puppeteer-core").is_dir()),
+    reason="needs chromium, node, and puppeteer-core and axe-core in BCFL_NODE_MODULES",
+)
+
+
+def seen(page):
+    command = [NODE, SCRIPT, MODULES, CHROMIUM, page]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+    found = json.loads(done.stdout)
+    assert found["messages"] == []
+    assert found["requests"] == []
+    for layout in found["layouts"]:
+        assert layout["violations"] == []
+        assert layout["overflow"] <= 0
+        assert layout["smallest"] is None or layout["smallest"][0] >= LEAST_TEXT, layout
+    backgrounds = {(each["scheme"], each["background"]) for each in found["layouts"]}
+    assert len(backgrounds) == 2
+    used = found["used"]
+    assert used["contents"] == used["headings"]
+    assert sorted(used["ascending"]) == sorted(used["unsorted"])
+    numbers = [float(text.partition("±")[0]) for text in used["ascending"]]
+    assert numbers == sorted(numbers)
+    assert used["descending"] == used["ascending"][::-1]
+    assert used["toggled"] == dict(backgrounds)["dark"]
+    return used
+
+
+def test_a_report_can_be_used(whole):
+    used = seen(write_report(whole[0]))
+    last, first, middle = used["rounds"]
+    assert last["text"] == "6 of 6"
+    assert last["layers"] == 0
+    assert first["layers"] == middle["layers"] == 2, "one graph for each method"
+    assert first["now"] > 0
+    assert used["restored"] == {"layers": 0, "others": 0, "now": 0}
+    assert used["client"]["text"].startswith("client-")
+    assert used["client"]["same"] == 2, "the client in each graph"
+    assert used["round"]["text"].startswith("round 1, accuracy")
+
+
+def test_a_comparison_can_be_used(whole, tmp_path):
+    page = tmp_path / "compare.html"
+    page.write_text(render([whole[0], whole[0]]), encoding="utf-8")
+    assert "client" not in seen(page)

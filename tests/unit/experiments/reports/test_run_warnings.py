@@ -1,0 +1,53 @@
+"""Sentences above the numbers of a run, from folders written by hand."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from experiments.reports.run_warnings import (
+    edge_warnings,
+    failure_warnings,
+    first_seen,
+    single_partition_warnings,
+)
+from experiments.runs.run_folder import RunFolder
+from tests.unit.experiments.reports.conftest import statistic
+
+
+def test_clients_that_failed_in_every_round_are_named(make_run):
+    run = RunFolder.read(make_run(methods=["ifca"], failures=["client-1: NaN", "client-2: late"]))
+    (text,) = failure_warnings(run)
+    assert "client-1, client-2 (ifca)" in text
+    run.rounds["ifca"][0][2]["failures"] = ["client-2: late"]
+    run.rounds["ifca"][1][2]["failures"] = ["client-2: late"]
+    assert "every round: client-2 (ifca)" in failure_warnings(run)[0]
+    run.rounds["ifca"][0][3]["failures"] = []
+    run.rounds["ifca"][1][3]["failures"] = []
+    assert failure_warnings(run) == []
+
+
+def test_partitions_are_equal_whatever_the_numbers_of_clusters():
+    assert first_seen([2, 2, -1, 0]) == first_seen([1, 1, -1, 2]) == [0, 0, -1, 1]
+
+
+@pytest.mark.parametrize(("second", "told"), [([1, 1, 0], True), ([0, 1, 1], False)])
+def test_hypotheses_that_are_one_partition_are_told(second, told):
+    import numpy as np
+
+    kept = [SimpleNamespace(labels=np.array(labels)) for labels in ([0, 0, 1], second)]
+    histories = {"bcfl-mht-2": [SimpleNamespace(associations=kept)]}
+    assert bool(single_partition_warnings(histories)) == told
+
+
+@pytest.mark.parametrize(("best", "told"), [(0.1, True), (1.0, False)])
+def test_a_chosen_value_at_an_end_is_told(make_run, best, told):
+    run = RunFolder.read(make_run(methods=["ifca"]))
+    summary = {
+        f"ifca@temperature={value}": {
+            "held_out_nll": statistic([0.1 if value == best else 0.5]),
+            "held_out_accuracy": statistic([0.9]),
+        }
+        for value in (0.1, 1.0, 10.0)
+    }
+    found = edge_warnings(RunFolder(run.path, run.description, summary, run.rounds))
+    assert bool(found) == told
