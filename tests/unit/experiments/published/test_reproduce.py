@@ -127,6 +127,14 @@ def test_a_table_of_a_paper_builds_all_its_scenarios_and_methods(name):
         ("ma2023/7.5", "cifar-10", "FedAvg-Finetune+IFCA-Finetune", "F1", "39.51 ± 1.94"),
         ("ma2023/7.6", "cifar-10", "IFCA-CAM, 50+50", "Communication", "6x"),
         ("cam/2", "cifar-10-2-class-k10", "FeSEM-CAM", "Acc", "69.88 ± 1.7"),
+        ("ocfl/1", "mnist-15-separate-balanced", "OCFL-AFF", "AMI", "0.27"),
+        ("ocfl/1", "fashion-mnist-30-overlapping-imbalanced", "BCL", "COM", "0.0036"),
+        ("ocfl/1", "cifar-10-30-separate-imbalanced", "OCFL-HDB", "RAND", "0.88"),
+        ("faacl/3.1", "mnist", "FAACL", "Acc", "96.12 ± 0.99"),
+        ("faacl/3.2", "sent140", "FedDrift", "Clusters", "14"),
+        ("faacl/3.5", "cifar-10", "FedAvg", "Acc", "52.91 ± 0.41"),
+        ("faacl/3.7", "a2", "FAACL", "Mean", "20.4"),
+        ("faacl/4.4", "fashion-mnist-a2", "FedWeIT", "Acc", "64.28 ± 0.37"),
     ],
 )
 def test_values_are_as_printed(name, column, row, metric, text):
