@@ -59,7 +59,7 @@ def draw_reliability(
     styles = kind_styles(methods.values())
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
-        for row, (kind, bins) in enumerate(reversed(kinds.items())):
+        for row, (kind, bins) in enumerate(reversed(list(kinds.items()))):
             _write_counts(axes, bins, row, styles[kind])
         for kind, bins in kinds.items():
             gaps = np.abs(bins.accuracy - wilson(bins.accuracy, bins.counts))
@@ -97,7 +97,7 @@ def _write_counts(axes: Axes, bins: Bins, row: int, style: Mapping[str, Any]) ->
     from matplotlib.transforms import offset_copy
 
     up = 72 * (row + 0.5) * ROW
-    beside = offset_copy(axes.transAxes, axes.figure, y=up, units="points")
+    beside = offset_copy(axes.transAxes, axes.get_figure(root=True), y=up, units="points")
     line = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, **style}
     axes.annotate(
         "", (-0.13, 1), (-0.03, 1), beside, beside, arrowprops=line, annotation_clip=False
