@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis
-from bcfl.hypotheses.posterior import Block
+from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
@@ -76,7 +76,7 @@ def cavities_of_folds(
         cache: blocks of this round, by key; extended, so that equal blocks are one object.
         round: number of the round.
     """
-    cavities = {}
+    cavities: dict[tuple[str, int], Posterior] = {}
     for fold in folds:
         clusters, _ = aggregation.combine(model, fold.parent, fold.candidate, replies, cache, round)
         cavities |= {(c, i): cluster for c in fold.clients for i, cluster in enumerate(clusters)}

@@ -81,7 +81,7 @@ def of_method(
     lines = {} if ancestry is None else line_of_node(ancestry)
     known: dict[str, int] = {}
     by_round = {snapshot.round: snapshot for snapshot in snapshots}
-    entries: list[dict[str, Any]] = []
+    entries: list[dict[str, list[Any]]] = []
     for number in rounds:
         snapshot = by_round.get(number)
         if snapshot is None:
