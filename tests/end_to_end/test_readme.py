@@ -82,7 +82,16 @@ def test_a_custom_policy_associates_once(pages):
         np.testing.assert_array_equal(snapshot.associations[0].labels, first)
 
 
-@pytest.mark.parametrize("page", [page.stem for page in PAGES])
+def test_the_page_on_federations_opens_a_client_and_makes_a_deployment(pages, tmp_path):
+    page = pages("federation")
+    client = page["open_client"]({"client": "anna"})
+    deployment = page["deployment"]({"folder": str(tmp_path)})
+    assert client.client in deployment.clients
+    outputs = deployment.model.build()(client.views["train"].inputs)
+    assert outputs.shape == (2, deployment.model.num_outputs)
+
+
+@pytest.mark.parametrize("page", [page.stem for page in PAGES if page.stem != "federation"])
 def test_the_code_of_a_page_runs_in_order(page, pages):
     assert pages(page)["run"].state.round > 0
 

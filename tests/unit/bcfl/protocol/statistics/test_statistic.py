@@ -17,6 +17,7 @@ from bcfl.protocol.statistics.features import Features
 from bcfl.protocol.statistics.held_out import HeldOutLosses
 from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.predictions import Predictions
+from bcfl.protocol.statistics.regression import Regression
 from bcfl.protocol.statistics.split_loss import SplitLoss, SplitLossSum
 from bcfl.protocol.statistics.statistic import Statistic, of_numbers, to_numbers
 from bcfl.protocol.statistics.support import PairedSupport
@@ -34,6 +35,7 @@ EVERY = [
     PairedSupport(0.3, "capped"),
     Predictions((0.25, 0.75), "logits"),
     TUNING,
+    Regression((0.25, 0.75), "logits"),
 ]
 
 
