@@ -87,7 +87,7 @@ def test_the_page_on_federations_opens_a_client_and_makes_a_deployment(pages, tm
     client = page["open_client"]({"client": "anna"})
     deployment = page["deployment"]({"folder": str(tmp_path)})
     assert client.client in deployment.clients
-    outputs = deployment.model.build()(client.views["train"].inputs)
+    outputs = deployment.model.build()(client.views["train"].inputs.float())
     assert outputs.shape == (2, deployment.model.num_outputs)
 
 

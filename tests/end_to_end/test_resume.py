@@ -21,7 +21,7 @@ def rounds_done(folder):
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("*/seed-*/metrics.jsonl"))
 
 
-def wait_for(condition, process, seconds=60):
+def wait_for(condition, process, seconds=240):
     until = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, process.stderr.read()

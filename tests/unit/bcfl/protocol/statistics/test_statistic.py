@@ -81,6 +81,7 @@ def test_sizes_are_those_of_the_answers(linear):
         "support": 2 * 8,
         "predictions": 8 * (4 + 2 + 45),
         "held_out": 8 * (6 + 1),
+        "regression": 8 * (4 + 4),
     }
 
 
