@@ -37,7 +37,9 @@ class Contribution:
         """What identifies it in the key of a block."""
         training = self.training
         views = () if training.views == TRAINING else (training.views,)
-        return (training.client, training.start, repr(training.objective), self.weight, *views)
+        references = (training.references,) if any(training.references) else ()
+        objective = repr(training.objective)
+        return (training.client, training.start, objective, self.weight, *views, *references)
 
     def used(self, origin: Block) -> DiagonalGaussian:
         """The prior of a block that the client was sent; the origin's if unknown."""

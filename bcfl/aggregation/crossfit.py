@@ -13,7 +13,7 @@ from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis
 from bcfl.hypotheses.posterior import Block, Posterior
-from bcfl.policies.policy import Candidate
+from bcfl.policies.policy import Candidate, trainings
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import generator
@@ -34,7 +34,9 @@ class Fold:
     candidate: Candidate
 
 
-def folds_of(parent: Hypothesis, candidate: Candidate, seed: int) -> tuple[Fold, ...]:
+def folds_of(
+    parent: Hypothesis, candidate: Candidate, seed: int, num_samples: Mapping[str, int]
+) -> tuple[Fold, ...]:
     """The folds of a candidate; none unless it asks for them.
 
     Args:
@@ -42,6 +44,7 @@ def folds_of(parent: Hypothesis, candidate: Candidate, seed: int) -> tuple[Fold,
             where it has none, folds begin with the models of the clusters.
         candidate: association with its trainings.
         seed: of the run; clients are dealt into folds of equal size once, in random order.
+        num_samples: training samples of the clients, for objectives with regularisers.
     """
     if not candidate.folds:
         return ()
@@ -55,7 +58,7 @@ def folds_of(parent: Hypothesis, candidate: Candidate, seed: int) -> tuple[Fold,
         ]
         for i in range(candidate.folds)
     ]
-    return tuple(_fold(parent, candidate, names) for names in left_out if names)
+    return tuple(_fold(parent, candidate, names, num_samples) for names in left_out if names)
 
 
 def cavities_of_folds(
@@ -83,29 +86,39 @@ def cavities_of_folds(
     return cavities
 
 
-def _fold(parent: Hypothesis, candidate: Candidate, left_out: Sequence[str]) -> Fold:
+def _fold(
+    parent: Hypothesis,
+    candidate: Candidate,
+    left_out: Sequence[str],
+    num_samples: Mapping[str, int],
+) -> Fold:
     """A fold; its trainings start from, and refer to, its own models in place of the clusters."""
     known = parent.cavities
-    clusters = [known.get((left_out[0], i), p) for i, p in enumerate(parent.clusters)]
+    clusters = tuple(known.get((left_out[0], i), p) for i, p in enumerate(parent.clusters))
+    inside = replace(parent, clusters=clusters, cavities={})
     own = {old.key: new.key for old, new in zip(parent.clusters, clusters, strict=True)}
     without = set(left_out)
     kept = [i for i, t in enumerate(candidate.trainings) if t.client not in without]
-    trainings = [
+    starts = [(t.objective, own.get(t.start, t.start)) for t in candidate.trainings]
+    work = {
+        (objective, start): trainings(inside, {"": start}, objective, num_samples)
+        for objective, start in dict.fromkeys(starts[i] for i in kept)
+    }
+    inner = [
         replace(
-            training,
-            start=own.get(training.start, training.start),
-            references=tuple(
-                tuple(own.get(key, key) for key in keys) for keys in training.references
-            ),
+            candidate.trainings[i],
+            start=starts[i][1],
+            references=work[starts[i]].requests[0].references,
         )
-        for training in (candidate.trainings[i] for i in kept)
+        for i in kept
     ]
     return Fold(
         clients=left_out,
-        parent=replace(parent, clusters=tuple(clusters), cavities={}),
+        parent=inside,
         candidate=replace(
             candidate,
-            trainings=tuple(trainings),
+            trainings=tuple(inner),
             contribution_weights=candidate.contribution_weights[kept],
+            models=(*candidate.models, *(m for one in work.values() for m in one.models)),
         ),
     )

@@ -97,8 +97,9 @@ class Costs:
         judged_offsets: (clients, 2) the same of `judged`.
         belief_temperature: divides the values where they become membership probabilities, since
             samples are no independent evidence for a misspecified model; (clients, 1) where it
-            differs between clients, None where the values are
-            no evidence of membership.
+            differs between clients, None where the values are no evidence of membership.
+        log_prior: (clients, clusters) the log prior that the values hold, up to a number for each
+            client, nats, which is no evidence and not divided; None is uniform.
     """
 
     clients: tuple[str, ...]
@@ -108,6 +109,7 @@ class Costs:
     offsets: NDArray[np.float64] | None = None
     judged_offsets: NDArray[np.float64] | None = None
     belief_temperature: float | NDArray[np.float64] | None = None
+    log_prior: NDArray[np.float64] | None = None
 
     @property
     def competing(self) -> NDArray[np.float64]:

@@ -74,7 +74,10 @@ class LastCosts:
         return LastCosts({**self.rows, **rows}, {**self.offsets, **offsets})
 
     def completed(self, costs: Costs) -> Costs:
-        """The costs of a round, extended by the last rows of the absent clients."""
+        """The costs of a round, extended by the last rows of the absent clients.
+
+        They compete, and tell no memberships.
+        """
         absent = self.without(set(costs.clients)).rows
         if not absent:
             return costs
@@ -90,6 +93,8 @@ class LastCosts:
             judged=judged,
             offsets=np.concatenate([known, added]),
             judged_offsets=np.concatenate([costs.competing_offsets, added]),
+            belief_temperature=None,
+            log_prior=None,
         )
 
     def reindexed(self, sources: list[int]) -> LastCosts:

@@ -132,13 +132,16 @@ class AdaptiveMultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> tuple[Hypothesis, ...]:
-        """Alternatives to the best hypothesis, aggregated from its local models."""
+        """Alternatives to the best hypothesis, aggregated from its local models.
+
+        They state no belief: the costs are of clusters that they change.
+        """
         parent, step = competing[best.parent], context.step
         candidate = with_last_costs(best.candidate, step)
         hypotheses = []
         for proposal in all_proposals(self.proposals, candidate, trained.answers, context):
             chosen = with_inherited_costs(proposal, parent, step) if self.remembers else proposal
-            successor = replace(best, candidate=chosen)
+            successor = replace(best, candidate=replace(chosen, costs=None))
             child, _ = child_of(
                 parent, successor, aggregation, context, trained.answers, trained.blocks
             )

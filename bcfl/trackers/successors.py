@@ -129,7 +129,9 @@ def train(
     blocks: dict[str, tuple[Block, FusionReport]] = {}
     answers = {t: a for s in successors for t, a in s.candidate.answers.items()}
     folds = [
-        fold for s in successors for fold in folds_of(parents[s.parent], s.candidate, context.seed)
+        fold
+        for s in successors
+        for fold in folds_of(parents[s.parent], s.candidate, context.seed, context.num_samples)
     ]
     work = [(parents[s.parent], s.candidate) for s in successors]
     work += [(fold.parent, fold.candidate) for fold in folds]
@@ -182,7 +184,7 @@ def child_of(
     )
     cavities: Cavities = {}
     if chosen.folds:
-        folds = folds_of(parent, chosen, context.seed)
+        folds = folds_of(parent, chosen, context.seed, context.num_samples)
         cavities = cavities_of_folds(
             folds, aggregation, context.model, answers, blocks, context.round
         )
@@ -207,6 +209,7 @@ def child_of(
 def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] | None:
     """Exact membership marginals of the round's costs, at their belief temperature.
 
+    The temperature divides the evidence, and leaves the prior as it is.
     Belief propagation where bounds make exact sums too many. Absent clients keep the belief
     that the parent's policy stated, or their association where it stated none.
 
@@ -227,7 +230,9 @@ def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] |
     if known is not None and known.shape == belief.shape:
         belief = known.copy()
     rows = [association.position[client] for client in costs.clients]
-    tempered = replace(costs, values=costs.values / costs.belief_temperature)
+    log_prior = 0.0 if costs.log_prior is None else costs.log_prior
+    evidence = (costs.values + log_prior) / costs.belief_temperature
+    tempered = replace(costs, values=evidence - log_prior)
     belief[rows] = membership_probabilities(tempered, parent.association)
     return belief
 

@@ -190,6 +190,7 @@ class LikelihoodAssociation:
             values=-log_association_weight(gaps, counts, temperature) - log_prior,
             offsets=quotients(least, counts if temperature == "mean" else float(temperature)),
             cluster_size=self.cluster_size,
+            log_prior=log_prior - log_prior.max(axis=1, keepdims=True),
         )
         facts = {"temperature": float(temperature)} if self.temperature == "auto" else {}
         if self.scored_by != "cluster":

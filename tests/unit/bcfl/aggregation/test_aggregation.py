@@ -1,5 +1,7 @@
 """Local models become cluster models: weighted means, fused Gaussians, scopes of blocks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -116,6 +118,20 @@ def test_equal_work_gives_one_object_and_other_work_another_key(linear, parent):
         Aggregation(), linear, parent, candidate(parent, {"a": 0, "b": 1}, OBJECTIVE), values, 1
     )
     assert later[0].key != first[0].key
+
+
+def test_models_that_were_pulled_elsewhere_give_another_block(linear, parent):
+    """Hypotheses that share a cluster may refer to other ones that they do not share."""
+    known = {}
+    chosen = candidate(parent, {"a": 0}, OBJECTIVE)
+    means = []
+    for place, keys in enumerate((("first",), ("second",))):
+        (training,) = chosen.trainings
+        pulled = replace(chosen, trainings=(replace(training, references=(keys,)),))
+        answers = {"a": reply(float(place))}
+        clusters, _ = combined(Aggregation(), linear, parent, pulled, answers, 0, known)
+        means.append(float(clusters[0].mean(linear)[0]))
+    assert means[0] != means[1]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,19 @@
 """Cavities with running statistics, shared blocks, executors, merging and checkpoints."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from bcfl import Federation, Objective, checkpoint
+from bcfl.aggregation.crossfit import folds_of
+from bcfl.hypotheses.posterior import weighted_mean
 from bcfl.methods import build
+from bcfl.policies import candidate
+from bcfl.policies.policy import cluster_shares
 from bcfl.protocol import Train
+from bcfl.protocol.regularizers import Contrast, Sharing
 from posteriors import pool_running_statistics
 
 OBJECTIVE = Objective(local_steps=3, batch_size=4)
@@ -133,3 +140,41 @@ def test_beliefs_are_softmax_rows_of_the_scores(clients, linear):
     together = hypotheses.co_association()
     np.testing.assert_allclose(together[0, 1], belief[0] @ belief[1])
     np.testing.assert_array_equal(np.diag(together), 1)
+
+
+@pytest.mark.parametrize("scored_by", WAYS)
+def test_clusters_are_split_while_clients_are_absent(scored_by, make_client, linear):
+    """Proposals are charged for the costs of absent clients, which have no belief temperature."""
+    several = [make_client(f"c{i}", 8 + i, i % 2) for i in range(16)]
+    method = build(
+        "bcfl-mht-3", num_clusters=3, scored_by=scored_by, temperature="mean", objective=OBJECTIVE
+    )
+    hypotheses = Federation(several, linear, method, client_fraction=0.6).run(4).hypotheses
+    assert hypotheses.proposals
+    assert all(proposal.belief is None for proposal in hypotheses.proposals)
+    np.testing.assert_allclose(hypotheses.best.belief.sum(axis=1), 1)
+
+
+def test_folds_are_pulled_towards_models_of_their_own(clients, linear):
+    """A mean over clusters that all clients trained would tell a fold of those it leaves out."""
+    best = run_of(clients, linear, scored_by="crossfit").hypotheses.best
+    labels = {client: best.association.label(client) for client in best.association.clients}
+    samples = {data.client: len(data.views["train"]) for data in clients}
+    pulled = replace(OBJECTIVE, regularizers=(Sharing(), Contrast()))
+    chosen = candidate(best, labels, pulled, num_samples=samples)
+    shares = cluster_shares(best.association, samples)
+    for fold in folds_of(best, replace(chosen, folds=4), 0, samples):
+        own = fold.parent.clusters
+        mean = weighted_mean(own, shares).key
+        assert mean in {posterior.key for posterior in fold.candidate.models}
+        for training in fold.candidate.trainings:
+            others = tuple(p.key for p in own if p.key != training.start)
+            assert training.references == ((mean,), others)
+
+
+@pytest.mark.parametrize("temperature", ["mean", 1.0])
+def test_without_evidence_a_belief_is_the_prior(temperature, clients, linear):
+    """Belief temperatures divide losses; that a client stays with .9 is no evidence."""
+    options = {"staying": 0.9, "temperature": temperature, "belief_temperature": 1e12}
+    belief = run_of(clients, linear, "bcfl-g", rounds=2, **options).hypotheses.best.belief
+    np.testing.assert_allclose(belief.max(axis=1), 0.9)
