@@ -1,7 +1,8 @@
 """Cross-fitting: cluster models of which each was trained by all members but one fold of clients.
 
 Unlike a cavity, which leaves out a client's last contribution, such a model has never seen the
-clients that it scores, at the price of one more local training for each further fold.
+clients that it scores, at the price of one more local training for each further fold; after a
+warm-up without folds, it begins with clusters that have.
 """
 
 from __future__ import annotations

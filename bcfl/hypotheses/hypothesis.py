@@ -238,13 +238,17 @@ class HypothesisSet:
 
         Cluster labels are not identified across hypotheses, so the clusters of each are matched to
         those of the most probable one before summing; unmatched clusters follow. The row of a
-        client never seen is zero.
+        client never seen is zero; one that has answered for some hypotheses alone is mixed over
+        these.
         """
         most = max(h.association.num_clusters for h in self.hypotheses)
         total = np.zeros((len(self.best.association.clients), most))
         for weight, hypothesis in zip(self.weights, self.hypotheses, strict=True):
             matched = match_clusters(self.best, hypothesis)
             total[:, matched] += weight * hypothesis.membership
+        seen = np.array([hypothesis.membership.any(axis=1) for hypothesis in self.hypotheses])
+        partly = total.any(axis=1) & ~seen.all(axis=0)
+        total[partly] /= total[partly].sum(axis=1, keepdims=True)
         return total
 
     def co_association(self) -> NDArray[np.float64]:

@@ -61,6 +61,21 @@ def test_equal_weights_keep_their_order_and_tiny_ones_their_ratio(hypothesis):
     assert kept.best.association.labels[0] == 0
 
 
+def test_a_client_that_answered_for_some_hypotheses_is_mixed_over_these(hypothesis):
+    kept = HypothesisSet.weighted(
+        [
+            hypothesis([0, 0, 1, -1], 0.6),
+            hypothesis([0, 0, 1, 0], 0.3, seeds=(2, 3)),
+            hypothesis([0, 1, 1, 1], 0.1, seeds=(4, 5)),
+        ],
+        1,
+        0.0,
+    )
+    np.testing.assert_allclose(
+        kept.association_probabilities(), [[1, 0], [0.9, 0.1], [0, 1], [0.75, 0.25]], atol=1e-12
+    )
+
+
 def test_probabilities_are_summed_over_matched_clusters(hypothesis):
     """Labels mean nothing across hypotheses: the same partition under other names adds up."""
     kept = HypothesisSet.weighted(
