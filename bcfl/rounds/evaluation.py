@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TEST, TRAIN
@@ -46,18 +47,7 @@ def evaluate(
         pooling: whether the models' probabilities are averaged or their logits.
         view: which of the clients' samples.
     """
-    mixtures = {client: served_mixture(hypotheses, client) for client in clients}
-    requests = {
-        client: Score(
-            client=client,
-            models=tuple(posterior.key for posterior in mixture),
-            statistic=Predictions(tuple(mixture.values()), pooling),
-            view=view,
-        )
-        for client, mixture in mixtures.items()
-    }
-    replies = yield Exchange.of(requests.values(), (m for h in hypotheses for m in h.clusters))
-    return {client: replies[score] for client, score in requests.items() if score in replies}
+    return (yield from _served(hypotheses, clients, Predictions, pooling, view))
 
 
 def evaluate_regression(
@@ -74,12 +64,23 @@ def evaluate_regression(
         pooling: whether the models' densities are averaged or, as `logits`, their means.
         view: which of the clients' samples.
     """
+    return (yield from _served(hypotheses, clients, Regression, pooling, view))
+
+
+def _served(
+    hypotheses: HypothesisSet,
+    clients: Sequence[str],
+    statistic: type[Predictions] | type[Regression],
+    pooling: Pooling,
+    view: str,
+) -> Steps[Mapping[str, Any]]:
+    """A statistic of the mixture that serves each client, by the clients that answer."""
     mixtures = {client: served_mixture(hypotheses, client) for client in clients}
     requests = {
         client: Score(
             client=client,
             models=tuple(posterior.key for posterior in mixture),
-            statistic=Regression(tuple(mixture.values()), pooling),
+            statistic=statistic(tuple(mixture.values()), pooling),
             view=view,
         )
         for client, mixture in mixtures.items()

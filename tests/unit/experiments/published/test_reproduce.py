@@ -196,7 +196,7 @@ def test_a_unit_that_fails_is_recorded_and_the_others_go_on(miniature, monkeypat
 
     def failing(setup, pair, *rest):
         if pair.method == "fedavg":
-            raise RuntimeError("no memory at /home/somebody/data")
+            raise RuntimeError("no memory at /home/anna/data")
         return run_pair(setup, pair, *rest)
 
     run_pair = work.run_pair

@@ -23,6 +23,26 @@ SIZES = (20, 33, 12, 41, 20, 27, 9)
 OBJECTIVE = Objective(local_steps=4, batch_size=10, learning_rate=RATE, momentum=0.0)
 
 
+def federation_of(clients, num_clusters, scored_by, client_fraction):
+    method = methods.ifca(num_clusters=num_clusters, scored_by=scored_by, objective=OBJECTIVE)
+    return bcfl.Federation(
+        clients,
+        linear(4, 3),
+        method,
+        SEED,
+        client_fraction=client_fraction,
+        device="cpu",
+        dtype=torch.float64,
+    )
+
+
+def batches_of(data, round):
+    return {
+        client: training_batches(len(y), 10, 4, SEED, round, client).numpy()
+        for client, (_, y) in data.items()
+    }
+
+
 class CavityIFCA:
     """Models of the clusters, what contributed to each last, and what that update started from."""
 
@@ -90,16 +110,7 @@ def test_cross_fitting_against_numpy(
     turned_clients, states_of, softmax, num_clusters, client_fraction
 ):
     clients = turned_clients(SIZES)
-    method = methods.ifca(num_clusters=num_clusters, scored_by="crossfit", objective=OBJECTIVE)
-    federation = bcfl.Federation(
-        clients,
-        linear(4, 3),
-        method,
-        SEED,
-        client_fraction=client_fraction,
-        device="cpu",
-        dtype=torch.float64,
-    )
+    federation = federation_of(clients, num_clusters, "crossfit", client_fraction)
     start = federation.initial_state().hypotheses.best.clusters
     models = [softmax.weights(c.mean(federation.model), 3) for c in start]
     rounds = list(states_of(federation, ROUNDS))
@@ -115,11 +126,7 @@ def test_cross_fitting_against_numpy(
     plain, data = CrossfitIFCA(softmax, models, keys), softmax.arrays(clients)
     for round, (state, record) in enumerate(rounds):
         present = {client: data[client] for client in record.participants}
-        batches = {
-            client: training_batches(len(y), 10, 4, SEED, round, client).numpy()
-            for client, (_, y) in present.items()
-        }
-        plain.round(present, batches)
+        plain.round(present, batches_of(present, round))
         best = state.hypotheses.best
         assert {c: best.association.label(c) for c in plain.served} == plain.served
         for (client, cluster), cavity in best.cavities.items():
@@ -129,9 +136,8 @@ def test_cross_fitting_against_numpy(
         for ours, theirs in zip(best.clusters, plain.models, strict=True):
             measured = softmax.weights(ours.mean(federation.model), 3)
             np.testing.assert_allclose(measured, theirs, rtol=0, atol=1e-11)
-    if (
-        client_fraction == 1.0
-    ):  # folds that share a model share its trainings, as in the first round
+    if client_fraction == 1.0:
+        # Folds that share a model share its trainings, as all do in the first round.
         first, *others = [record.ledger.trainings_run for _, record in rounds]
         assert first == len(SIZES)
         assert all(len(SIZES) < number <= 4 * len(SIZES) for number in others)
@@ -141,26 +147,13 @@ def test_cross_fitting_against_numpy(
 @pytest.mark.parametrize("client_fraction", [1.0, 0.6])
 def test_against_numpy(turned_clients, states_of, softmax, num_clusters, client_fraction):
     clients = turned_clients(SIZES)
-    method = methods.ifca(num_clusters=num_clusters, scored_by="cavity", objective=OBJECTIVE)
-    federation = bcfl.Federation(
-        clients,
-        linear(4, 3),
-        method,
-        SEED,
-        client_fraction=client_fraction,
-        device="cpu",
-        dtype=torch.float64,
-    )
+    federation = federation_of(clients, num_clusters, "cavity", client_fraction)
     start = federation.initial_state().hypotheses.best.clusters
     plain = CavityIFCA(softmax, [softmax.weights(c.mean(federation.model), 3) for c in start])
     data, differing = softmax.arrays(clients), 0
     for round, (state, record) in enumerate(states_of(federation, ROUNDS)):
         present = {client: data[client] for client in record.participants}
-        batches = {
-            client: training_batches(len(y), 10, 4, SEED, round, client).numpy()
-            for client, (_, y) in present.items()
-        }
-        plain.round(present, batches)
+        plain.round(present, batches_of(present, round))
         best = state.hypotheses.best
         assert {c: best.association.label(c) for c in plain.served} == plain.served
         for ours, theirs in zip(best.clusters, plain.models, strict=True):
