@@ -89,17 +89,12 @@ def _work(
     stop: Any,  # noqa: ANN401
 ) -> Exception | None:
     """Run a pair in a task; the error that ended it, if one did."""
-    from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
+    from experiments.runs.runner import Interrupted, RunCallbacks, run_pair
 
     if not stop.empty():
         return None
     os.chdir(folder)
-    setup = Experiment(
-        scenario=config.scenario,
-        device=config.device,
-        executor=config.executor,
-        threads=config.threads,
-    )
+    setup = config.experiment()
     callbacks = RunCallbacks(
         on_start=lambda pair, done: progress.put(("begins", pair, done)),
         on_round=lambda pair, row: progress.put(("round", pair, row)),

@@ -20,7 +20,7 @@ from experiments.runs.files import Pair, RunFiles
 
 if TYPE_CHECKING:
     from experiments.config.scenario import Scenario
-    from experiments.runs.runner import RunCallbacks
+    from experiments.runs.runner import Experiment, RunCallbacks
 
 GRACE = 5.0
 
@@ -42,6 +42,17 @@ class WorkerConfig:
     threads: int
     files: RunFiles
     executor: ExecutorConfig = field(default_factory=ExecutorConfig)
+
+    def experiment(self) -> Experiment:
+        """The experiment as a worker runs it; loads torch."""
+        from experiments.runs.runner import Experiment
+
+        return Experiment(
+            scenario=self.scenario,
+            device=self.device,
+            executor=self.executor,
+            threads=self.threads,
+        )
 
 
 @dataclass(eq=False)
@@ -135,14 +146,9 @@ def _dismiss(workers: Sequence[_Worker]) -> None:
 
 def _work(config: WorkerConfig, line: Connection, stop: Any, parent: int) -> None:  # noqa: ANN401
     become_worker(parent)
-    from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
+    from experiments.runs.runner import Interrupted, RunCallbacks, run_pair
 
-    setup = Experiment(
-        scenario=config.scenario,
-        device=config.device,
-        executor=config.executor,
-        threads=config.threads,
-    )
+    setup = config.experiment()
     callbacks = RunCallbacks(
         on_start=lambda pair, done: line.send(("begins", done)),
         on_round=lambda pair, row: line.send(("round", row)),
