@@ -118,7 +118,7 @@ class LocalPosteriorFit(Protocol):
             module: Network with outputs (samples, outputs). Laplace methods take its parameters
                 as the posterior's mode, the others start from them.
             inputs: Inputs, (samples, ...), at least one sample.
-            targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+            targets: Class indices (samples,), or values or labels (samples, outputs).
             prior: Proper prior over the flat parameter vector, (parameters,).
             seed: Seed of all randomness in the method.
 
@@ -182,8 +182,13 @@ def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> T
     """
     with eval_mode(module), torch.no_grad():
         outputs = outputs_of(module, inputs)
-    targets: Tensor = outputs if likelihood == "gaussian" else outputs.argmax(1)
-    return targets
+    match likelihood:
+        case "categorical":
+            return outputs.argmax(1)
+        case "gaussian":
+            return outputs
+        case "bernoulli":
+            return (outputs > 0).to(outputs)
 
 
 def laplace_log_evidence(

@@ -19,7 +19,7 @@ from posteriors.local.fit import (
     uncertain_precision,
 )
 from posteriors.networks.functional import flat_parameters, outputs_at
-from posteriors.predictive import Linearised, Link
+from posteriors.predictive import Linearised, Link, of_likelihood
 
 
 class LaplaceOptions(Protocol):
@@ -60,6 +60,7 @@ def laplace_fit(
         outputs = outputs_at(module, mode, inputs)
         value = float(log_likelihood(outputs, targets, options.likelihood))
     covariance = structure.under(uncertain_precision(prior, structure))
+    linear = Linearised(module, StructuredGaussian(mode, covariance), options.link)
     return LocalFit(
         method=method,
         prior=prior,
@@ -67,6 +68,6 @@ def laplace_fit(
         curvature=scatter_diagonal(structure, prior),
         log_evidence=laplace_log_evidence(value, mode, prior, structure),
         evidence_kind="laplace",
-        predictive=Linearised(module, StructuredGaussian(mode, covariance), options.link),
+        predictive=of_likelihood(linear, options.likelihood),
         structure=structure,
     )
