@@ -13,7 +13,7 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.posterior import Posterior
 from posteriors import DiagonalGaussian, Linearised, MonteCarlo, PlugIn, Predictive
 from posteriors.gaussians.covariance import StructuredGaussian
-from posteriors.predictive import ClosedForm, of_likelihood, temper
+from posteriors.predictive import ClosedForm, EachLabel, temper
 
 PredictiveName = Literal["plug-in", "monte-carlo", "linearised", "probit", "bridge"]
 
@@ -92,7 +92,8 @@ class PredictionRule:
             model: architecture.
             posterior: over its parameters.
         """
-        return of_likelihood(self.of_logits(model, posterior), model.likelihood)
+        logits = self.of_logits(model, posterior)
+        return EachLabel(logits) if model.likelihood == "bernoulli" else logits
 
     def of_logits(self, model: Model, posterior: Posterior) -> Predictive:
         """The predictive of one posterior, whose members' logits are those of classes or labels.

@@ -15,7 +15,7 @@ from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.local_posterior import LocalPosterior
 from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, outputs_of
-from posteriors.predictive import Linearised, MonteCarlo, Predictive
+from posteriors.predictive import EachLabel, Linearised, MonteCarlo, Predictive
 
 EvidenceKind = Literal["laplace", "lower bound", "importance"]
 
@@ -170,6 +170,16 @@ def copied(module: nn.Module, inputs: Tensor) -> nn.Module:
             "may refer to the network itself, or draw random numbers in evaluation mode"
         )
     return twin
+
+
+def of_likelihood(logits: Predictive, likelihood: Likelihood) -> Predictive:
+    """The predictive of what a network's outputs are parameters of.
+
+    Args:
+        logits: Predictive of the outputs, as if they were logits of classes.
+        likelihood: Of the network.
+    """
+    return EachLabel(logits) if likelihood == "bernoulli" else logits
 
 
 def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> Tensor:

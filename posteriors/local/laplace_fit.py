@@ -15,11 +15,12 @@ from posteriors.local.fit import (
     LocalFit,
     laplace_log_evidence,
     mode_of,
+    of_likelihood,
     scatter_diagonal,
     uncertain_precision,
 )
 from posteriors.networks.functional import flat_parameters, outputs_at
-from posteriors.predictive import Linearised, Link, of_likelihood
+from posteriors.predictive import Linearised, Link
 
 
 class LaplaceOptions(Protocol):

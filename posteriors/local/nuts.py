@@ -13,10 +13,10 @@ from posteriors.curvature.likelihood import Likelihood, LogLikelihood, network_l
 from posteriors.evidence.sampling import importance_log_evidence
 from posteriors.gaussians.covariance import DenseCovariance, StructuredGaussian
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied
+from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied, of_likelihood
 from posteriors.local.mode import find_mode
 from posteriors.networks.functional import free_indices
-from posteriors.predictive import Draws, of_likelihood
+from posteriors.predictive import Draws
 from posteriors.torch_state import seeded
 
 

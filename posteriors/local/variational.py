@@ -14,9 +14,16 @@ from posteriors.curvature.likelihood_curvature import DiagonalCurvature
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied, mode_of
+from posteriors.local.fit import (
+    LocalFit,
+    UnsupportedFitError,
+    check_prior,
+    copied,
+    mode_of,
+    of_likelihood,
+)
 from posteriors.networks.functional import free_indices
-from posteriors.predictive import MonteCarlo, of_likelihood
+from posteriors.predictive import MonteCarlo
 from posteriors.pyro_bridge import SITE, network_program, to_pyro
 from posteriors.torch_state import seeded
 

@@ -10,7 +10,7 @@ feature_density  Gaussian densities of features, from additive sums
 tuning           `choose`: prior precision and softmax temperature
 """
 
-from posteriors.predictive.labels import EachLabel, absent_and_present, of_likelihood
+from posteriors.predictive.labels import EachLabel, absent_and_present
 from posteriors.predictive.links import Link, apply_link, link_logits, temper
 from posteriors.predictive.mixture import MixturePrediction, predict_mixture
 from posteriors.predictive.predictive import (
@@ -47,7 +47,6 @@ __all__ = [
     "apply_link",
     "choose",
     "link_logits",
-    "of_likelihood",
     "predict_mixture",
     "temper",
 ]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from posteriors.curvature.likelihood import Likelihood
 from posteriors.predictive.predictive import Predictive
 
 
@@ -46,13 +45,3 @@ class EachLabel:
     def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Those of absence and presence, (members, samples, labels, 2), float64."""
         return absent_and_present(self.logits.member_logits(inputs, count, generator))
-
-
-def of_likelihood(logits: Predictive, likelihood: Likelihood) -> Predictive:
-    """The predictive of what a likelihood's outputs are parameters of.
-
-    Args:
-        logits: Predictive of the network's outputs, as if they were logits of classes.
-        likelihood: Of the network.
-    """
-    return EachLabel(logits) if likelihood == "bernoulli" else logits
