@@ -32,6 +32,7 @@ from assignment.ranking.one_to_one_table import (
     cheapest_free,
     dual_prices,
     make_table,
+    marked,
 )
 
 
@@ -65,7 +66,7 @@ def hungarian_search(problem: Problem, wanted: int | None = None) -> Search:
         ValueError: some cluster may take more than one client.
         InfeasibleError: no one-to-one association is permitted.
     """
-    table = make_table(problem)
+    table = make_table(problem, wanted)
     return Search(table.best, cost_of(problem.cost, table.best), ascending(table, wanted))
 
 
@@ -78,7 +79,7 @@ def compiled_search(problem: Problem, wanted: int | None = None) -> Search:
     """
     if not numba_is_installed():
         raise ValueError("solver numba needs the package numba: pip install 'bcfl[compiled]'")
-    table = make_table(problem)
+    table = make_table(problem, wanted)
     return Search(table.best, cost_of(problem.cost, table.best), compiled_steps(table, wanted))
 
 
@@ -172,10 +173,13 @@ class Split:
         reduced = np.full((len(prices), len(prices)), np.inf)
         taken = table.cost[rows[:, None], columns]
         reduced[:-1, :-1] = (taken - potentials[:, None]) - prices[:-1]
-        reduced[0, :-1][np.isin(columns, part.barred)] = np.inf
+        if part.barred:
+            reduced[0, :-1][marked(table, np.array(part.barred))[columns]] = np.inf
         if table.idle:
             dear = cheapest_free(table, part.columns, rows, rows[:0])[1]
-            dear[:1] = cheapest_free(table, part.columns, rows[:1], np.array(part.barred, int))[1]
+            if part.barred:
+                barred = np.array(part.barred)
+                dear[:1] = cheapest_free(table, part.columns, rows[:1], barred)[1]
             reduced[:-1, -1] = (dear - potentials) - prices[-1]
             reduced[-1, :-1] = np.where(table.required[columns], np.inf, prices[-1] - prices[:-1])
         np.fill_diagonal(reduced, np.inf)
@@ -319,7 +323,7 @@ def _reduced_row(
     reduced[:-1] = (costs[columns] - potential) - prices[:-1]
     barred = barred if place == start else barred[:1]
     if len(barred) > 1:
-        reduced[:-1][np.isin(columns, barred)] = np.inf
+        reduced[:-1][marked(table, barred)[columns]] = np.inf
     if table.idle:
         found, dear = cheapest_free(table, part.columns, split.order[place, None], barred)
         reduced[-1], free = (dear[0] - potential) - prices[-1], int(found[0])

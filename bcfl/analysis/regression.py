@@ -61,8 +61,8 @@ def predict_values(
         by: as in `predict`.
 
     Raises:
-        ValueError: the client or `by` is unknown, the inputs do not fit, or the model is a
-            classifier.
+        ValueError: the client or `by` is unknown, the inputs do not fit, or the model predicts
+            classes or labels.
     """
     if run.model.likelihood != "gaussian":
         raise ValueError("predict_values needs a model with Gaussian likelihood; see predict")

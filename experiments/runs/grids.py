@@ -64,7 +64,7 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
     if run.model.likelihood != "categorical" or not clients:
         return {}
     if method.finetuned is None:
-        return run.ask(evaluate(run.hypotheses, clients, method.pooling, VALIDATION))
+        return run.ask(evaluate(run.hypotheses, clients, run.model, method.pooling, VALIDATION))
     steps = evaluate_finetuned(
         run.hypotheses, clients, method.finetuned, run.model, VALIDATION, method.pooling
     )
