@@ -197,7 +197,7 @@ def _rank_compiled(gaps: FloatArray, required: BoolArray, best: IntArray, count:
     cost, exponents = scaled(gaps)
     labels = np.empty((len(best), count, best.shape[1]), dtype=np.int64)
     excess = np.empty((len(best), count))
-    counts = rank_problems(cost, required, best, ascending_columns(gaps), (labels, excess))
+    counts = rank_problems(cost, required, best, ascending_columns(gaps, count), (labels, excess))
     beyond = np.arange(count) >= counts[:, None]
     labels[beyond], excess[beyond] = -1, np.inf
     return counts, labels, np.ldexp(excess, -exponents[:, None])
@@ -205,7 +205,7 @@ def _rank_compiled(gaps: FloatArray, required: BoolArray, best: IntArray, count:
 
 def _rank_in_numpy(gaps: FloatArray, required: BoolArray, best: IntArray, count: int) -> Ranked:
     cost, exponents = scaled(gaps)
-    cheapest = ascending_columns(gaps)
+    cheapest = ascending_columns(gaps, count)
     counts, labels, excess = _empty(gaps, count)
     for one in range(len(best)):
         table = Table(

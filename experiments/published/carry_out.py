@@ -17,7 +17,7 @@ from bcfl.data import Schedule
 from bcfl.runtime import BusyError, limited_threads
 from experiments.config.scenario import Scenario
 from experiments.config.variants import Pair
-from experiments.published.results import CURVES, DIGITS, Results
+from experiments.published.results import CURVES, DIGITS, FACTS, Results
 from experiments.published.units import Unit
 from experiments.runs import rows
 from experiments.runs.files import PairFiles, write_aside
@@ -106,7 +106,7 @@ def _measured(unit: Unit, results: Results, machine: Machine, reporter: Reporter
     return {
         **_described(unit),
         "metrics": _metrics(setup, unit.seed, done),
-        "curves": {name: [_rounded(row.get(name)) for row in done] for name in CURVES},
+        "curves": _curves(done),
         "seconds": round(seconds, 1),
         "cpu_seconds": round(process_time() - began, 1),
         "machine": {
@@ -136,6 +136,16 @@ def _described(unit: Unit) -> dict[str, Any]:
         "command": unit.command,
         "setting": unit.setting,
     }
+
+
+def _curves(done: Sequence[rows.Row]) -> dict[str, list[float | None]]:
+    """Values over rounds, those of facts only where the method logs them."""
+    curves = {name: [_rounded(row.get(name)) for row in done] for name in CURVES}
+    for name, fact in FACTS.items():
+        values = [_rounded((row.get("facts") or {}).get(fact)) for row in done]
+        if any(value is not None for value in values):
+            curves[name] = values
+    return curves
 
 
 def _metrics(setup: Experiment, seed: int, done: Sequence[rows.Row]) -> dict[str, float | None]:

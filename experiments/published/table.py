@@ -11,6 +11,7 @@ PAPER, SMALL = "paper", "small"
 SCALES = (SMALL, PAPER)
 UNKNOWN = "–"
 _NUMBER = re.compile(r"\s*(-?[\d.]+)(?:\s*±\s*([\d.]+))?x?\s*")
+KINDS = ("curves", "bars", "segments")
 _NAMED = {"data": "dataset", "partition": "kind", "model": "name"}
 
 
@@ -54,6 +55,11 @@ class Column:
     small: Mapping[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """What stands before the comma of its title."""
+        return self.title.partition(",")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,18 +106,23 @@ class Figure:
     """A figure of a table's results.
 
     Attributes:
-        kind: `curves` over rounds or `bars` with standard deviations.
-        metrics: measured names, one panel each beside each column.
+        kind: `curves` over rounds, `bars` with standard deviations, or `segments` from the second
+            metric to the first.
+        metrics: measured names, one panel each beside each column; of segments two in one panel.
         titles: of the metrics, with units.
+        pooled: whether curves are means over the columns whose titles agree before the comma.
     """
 
     kind: str
     metrics: tuple[str, ...]
     titles: tuple[str, ...]
+    pooled: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in ("curves", "bars"):
-            raise ValueError(f"kind of a figure must be curves or bars, got {self.kind!r}")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind of a figure must be {', '.join(KINDS)}, got {self.kind!r}")
+        if self.kind == "segments" and len(self.metrics) != 2:
+            raise ValueError(f"segments have two ends, got metrics {', '.join(self.metrics)}")
         if len(self.metrics) != len(self.titles):
             raise ValueError(
                 f"a figure needs a title for each of {len(self.metrics)} metrics, "
