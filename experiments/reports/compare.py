@@ -173,7 +173,7 @@ def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
             cells.append(rf"\textbf{{{shown}}}" if name == best[column.metric] else shown)
         lines.append(rf"{' & '.join(cells)} \\")
     note = [f"% {line}" for line in _note(results, paired)]
-    return [*lines, r"\bottomrule", r"\end{tabular}", *note]
+    return [*lines, r"\bottomrule", *note, r"\end{tabular}"]
 
 
 def _trainings(row: Metrics) -> str:
