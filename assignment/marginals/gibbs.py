@@ -17,8 +17,9 @@ from scipy import fft
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import row_gaps
 from assignment.feasible import best_labels
+from assignment.paths import path_levels
 from assignment.problem import Bounds, Problem, unbounded
-from assignment.residual import moves_between_clusters, path_levels, residual_graph, slack_moves
+from assignment.residual import moves_between_clusters, residual_graph, slack_moves
 
 
 def effective_sample_size(draws: FloatArray) -> float:
