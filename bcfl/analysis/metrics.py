@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from bcfl.hypotheses.association import Association
 from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
-from bcfl.protocol.statistics.regression import LEVELS, RegressionSums
+from bcfl.protocol.statistics.regression import LEVELS, RegressionSums, coverage_name
+from posteriors.curvature.likelihood import Likelihood
 
 PerClient = Mapping[str, PredictionSums]
 
@@ -98,10 +100,7 @@ def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, 
     return {
         "rmse": float(np.sqrt(total.squared_error / total.num_values)),
         "nll": total.nll / total.num_samples,
-        **{
-            f"coverage_{level * 100:.0f}": float(c)
-            for level, c in zip(LEVELS, coverage, strict=True)
-        },
+        **{coverage_name(level): float(c) for level, c in zip(LEVELS, coverage, strict=True)},
         "coverage_error": float(np.abs(coverage - LEVELS).mean()),
     }
 
@@ -140,13 +139,9 @@ def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
     """Scores of predicted labels; empty without any.
 
     The share of samples whose labels are all right (`accuracy`, or subset accuracy), the F1 of all
-    labels together (`micro_f1`) and the mean over clients of their mean over labels that are
-    present or predicted (`macro_f1`), the mean negative log-likelihood (`nll`, nats per sample),
-    the mean squared distance of probability and label (`brier`, 0 to 1), and the mean over labels
-    of `label_ece` (`ece`).
-
-    Args:
-        per_client: sums over each client's predictions.
+    labels together (`micro_f1`) and the mean over clients of their mean over labels (`macro_f1`),
+    the mean negative log-likelihood (`nll`, nats per sample), the mean squared distance of
+    probability and label (`brier`, 0 to 1), and the mean of `label_ece` (`ece`).
     """
     tested = {client: sums for client, sums in per_client.items() if sums.num_samples}
     if not tested:
@@ -163,6 +158,14 @@ def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
         "ece": float(label_ece(tested).mean()),
         "brier": total.brier / (total.num_samples * len(total.present)),
     }
+
+
+SUMMARIES: Mapping[Likelihood, Callable[[Mapping[str, Any]], dict[str, float]]] = {
+    "categorical": summarise,
+    "gaussian": summarise_regression,
+    "bernoulli": summarise_labels,
+}
+"""All scores of predictions from clients' sums, by likelihood."""
 
 
 def ari(true_groups: ArrayLike, labels: ArrayLike) -> float:
@@ -270,12 +273,8 @@ def agreement(
     return {name: score(truth, labels) for name, score in AGREEMENT.items()}
 
 
-def _tested(per_client: PerClient) -> list[PredictionSums]:
-    return [per_client[client] for client in sorted(per_client) if per_client[client].num_samples]
-
-
 def _total(per_client: PerClient) -> PredictionSums | None:
-    tested = _tested(per_client)
+    tested = [per_client[client] for client in sorted(per_client) if per_client[client].num_samples]
     return PredictionSums.total(tested) if tested else None
 
 

@@ -34,6 +34,7 @@ from experiments import datasets, models, partitions
 GROUPS, CLIENTS, ROUNDS = 4, 40, 25
 KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters", "fashion")
 CLUSTERS = {"three-clusters": 3, "six-clusters": 6}
+CROSSFIT: Mapping[str, object] = {"scored_by": "crossfit", "belief_temperature": "auto"}
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
     "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
@@ -47,6 +48,11 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "bcfl-mht-8": ("bcfl-mht-8", {}),
     "bcfl-mht-8, cavity": ("bcfl-mht-8", {"scored_by": "cavity"}),
     "bcfl-mht-8, crossfit": ("bcfl-mht-8", {"scored_by": "crossfit"}),
+    "bcfl-mht-8, crossfit, fitted": ("bcfl-mht-8", {**CROSSFIT, "folds": 4}),
+    "bcfl-mht-8, two folds": ("bcfl-mht-8", {**CROSSFIT, "folds": 2}),
+    "bcfl-race-2, two folds": ("bcfl-race-2", {**CROSSFIT, "folds": 2}),
+    "bcfl-race-3, two folds": ("bcfl-race-3", {**CROSSFIT, "folds": 2}),
+    "bcfl-race-4, two folds": ("bcfl-race-4", {**CROSSFIT, "folds": 2}),
     "bcfl-c-3": ("bcfl-c", {}),
     "bcfl-c-3, cavity": ("bcfl-c", {"scored_by": "cavity"}),
     "bcfl-mh-6": ("bcfl-mh-6", {}),
