@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.studies import association_of_newcomers as study
+from experiments.studies.associations import newcomers as study
 
 
 def test_new_clients_are_paired_with_all_of_the_federation(monkeypatch, capsys):

@@ -1,6 +1,6 @@
 """The study of many clusters at a reduced size."""
 
-from experiments.studies import many_clusters as study
+from experiments.studies.associations import many_clusters as study
 
 
 def test_each_method_has_a_row_for_each_draw(monkeypatch, capsys):

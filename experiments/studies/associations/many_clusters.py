@@ -2,8 +2,8 @@
 
 Two-stage Dirichlet (.1, 10), MLP 784-64-10, 25 rounds; adjusted Rand index of the leading
 hypothesis, and local trainings over those of one hypothesis.
-`python -m experiments.studies.many_clusters GROUPS SEEDS METHODS`: `8,12,20`, `0,1,2` and all of
-`METHODS` by default.
+`python -m experiments.studies.associations.many_clusters GROUPS SEEDS METHODS`: `8,12,20`,
+`0,1,2` and all of `METHODS` by default.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from experiments.studies import association_predictions as study
 from experiments.studies.association_posterior import clients_of
+from experiments.studies.associations import predictions as study
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 Pairs of 20 new clients with each of the 40 clients of a federation, scored as in
 `association_posterior`: means and standard errors over draws, and the calibration error of the
 pairs of all draws together. Rotated handwritten digits, 4 groups, 25 rounds; a new client has 1, 3
-or 10 samples. `python -m experiments.studies.association_of_newcomers SAMPLES DRAWS METHODS`:
+or 10 samples. `python -m experiments.studies.associations.newcomers SAMPLES DRAWS METHODS`:
 federations with 8, 12 and 20 samples a client, 10 draws, and `bcfl-race-4;bcfl-mht-8` by default.
 """
 

@@ -4,7 +4,7 @@ Test log loss and accuracy of three ways to predict for a client: by the cluster
 hypothesis, by the association of all hypotheses by which clients train, and by the belief, mixed
 over hypotheses. The clients of `association_posterior`, with 20 test samples each beside those for
 training, 25 rounds; differences from the leading hypothesis with standard errors over draws.
-`python -m experiments.studies.association_predictions DRAWS METHODS KIND SAMPLES`: 10 draws of
+`python -m experiments.studies.associations.predictions DRAWS METHODS KIND SAMPLES`: 10 draws of
 rotated handwritten digits with 8, 12 and 20 training samples by default.
 """
 
