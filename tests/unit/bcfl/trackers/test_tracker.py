@@ -33,18 +33,18 @@ def score(statistic):
 @pytest.mark.parametrize(
     ("steps", "match"),
     [
-        (None, "associate must be a generator.*returned None"),
-        ("labels", "associate must be a generator.*returned 'labels'"),
+        (None, "associate must be a generator, with a `yield` for"),
+        ("labels", "(`yield from ()` if nothing); it returned 'labels'"),
         (returns(None), "associate must return a bcfl.policies.Ranking, got None"),
         (returns("labels"), "associate must return a bcfl.policies.Ranking, got 'labels'"),
         (asks(["a request"]), "must yield a bcfl.protocol.Exchange, got ['a request']"),
         (asks(Exchange(("what?",), {})), "must hold Describe, Score and Train, got 'what?'"),
-        (asks(score("label_histogram")), "statistic of a Score must be .*got 'label_histogram'"),
+        (asks(score("label_histogram")), "such as Loss(), got 'label_histogram'"),
     ],
     ids=["none", "text", "returns none", "returns text", "list", "no request", "statistic"],
 )
 def test_what_a_policy_must_not_do_is_named(steps, match):
-    with pytest.raises(TypeError, match=match.replace("['a request']", re.escape("['a request']"))):
+    with pytest.raises(TypeError, match=re.escape(match)):
         drive(rankings_of(["a hypothesis"], policy(steps), CONTEXT), {})
 
 
