@@ -8,7 +8,7 @@ from math import isfinite, nan, sqrt
 from statistics import fmean, stdev
 from typing import TypeAlias
 
-from experiments.reports.compare import UNKNOWN
+from experiments.reports.columns import UNKNOWN
 from experiments.reports.uncertainty_results import Result
 
 TEXTS = ("method", "prediction", "of")
