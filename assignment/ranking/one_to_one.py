@@ -87,6 +87,7 @@ def _by_splitting(
     heap: list[tuple[float, int, Part, int, Part | None]] = []
     serial = count()
     found: Part | None = whole
+    last = 0.0
     limit, least = split.exchange_limit(whole, wanted), [0.0]  # the least excesses, negated
     while True:
         if found is not None:
@@ -99,7 +100,8 @@ def _by_splitting(
             heappop(heap)
             columns = found.columns[split.places]
             moved = np.flatnonzero(columns != split.table.best)
-            excess = float(np.ldexp(found.excess, -split.table.exponent))
+            last = max(last, found.excess)  # ties may differ by their rounding
+            excess = float(np.ldexp(last, -split.table.exponent))
             yield excess, tuple(zip(moved.tolist(), columns[moved].tolist(), strict=True))
         elif (solved := split.best(part, place, limit)) is None:
             heappop(heap)

@@ -232,4 +232,6 @@ def given_both_seen(
     if (seen == seen[0]).all():
         return together
     mass = np.einsum("h,hi,hj->ij", weights, seen, seen)
-    return np.divide(together, mass, out=together.copy(), where=mass > 0)
+    mixed = together.copy()
+    mixed[mass > 0] /= mass[mass > 0]
+    return mixed

@@ -2,7 +2,8 @@
 
 What is uncertain with few samples is mostly which basin of the association is right, so that the
 posterior needs hypotheses of different basins. Each start is one; all are weighted by the clients'
-log evidence, which is out of sample where clients are scored by cavities, through pseudo-BMA+.
+log evidence over the rounds of the race, which is out of sample where clients are scored by
+cavities, through pseudo-BMA+.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class RacingStarts:
     """Follow every start by its first-ranked association; drop starts that lose the race.
 
     Attributes:
-        burn_in: round, or share of the run below 1, before which all starts are kept.
+        burn_in: round, or share of the run below 1, in which the race begins: before it all starts
+            are kept, and their evidence does not count later.
         min_weight: starts of lower weight are dropped after that.
         same: two starts whose associations agree, after matching their clusters, on at least this
             share of the clients are one; the heavier is kept with the weight of both.

@@ -39,7 +39,7 @@ def test_without_a_threshold_only_equal_starts_are_merged(clients, linear):
         assert np.exp(record.snapshot.log_weights).sum() == pytest.approx(1)
 
 
-def test_weights_do_not_depend_on_a_constant_in_the_losses(clients, linear):
+def test_weights_sum_to_one_in_falling_order(clients, linear):
     run = run_of(clients, linear, burn_in=1.0, annealing=None)
     for record in run.records:
         weights = np.exp(record.snapshot.log_weights)
