@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import torch
 from torch import Tensor
@@ -36,13 +37,17 @@ class Randomized:
         privacy: how much is cut off and added.
         model: the architecture.
         secret: seed of the noise. Who knows it can take the noise away: a simulation takes the seed
-            of the run, so that it can be repeated; a client of its own draws it.
+            of the run, so that it can be repeated; a client of its own keeps one.
+        by_content: whether noise depends on the numbers of the models that are asked about besides
+            their keys. A server elsewhere may send other numbers under the same key: with equal
+            noise, the difference of the two answers would be exact.
     """
 
     executor: Executor
     privacy: Privacy
     model: Model
     secret: int
+    by_content: bool = False
 
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
@@ -70,12 +75,17 @@ class Randomized:
     ) -> Outcome:
         if isinstance(answer, Trained) and isinstance(request, Train):
             start = models[request.start].mean(self.model)
-            return self._model(request, answer, start, round)
+            seed = self._seed(request, round, repr(request), request.models, models)
+            return self._model(request, answer, start, seed)
         if isinstance(answer, dict) and isinstance(request, Score) and request.view != TEST:
-            return {key: self._loss(request, key, one, round) for key, one in answer.items()}
+            of = f"{request.view} {request.samples}"
+            return {
+                key: self._loss(one, self._seed(request, round, f"{of} {key}", (key,), models))
+                for key, one in answer.items()
+            }
         return answer
 
-    def _model(self, request: Train, answer: Trained, start: Tensor, round: int) -> Trained:
+    def _model(self, request: Train, answer: Trained, start: Tensor, seed: int) -> Trained:
         """The trained model after a clipped and noised step.
 
         What local training cannot change gets no noise. A step that is no number counts as none.
@@ -84,24 +94,46 @@ class Randomized:
         step = (answer.mean - start).double() * free
         norm = float(step.norm())
         step = step * min(1.0, self.privacy.clip / norm) if 0 < norm < float("inf") else 0 * free
-        noise = self._noise(step.numel(), request.client, round, repr(request)).to(start.device)
+        noise = _standard_normal(step.numel(), seed).to(start.device)
         moved = start.double() + step + self.privacy.update_noise * noise * free
         return replace(answer, mean=moved.to(answer.mean))
 
-    def _loss(self, request: Score, key: str, loss: LossSum, round: int) -> LossSum:
+    def _loss(self, loss: LossSum, seed: int) -> LossSum:
         """The summed loss, from a mean that is clipped and noised."""
         count, bound = loss.num_samples, self.privacy.loss_bound
         mean = loss.total / count
         clipped = bound if math.isnan(mean) else min(max(mean, 0.0), bound)
-        drawn = self._noise(1, request.client, round, f"{request.view} {request.samples} {key}")
+        drawn = _standard_normal(1, seed)
         noisy = clipped + self.privacy.loss_noise * float(drawn)
         return LossSum(count * noisy, count * self.privacy.loss_noise, count)
 
-    def _noise(self, length: int, client: str, round: int, purpose: str) -> Tensor:
-        """(length,) standard normal, float64: the same whenever the same is asked in a round."""
-        seed = derive_seed(self.secret, round, client, "privacy", purpose)
-        draw = torch.Generator().manual_seed(seed)
-        return torch.randn(length, generator=draw, dtype=torch.float64)
+    def _seed(
+        self,
+        request: Request,
+        round: int,
+        purpose: str,
+        keys: Sequence[str],
+        models: Mapping[str, Posterior],
+    ) -> int:
+        """Seed of the noise: the same whenever the same is asked in a round."""
+        contents = [_digest(models[key]) for key in keys] if self.by_content else []
+        return derive_seed(self.secret, round, request.client, "privacy", purpose, *contents)
+
+
+def _standard_normal(length: int, seed: int) -> Tensor:
+    """(length,) float64."""
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(length, generator=draw, dtype=torch.float64)
+
+
+def _digest(posterior: Posterior) -> str:
+    """A hash of all numbers of a model."""
+    content = blake2b(digest_size=16)
+    for block in posterior.blocks:
+        gaussians = (block.gaussian, block.prior, block.base)
+        for tensor in (block.gaussian.mean, *(g.precision for g in gaussians), block.buffers):
+            content.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return content.hexdigest()
 
 
 def releases(request: Request) -> int:

@@ -4,7 +4,7 @@ Needs `pip install 'bcfl[flower]'`, and `'bcfl[flower-simulation]'` for simulati
 Flower is imported before one of these functions is called.
 """
 
-from bcfl.flower.apps import client_app, read_client, server_app
+from bcfl.flower.apps import client_app, read_client, read_privacy, server_app
 from bcfl.flower.deployment import Deployment
 from bcfl.flower.folder import DeploymentFolder
 from bcfl.flower.node import node_app
@@ -16,6 +16,7 @@ __all__ = [
     "client_app",
     "node_app",
     "read_client",
+    "read_privacy",
     "server_app",
     "simulated_grid",
 ]

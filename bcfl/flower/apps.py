@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import numpy as np
 from bcfl.analysis.rows import Row
 from bcfl.analysis.run import Run
 from bcfl.data.clients import ClientData, View
-from bcfl.executors import RemoteExecutor, Site, model_digest
+from bcfl.executors import Privacy, RemoteExecutor, Site, model_digest
 from bcfl.flower.deployment import Deployment, OpenDeployment
 from bcfl.flower.node import node_app
 from bcfl.rounds.state import RoundRecord
@@ -32,6 +33,8 @@ OpenClient = Callable[[Mapping[str, Any]], ClientData]
 OnEnd = Callable[[Run], None]
 LOG = logging.getLogger("flwr")
 """What Flower shows of a run."""
+PRIVACY = "privacy."
+SECRET = 32
 SITES = 8
 """Nodes of one process whose samples are kept open between messages."""
 
@@ -41,7 +44,8 @@ def client_app(open_client: OpenClient, deployment: OpenDeployment) -> ClientApp
 
     Args:
         open_client: reads the samples, on the node; see `read_client`. A node's configuration may
-            also name a `device`, by default `cpu`.
+            also name a `device`, by default `cpu`, and with `privacy` must name `secret`: a file
+            of at least 32 bytes that this node alone can read, such as the key of the node.
         deployment: as for `server_app`; from the server's run configuration.
 
     Raises:
@@ -52,9 +56,31 @@ def client_app(open_client: OpenClient, deployment: OpenDeployment) -> ClientApp
     def opened(setup: str, config: str) -> Site:
         options = json.loads(config)
         plan = deployment(json.loads(setup))
-        return plan.site(open_client(options), options.get("device", "cpu"))
+        secret = secret_of(options) if plan.privacy else None
+        return plan.site(open_client(options), options.get("device", "cpu"), secret)
 
     return node_app(lambda setup, config: opened(setup, json.dumps(config, sort_keys=True)))
+
+
+def secret_of(options: Mapping[str, Any]) -> bytes:
+    """The content of the file from which a node draws its noise.
+
+    Args:
+        options: the node's configuration.
+
+    Raises:
+        ValueError: it names no such file, or one that is too short.
+        OSError: the file cannot be read.
+    """
+    if "secret" not in options:
+        raise ValueError(
+            "with privacy the node's configuration must hold 'secret', a file from which its noise "
+            "is drawn"
+        )
+    content = Path(str(options["secret"])).expanduser().read_bytes()
+    if len(content) < SECRET:
+        raise ValueError(f"the file 'secret' must hold at least {SECRET} bytes, got {len(content)}")
+    return content
 
 
 def server_app(deployment: OpenDeployment, *, on_end: OnEnd = lambda run: None) -> ServerApp:
@@ -138,6 +164,25 @@ def read_client(config: Mapping[str, Any]) -> ClientData:
     if "x_train" not in arrays or "y_train" not in arrays:
         raise ValueError(f"{path} must hold x_train and y_train, got {sorted(arrays)}")
     return _client(str(config["client"]), arrays)
+
+
+def read_privacy(config: Mapping[str, Any]) -> Privacy | None:
+    """The privacy that a run configuration asks for in its table `privacy`; None if it has none.
+
+    Args:
+        config: of the run, in which Flower names the keys of a table `privacy.clip` and so on.
+
+    Raises:
+        ValueError: a key is unknown, or a number out of range.
+    """
+    table = {
+        key.removeprefix(PRIVACY): value for key, value in config.items() if key.startswith(PRIVACY)
+    }
+    known = [field.name for field in fields(Privacy)]
+    for key in table:
+        if key not in known:
+            raise ValueError(f"[privacy] has no key {key!r}; it has {', '.join(known)}")
+    return Privacy(**table) if table else None
 
 
 def _client(name: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> ClientData:

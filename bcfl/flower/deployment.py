@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -126,12 +127,15 @@ class Deployment:
         return Schedule(self.num_steps, self.rounds)
 
     @standard_switches()
-    def site(self, data: ClientData, device: str = "cpu") -> Site:
+    def site(self, data: ClientData, device: str = "cpu", secret: bytes | None = None) -> Site:
         """What a node answers with for its client.
 
         Args:
             data: the client's samples.
             device: `cpu`, `cuda` or `cuda:N`; bits are the same on CPUs of one kind alone.
+            secret: from which the noise of `privacy` is drawn, known to this node alone. Kept over
+                restarts, it gives an exchange that is repeated the same answers: fresh noise could
+                be averaged away. None draws one.
 
         Raises:
             ValueError: the client is not one of this federation, or its samples do not fit.
@@ -146,13 +150,14 @@ class Deployment:
             build_executor(config, (at_step(split, step),), *parts)
             for step in range(self.num_steps)
         ]
-        executor = self._randomised(Stepwise(executors, self.schedule))
+        executor = self._randomised(Stepwise(executors, self.schedule), split, secret)
         return Site(ThreadLimited(executor, self.threads), (data.client,), network, where)
 
-    def _randomised(self, executor: Executor) -> Executor:
+    def _randomised(self, executor: Executor, data: ClientData, secret: bytes | None) -> Executor:
         if self.privacy is None:
             return executor
-        return Randomized(executor, self.privacy, self.network, secrets.randbits(63))
+        seed = _noise_seed(secret or secrets.token_bytes(32), data)
+        return Randomized(executor, self.privacy, self.network, seed, by_content=True)
 
     @standard_switches()
     def run(
@@ -222,6 +227,20 @@ class Deployment:
         row |= privacy_columns(state, self.privacy)
         sent = {name: getattr(executor.traffic, name) - getattr(before, name) for name in TRAFFIC}
         return state, record, row | {"connected": sorted(connected), "traffic": sent}
+
+
+def _noise_seed(secret: bytes, data: ClientData) -> int:
+    """Seed of a client's noise, another one when its samples have changed.
+
+    With equal noise before and after, the difference of two answers would be exact.
+    """
+    content = blake2b(key=blake2b(secret).digest(), digest_size=8)
+    for name in sorted(data.views):
+        view = data.views[name]
+        for tensor in (view.inputs, view.targets):
+            content.update(f"{name} {tuple(tensor.shape)}".encode())
+            content.update(tensor.cpu().contiguous().numpy().tobytes())
+    return int.from_bytes(content.digest()) >> 1
 
 
 DTYPE = torch.float32

@@ -31,16 +31,25 @@ def init(
         str, typer.Option(help="Name or address under which nodes reach the server.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of the server.")] = 8000,
+    privacy: Annotated[
+        bool,
+        typer.Option(
+            "--privacy",
+            help="Have nodes clip and noise what they send; see privacy in app/pyproject.toml.",
+        ),
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Write a Flower app with certificates, keys, trial data and start scripts."""
     del debug
+    from bcfl.executors import Privacy
     from experiments.deployment import Project, write_project
 
     count = int(clients) if clients.isdecimal() else 0
     numbered = tuple(f"client-{number}" for number in range(1, count + 1))
     names = numbered if clients.isdecimal() else tuple(clients.split(","))
-    project = Project(folder=folder, clients=names, host=host, port=port)
+    noise = Privacy() if privacy else None
+    project = Project(folder=folder, clients=names, host=host, port=port, privacy=noise)
     write_project(project)
     for line in (
         f"sh {folder}/superlink.sh          the server; leave it running",

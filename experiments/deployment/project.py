@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bcfl.executors import Privacy
 from experiments.deployment.certificates import LOOPBACK, Authority, write_node_key
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -28,6 +29,7 @@ class Project:
         clients: names of the clients, one for each node.
         host: name or address under which nodes reach the server.
         port: of the server.
+        privacy: how nodes randomise what they send; None is not at all.
 
     Raises:
         ValueError: a name repeats or holds other characters, or the port is out of range.
@@ -37,6 +39,7 @@ class Project:
     clients: tuple[str, ...]
     host: str = "127.0.0.1"
     port: int = 8000
+    privacy: Privacy | None = None
 
     def __post_init__(self) -> None:
         if not self.clients or len(set(self.clients)) < len(self.clients):
@@ -105,6 +108,7 @@ def _write_texts(project: Project) -> None:
         "host": project.host,
         "port": project.port,
         "folder": folder.resolve(),
+        "privacy": project.privacy,
         "run_folder": project.run_folder.resolve(),
     }
     _write("pyproject.toml", project.app / "pyproject.toml", values)

@@ -18,7 +18,10 @@ from bcfl.protocol.answers import Failure, FailureKind
 from bcfl.protocol.requests import Request
 
 DEADLINE = 600.0
-INTERVAL = 0.2
+SHORTEST, LONGEST = 0.01, 0.2
+"""Seconds between two looks for replies."""
+SHARE = 0.05
+"""Of the time that has passed, after which the next look follows."""
 WAITING = 1.0
 """Seconds between two looks for nodes that are still to come."""
 PATIENCE = 60.0
@@ -191,7 +194,8 @@ class RemoteExecutor:
             purpose: of the messages.
             end: reading of the clock at which the exchange ends.
         """
-        seconds = max(end - self.clock(), 0.0)
+        began = self.clock()
+        seconds = max(end - began, 0.0)
         self._counts["messages"] += len(payloads)
         self._counts["bytes_down"] += sum(payload.num_bytes for _, payload in payloads.values())
         sent = self.grid.push(list(payloads.values()), purpose, seconds)
@@ -210,9 +214,10 @@ class RemoteExecutor:
                 if name is not None:
                     self._counts["bytes_up"] += reply.payload.num_bytes if reply.payload else 0
                     replies[name] = reply.payload or Failure("missing", reply.trouble)
-            if not waiting or self.clock() >= end:
+            now = self.clock()
+            if not waiting or now >= end:
                 break
-            self.sleep(INTERVAL)
+            self.sleep(min(max(SHARE * (now - began), SHORTEST), LONGEST))
         late = Failure("missing", f"no answer within {self.deadline:g} seconds")
         return replies | dict.fromkeys(waiting.values(), late)
 

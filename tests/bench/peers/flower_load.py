@@ -1,7 +1,8 @@
 """Many nodes on Flower's simulation engine: our training exchange beside Flower's own FedAvg.
 
-Both run on the same engine in turn, with the same nodes, network and steps. A round of theirs
-configures, sends, receives and aggregates; of ours the exchange of the trainings counts.
+Both run on one engine with the same nodes, network and steps, a round of theirs after each of ours,
+so that a load on the machine meets both. A round of theirs configures, sends, receives and
+aggregates; of ours the exchange of the trainings counts.
 """
 
 from functools import cache
@@ -90,35 +91,44 @@ def memory():
     return getrusage(RUSAGE_SELF).ru_maxrss / 1024
 
 
-def ours(grid, count, rounds):
-    """Seconds of each training exchange, bytes of a round, and memory after each."""
-    there = federation(count)
+class Theirs:
+    """One round after the other of Flower's FedAvg, with seconds and the bytes of its arrays."""
+
+    def __init__(self, grid, count):
+        self.strategy = FedAvg(min_train_nodes=count, min_available_nodes=count)
+        self.grid, self.count, self.seconds = grid, count, []
+        self.arrays = ArrayRecord(network().state_dict())
+        self.bytes = 2 * count * sum(array.numpy().nbytes for array in self.arrays.values())
+
+    def __call__(self):
+        started, number = perf_counter(), len(self.seconds) + 1
+        asked = self.strategy.configure_train(number, self.arrays, ConfigRecord(), self.grid)
+        replies = list(self.grid.send_and_receive(asked))
+        if len(replies) != self.count or any(reply.has_error() for reply in replies):
+            raise RuntimeError(f"{len(replies)} replies of {self.count} clients, or errors in them")
+        self.arrays, _ = self.strategy.aggregate_train(number, replies)
+        self.seconds.append(perf_counter() - started)
+
+
+def both(grid, count, rounds):
+    """Rounds of ours and of theirs in turn: seconds of each, bytes of a round, and memory."""
+    there, theirs, used = federation(count), Theirs(grid, count), []
     executor = RemoteExecutor(
         grid=FlowerGrid(grid), setup="", digest=model_digest(there.model), patience=600.0
     )
-    used = []
-    run = there.run(rounds, executor=executor, on_round=lambda state, record: used.append(memory()))
+
+    def after(state, record):
+        used.append(memory())
+        theirs()
+
+    run = there.run(rounds, executor=executor, on_round=after)
     failures = [text for record in run.records for text in record.ledger.failures]
     if failures:
         raise RuntimeError(f"{len(failures)} requests failed, {failures[0]}")
     seconds = [record.ledger.seconds["train"] for record in run.records]
     sent = executor.traffic
-    return seconds, (sent.bytes_down + sent.bytes_up) / rounds, used
-
-
-def theirs(grid, count, rounds):
-    """Seconds of each round of Flower's FedAvg, and the bytes of its arrays in one."""
-    strategy = FedAvg(min_train_nodes=count, min_available_nodes=count)
-    arrays, seconds = ArrayRecord(network().state_dict()), []
-    for number in range(1, rounds + 1):
-        started = perf_counter()
-        asked = strategy.configure_train(number, arrays, ConfigRecord(), grid)
-        replies = list(grid.send_and_receive(asked))
-        if len(replies) != count or any(reply.has_error() for reply in replies):
-            raise RuntimeError(f"{len(replies)} replies of {count} clients, or errors among them")
-        arrays, _ = strategy.aggregate_train(number, replies)
-        seconds.append(perf_counter() - started)
-    return seconds, 2 * count * sum(array.numpy().nbytes for array in arrays.values())
+    bytes = (sent.bytes_down + sent.bytes_up) / rounds / theirs.bytes
+    return seconds, theirs.seconds, bytes, used
 
 
 def measured(count, rounds):
@@ -129,14 +139,15 @@ def measured(count, rounds):
     @server.main()
     def main(grid, context):
         del context
-        found.extend((theirs(grid, count, rounds), ours(grid, count, rounds)))
+        found.extend(both(grid, count, rounds))
 
     resources = {"num_cpus": 1, "num_gpus": 0.0}
     run_simulation(server, client, count, backend_config={"client_resources": resources})
-    (slow, their_bytes), (fast, our_bytes, used) = found
-    mine, other = (1e3 * median(seconds[WARM:]) for seconds in (fast, slow))
+    *times, bytes, used = found
+    mine, other = (1e3 * median(seconds[WARM:]) for seconds in times)
+    ratio = median(slow / fast for fast, slow in list(zip(*times, strict=True))[WARM:])
     about = (
         f"{count} simulated nodes, {rounds} rounds: training exchange of ours, then Flower's FedAvg"
-        f" (bytes {our_bytes / their_bytes:.2f}x, memory +{used[-1] - used[WARM]:.0f} MB)"
+        f" (bytes {bytes:.2f}x, memory +{used[-1] - used[WARM]:.0f} MB)"
     )
-    return Row(about, mine, other, other / mine, "a message per node through the engine")
+    return Row(about, mine, other, ratio, "a message per node through the engine")

@@ -2,15 +2,19 @@
 
 import errno
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from bcfl import ClientData
 from bcfl.executors import Node, Privacy
-from bcfl.flower import Deployment, DeploymentFolder, read_client
-from bcfl.flower.apps import serve
+from bcfl.flower import Deployment, DeploymentFolder, read_client, read_privacy
+from bcfl.flower.apps import secret_of, serve
+from bcfl.hypotheses.posterior import from_initial
+from bcfl.protocol.requests import Train
 from bcfl.rounds import CheckpointError
 from tests.contract.conftest import MODEL, clients_of, everything, federation_of, recipe_of
 from tests.fake_grid import FakeGrid, reaching
@@ -26,10 +30,10 @@ def plan_of(name, folder, **options):
     return Deployment(model=MODEL, folder=folder, **settings | options)
 
 
-def grid_of(plan):
+def grid_of(plan, **options):
     nodes = {}
     for number, data in enumerate(CLIENTS.values()):
-        site = plan.site(data)
+        site = plan.site(data, **options)
         nodes[number] = lambda setup, site=site: site
     return FakeGrid(nodes)
 
@@ -215,13 +219,53 @@ def test_samples_are_read_from_a_file_or_a_folder(tmp_path):
 def test_nodes_noise_by_secrets_of_their_own_and_releases_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr("bcfl.flower.deployment.check_accountant", lambda: None)
     monkeypatch.setattr(Privacy, "epsilon", lambda self, releases: 10.0 * releases)
-    first, second = (
-        started(plan_of("ifca", tmp_path / name, privacy=Privacy()))[0] for name in ("a", "b")
+    plans = {name: plan_of("ifca", tmp_path / name, privacy=Privacy()) for name in "abcd"}
+    secrets = {"a": b"one", "b": b"one", "c": None, "d": None}
+    first, again, *others = (
+        started(plans[name], grid_of(plans[name], secret=secrets[name]))[0] for name in plans
     )
-    assert everything(first.state) != everything(second.state)
+    assert everything(first.state) == everything(again.state)
+    assert len({repr(everything(run.state)) for run in (first, *others)}) == 3
     last = DeploymentFolder(tmp_path / "a").rows()[-1]
     assert last["releases"] == first.state.most_releases >= 3 * ROUNDS
     assert last["epsilon"] == 10 * last["releases"]
+
+
+def noise_of(plan, shift=0.0, **changes):
+    """The noise that a client adds to the update from a model of some numbers."""
+    data = replace(CLIENTS["c0"], **changes)
+    mean, buffers = plan.network.initial(0)
+    model = from_initial(plan.network, "key", mean + shift, buffers, 1.0)
+    request, answers = Train("c0", "key", plan.method.policy.objective), []
+    for privacy in (plan.privacy, replace(plan.privacy, noise_multiplier=1e-9)):
+        site = replace(plan, privacy=privacy).site(data, secret=b"one")
+        answers.append(site.executor.answer([request], {"key": model}, 0)[request].mean)
+    return answers[0] - answers[1]
+
+
+def test_noise_is_that_of_the_same_question_about_the_same_samples_alone(tmp_path):
+    plan = plan_of("ifca", tmp_path, privacy=Privacy())
+    first = noise_of(plan)
+    fewer = {name: view.take(torch.arange(2)) for name, view in CLIENTS["c0"].views.items()}
+    torch.testing.assert_close(first, noise_of(plan), rtol=0, atol=0)
+    for other in (noise_of(plan, 1e-3), noise_of(plan, views=fewer)):
+        assert float((first - other).abs().mean()) > 0.5
+
+
+def test_a_private_node_needs_a_secret(tmp_path):
+    (tmp_path / "short").write_bytes(b"0" * 31)
+    (tmp_path / "key").write_bytes(b"0" * 32)
+    assert len(secret_of({"secret": str(tmp_path / "key")})) == 32
+    for options, words in (({}, "must hold 'secret'"), ({"secret": tmp_path / "short"}, "got 31")):
+        with pytest.raises(ValueError, match=words):
+            secret_of(options)
+
+
+def test_privacy_is_read_from_its_table():
+    assert read_privacy({"rounds": 3}) is None
+    assert read_privacy({"privacy.clip": 2.0}) == Privacy(clip=2.0)
+    with pytest.raises(ValueError, match=r"\[privacy\] has no key 'epsilon'; it has clip, noise"):
+        read_privacy({"privacy.epsilon": 1.0})
 
 
 def test_privacy_of_curvatures_is_refused(tmp_path):

@@ -1,12 +1,15 @@
 """The folder that `bcfl federation init` writes, and the lines of `bcfl federation status`."""
 
+import os
 import stat
+import subprocess
 import tomllib
 from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
+from bcfl.executors import Privacy
 from bcfl.flower import Deployment, read_client
 from experiments.cli import app
 from experiments.deployment import Project, status_lines, write_project
@@ -84,6 +87,39 @@ def test_the_app_builds_the_federation_that_its_settings_describe(project):
     assert plan.clients == NAMES
     data = read_client({"client": "anna", "data": str(project.node("anna") / "data.npz")})
     assert plan.site(data).clients == ("anna",)
+
+
+def test_a_private_app_has_nodes_noise_what_they_send(tmp_path):
+    pytest.importorskip("flwr", reason="Flower is not installed")
+    private = Project(folder=tmp_path / "trial", clients=NAMES, privacy=Privacy(clip=0.5))
+    write_project(private)
+    config = tomllib.loads((private.app / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
+    table, names = config["config"].pop("privacy"), {}
+    exec((private.app / "federation.py").read_text(), names)
+    plan = names["deployment"](config["config"] | {f"privacy.{k}": v for k, v in table.items()})
+    assert plan.privacy == Privacy(clip=0.5)
+    assert plan.method.policy.objective.curvature == "samples"
+
+
+def test_nodes_are_registered_once_as_soon_as_the_server_listens(project, tmp_path):
+    """A stand-in for Flower: it does not listen at first, and knows one of the two keys."""
+    flower, calls = tmp_path / "flwr", tmp_path / "calls"
+    flower.write_text(
+        f"""#!/bin/sh
+echo $3 >> {calls}
+[ $(wc -l < {calls}) = 1 ] && echo 'Connection to the SuperLink is unavailable.' && exit 1
+case $3 in *ben*) echo '| Public key already in use. |' && exit 1; esac
+echo registered
+"""
+    )
+    flower.chmod(0o755)
+    register = ["sh", str(project.folder / "register.sh")]
+    paths = os.environ | {"PATH": os.pathsep.join((str(tmp_path), os.environ["PATH"]))}
+    done = subprocess.run(register, env=paths, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["registered", "ben is registered already"]
+    flower.write_text("#!/bin/sh\necho 'the key is of no known kind' && exit 1\n")
+    done = subprocess.run(register, env=paths, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "the key is of no known kind\n")
 
 
 def test_status_shows_rounds_failures_and_the_checkpoint(tmp_path):
