@@ -21,6 +21,7 @@ from experiments.published.results import CURVES, DIGITS, FACTS, Results
 from experiments.published.units import Unit
 from experiments.runs import rows
 from experiments.runs.files import PairFiles, write_aside
+from experiments.runs.grids import read_held_out
 from experiments.runs.plan import versions
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import of_seed
@@ -100,12 +101,12 @@ def _measured(unit: Unit, results: Results, machine: Machine, reporter: Reporter
     setup.check()
     began = process_time()
     with reporter.callbacks(scenario) as callbacks, limited_threads(machine.threads):
-        run_pair(setup, Pair(unit.row.method, unit.seed), files, callbacks)
+        run_pair(setup, Pair(unit.label, unit.seed), files, callbacks)
     done = rows.read(files.metrics)
     seconds = sum(row["seconds"]["total"] for row in done)
     return {
         **_described(unit),
-        "metrics": _metrics(setup, unit.seed, done),
+        "metrics": {**_metrics(setup, unit.seed, done), **read_held_out(files)},
         "curves": _curves(done),
         "seconds": round(seconds, 1),
         "cpu_seconds": round(process_time() - began, 1),

@@ -1,4 +1,5 @@
 import json
+import re
 import tomllib
 from dataclasses import replace
 
@@ -103,7 +104,7 @@ def invoke(*words):
 def test_a_table_of_a_paper_builds_all_its_scenarios_and_methods(name):
     table = reading.load(name)
     for unit in units_of(table, "paper", seeds=[0]):
-        unit.scenario().build(unit.row.method)
+        unit.scenario().build(unit.label)
     small = units_of(table, "small", seeds=[0])
     for unit in {unit.column.name: unit for unit in small}.values():
         unit.scenario()
@@ -231,6 +232,32 @@ def test_the_order_of_methods_leaves_out_misprints(miniature):
     assert "| Acc | +2.00 | 0.90 | Digits |" in overview([comparison])
 
 
+def test_the_variant_of_a_grid_is_chosen_by_held_out_samples(miniature):
+    content = tomllib.loads(MINIATURE) | {"grid": {"objective.learning_rate": [0.1, 0.2]}}
+    table = reading.from_table("tiny/1", content)
+    results = Results(miniature)
+    for unit in units_of(table, "small", [0, 1], ["label"], ["FedAvg"]):
+        rate = unit.row.options["objective"]["learning_rate"]
+        metrics = {
+            "accuracy": 0.9 - rate,
+            "held_out_nll": {0.1: 0.7, 0.2: 0.6 + unit.seed / 10}[rate],
+        }
+        results.write(unit, {"setting": unit.setting, "seconds": 1.0, "metrics": metrics})
+    first, second, *_ = compare(table, "small", results, {"optdigits"}, [0, 1]).lines
+    assert first.row.name == "FedAvg, objective.learning_rate=0.2"
+    assert first.cells[0].mean == pytest.approx(70)
+    assert first.cells[0].printed.mean == 85
+    assert (second.row.name, second.seeds) == ("IFCA & more", ())
+
+
+def test_samples_that_clients_hold_out_are_scored(miniature):
+    content = tomllib.loads(MINIATURE) | {"grid": {"calibration": [0.2]}}
+    results, reporter = Results(miniature), Reporter(callbacks=quiet)
+    (unit,) = units_of(reading.from_table("tiny/1", content), "small", [0], ["label"], ["FedAvg"])
+    carry_out([unit], results, Machine(), reporter)
+    assert results.find(unit).value("held_out_nll") > 0
+
+
 def test_methods_without_an_option_are_run_once_for_all_its_values(miniature):
     table = reading.load("tiny/1")
     results, reporter = Results(miniature), Reporter(callbacks=quiet)
@@ -292,6 +319,7 @@ def test_the_list_says_what_can_run_and_what_is_done(miniature):
     ("change", "message"),
     [
         ({"colums": []}, "Did you mean 'columns'?"),
+        ({"grid": {"mu": 0.1}}, "[grid] needs a list of values of 'mu', got 0.1"),
         ({"printed": {"lable": {}}}, "Did you mean 'label'?"),
         ({"printed": {"label": {"FedAvg": ["1", "2"]}}}, "needs 1 values, got 2"),
         ({"broken": [{"reason": "r", "rows": ["FedAv"]}]}, "Did you mean 'FedAvg'?"),
@@ -306,7 +334,7 @@ def test_the_list_says_what_can_run_and_what_is_done(miniature):
     ],
 )
 def test_a_file_with_a_mistake_is_refused(change, message):
-    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+    with pytest.raises(ValueError, match=re.escape(message)):
         reading.from_table("tiny/1", tomllib.loads(MINIATURE) | change)
 
 
