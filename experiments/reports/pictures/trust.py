@@ -10,10 +10,10 @@ from scipy.special import ndtr
 
 from bcfl.analysis import uncertainty
 from bcfl.drawing import (
-    COLOURS,
     FAINT,
     draw_reliability,
     kind_styles,
+    line_style,
     name_axes,
     panels,
     with_legend,
@@ -73,7 +73,7 @@ def draw_entropies(methods: Predictions) -> Figure:
         kind, shown = list(kinds.items())[-1]
         edges = np.linspace(0, shown.largest_entropy, 21)
         drawn = {"own": shown.own, "other groups": shown.ood, "noise": shown.noise}
-        for colour, (name, scores) in zip(COLOURS, drawn.items(), strict=False):
+        for index, (name, scores) in enumerate(drawn.items()):
             if len(scores.entropy):
                 weights = np.full(len(scores.entropy), 100 / len(scores.entropy))
                 axes.hist(
@@ -81,10 +81,9 @@ def draw_entropies(methods: Predictions) -> Figure:
                     edges.tolist(),
                     weights=weights,
                     histtype="step",
-                    linewidth=1.7,
-                    color=colour,
                     label=name,
                     gid=f"{method}-{name}",
+                    **line_style(index),
                 )
         name_axes(axes, f"{method}, {kind}", "entropy, nats", "samples, %")
     return with_legend(figure, places)
