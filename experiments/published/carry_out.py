@@ -13,13 +13,13 @@ from typing import Any
 
 import tomli_w
 
+from bcfl.analysis import rows
 from bcfl.data import Schedule
 from bcfl.runtime import BusyError, limited_threads
 from experiments.config.scenario import Scenario
 from experiments.config.variants import Pair
 from experiments.published.results import CURVES, DIGITS, Results
 from experiments.published.units import Unit
-from experiments.runs import rows
 from experiments.runs.files import PairFiles, write_aside
 from experiments.runs.plan import versions
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair

@@ -16,6 +16,7 @@ import joblib
 import tomli_w
 
 from bcfl.executors import ExecutorConfig
+from bcfl.runtime import RUN_FORMAT
 from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
 from experiments.config.variants import Pair
@@ -24,8 +25,6 @@ from experiments.runs.files import RunFiles, write_aside
 if TYPE_CHECKING:
     from experiments.runs.runner import Experiment
 
-FORMAT = 2
-"""Of `run.json` and of what stands in the rest of the folder; the first had none written down."""
 PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
 
 
@@ -115,7 +114,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
     """
     partition, dataset = setup.partition(plan.scenario.seeds[0]), setup.dataset
     description = {
-        "format": FORMAT,
+        "format": RUN_FORMAT,
         "scenario": plan.scenario.table(),
         "methods": list(plan.scenario.methods),
         "seeds": list(plan.scenario.seeds),
@@ -208,9 +207,9 @@ def check_format(description: Mapping[str, Any], path: Path) -> None:
         FolderError: its format is another.
     """
     found = description.get("format", 1)
-    if found != FORMAT:
+    if found != RUN_FORMAT:
         raise FolderError(
-            f"{path} has format {found}, this version of bcfl reads format {FORMAT}; "
+            f"{path} has format {found}, this version of bcfl reads format {RUN_FORMAT}; "
             "read it with the version that wrote it, or run it again into a new folder"
         )
 

@@ -18,8 +18,8 @@ from rich.text import Text
 from experiments.config.variants import Pair
 
 if TYPE_CHECKING:
+    from bcfl.analysis.rows import Row
     from experiments.config.scenario import Scenario
-    from experiments.runs.rows import Row
 
 BAR_WIDTH = 20
 LINES_PER_PAIR = 5

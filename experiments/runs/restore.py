@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl import Run, checkpoint
-from bcfl.analysis import rows as rounds
+from bcfl.analysis import rows
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_index
 from experiments.runs.plan import read_plan
-from experiments.runs.rows import Row
-from experiments.runs.rows import read as read_rows
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ class FinishedRun:
         folder: folder of the whole run.
         pair: the method and seed.
         config: its scenario, defaults filled in; empty for a run that was saved from Python.
-        rows: metrics of each round, see `experiments.runs.rows.round_row`.
+        rows: metrics of each round, see `bcfl.analysis.rows`.
         setup: the scenario with its data set, on the CPU; None for a run that was saved from
             Python.
     """
@@ -74,7 +72,7 @@ class FinishedRun:
     folder: Path
     pair: Pair
     config: Mapping[str, Any] = field(repr=False)
-    rows: tuple[Row, ...] = field(repr=False)
+    rows: tuple[rows.Row, ...] = field(repr=False)
     setup: Experiment | None = field(repr=False)
 
     @cached_property
@@ -89,7 +87,7 @@ class FinishedRun:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A line for each round, with its metrics; see `bcfl.analysis.rows.to_dataframe`."""
-        return rounds.to_dataframe(self.rows)
+        return rows.to_dataframe(self.rows)
 
 
 def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
@@ -109,7 +107,7 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
             config = tomllib.loads(files.config.read_text(encoding="utf-8")) if setup else {}
-            logged = tuple(read_rows(files.metrics))
+            logged = tuple(rows.read(files.metrics))
             runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
             )

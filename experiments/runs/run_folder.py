@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.analysis import rows
 from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
 from experiments.runs.files import Pair, PairFiles, RunFiles
 from experiments.runs.plan import check_format
-from experiments.runs.rows import read as read_rounds
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -285,7 +285,7 @@ def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
     seeds = {}
     for path in folder.glob("seed-*"):
         number = path.name.removeprefix("seed-")
-        rounds = read_rounds(PairFiles(path).metrics)
+        rounds = rows.read(PairFiles(path).metrics)
         if number.isdecimal() and rounds:
             seeds[int(number)] = rounds
     return dict(sorted(seeds.items()))

@@ -10,8 +10,8 @@ from io import StringIO
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from bcfl.analysis import rows
 from experiments.config.variants import Pair
-from experiments.runs import rows
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices, read_held_out
 from experiments.scores import costs
