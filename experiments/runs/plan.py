@@ -20,6 +20,7 @@ from bcfl.runtime import RUN_FORMAT
 from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
 from experiments.config.variants import Pair
+from experiments.runs.deployed import DEPLOYMENT
 from experiments.runs.files import RunFiles, write_aside
 
 if TYPE_CHECKING:
@@ -161,6 +162,11 @@ def read_plan(folder: Path) -> Plan:
         FolderError: there is no run in it, or its `run.json` is malformed.
     """
     table = read_description(folder)
+    if DEPLOYMENT in table:
+        raise FolderError(
+            f"{folder} is of a deployed federation; go on with: bcfl federation resume "
+            f"{shlex.quote(str(folder.parent))}"
+        )
     if "federations" in table:
         raise FolderError(
             f"{folder} was saved from Python, so there is no scenario by which to go on; continue "

@@ -27,8 +27,7 @@ class Restored:
     """A run at its newest checkpoint.
 
     Attributes:
-        setup: the scenario with its data set, on the CPU; None for a run that was saved from
-            Python.
+        setup: the scenario with its data set, on the CPU; None for a run without one.
         state: the newest checkpoint.
         federation: of the method, on the CPU.
     """
@@ -63,10 +62,9 @@ class FinishedRun:
     Attributes:
         folder: folder of the whole run.
         pair: the method and seed.
-        config: its scenario, defaults filled in; empty for a run that was saved from Python.
+        config: its scenario, defaults filled in; empty for a run without one.
         rows: metrics of each round, see `bcfl.analysis.rows`.
-        setup: the scenario with its data set, on the CPU; None for a run that was saved from
-            Python.
+        setup: the scenario with its data set, on the CPU; None for a run without one.
     """
 
     folder: Path
@@ -91,7 +89,7 @@ class FinishedRun:
 
 
 def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
-    """The finished runs in a folder that `bcfl run` or `save` wrote, by method and seed.
+    """The finished runs in a folder that `bcfl run`, `save` or a server wrote, by method and seed.
 
     Checkpoints and data are read on access: `open_runs(folder)["ifca", 0].run`.
 
@@ -138,7 +136,7 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
 
 
 def setup_of(folder: Path) -> Experiment | None:
-    """The experiment of a folder on the CPU; None for a run that was saved from Python.
+    """The experiment of a folder on the CPU; None for a run without one.
 
     Args:
         folder: folder of a run.
@@ -146,7 +144,7 @@ def setup_of(folder: Path) -> Experiment | None:
     Raises:
         FolderError: there is no run in it, or its `run.json` is malformed.
     """
-    if read_index(folder).federations is not None:
+    if not read_index(folder).has_scenario:
         return None
     return Experiment(scenario=read_plan(folder).scenario, device="cpu")
 
