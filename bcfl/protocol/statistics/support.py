@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata
 from torch import Tensor
 
 from bcfl.architecture.model import Model
@@ -42,6 +41,8 @@ def signed_rank_p_value(differences: NDArray[np.float64]) -> tuple[float, int]:
     used = rounded[rounded != 0]
     if len(used) == 0:
         return 1.0, 0
+    from scipy.stats import rankdata
+
     ranks = rankdata(np.abs(used))
     statistic = float(ranks[used > 0].sum())
     clean = len(used) == len(differences) and len(np.unique(ranks)) == len(ranks)
@@ -64,6 +65,8 @@ def _exact_tail(ranks: NDArray[np.float64], statistic: float) -> float:
 
 def _normal_tail(ranks: NDArray[np.float64], statistic: float) -> float:
     """The same by the normal approximation, without continuity correction."""
+    from scipy.stats import norm
+
     count = len(ranks)
     _, ties = np.unique(ranks, return_counts=True)
     variance = count * (count + 1) * (2 * count + 1) / 24 - float((ties**3 - ties).sum()) / 48
