@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, validate_count
-from assignment.costs import InfeasibleError, validate_costs
+from assignment.costs import InfeasibleError, row_minima, validate_costs
 from assignment.problem import ClusterSizes, make_problem, stated_sizes
 from assignment.ranked import RankedAssignments, label_table
 from assignment.ranking.best_one_to_one import best_columns, one_to_one_columns
@@ -197,7 +197,7 @@ def _rank_compiled(gaps: FloatArray, required: BoolArray, best: IntArray, count:
     cost, exponents = scaled(gaps)
     labels = np.empty((len(best), count, best.shape[1]), dtype=np.int64)
     excess = np.empty((len(best), count))
-    counts = rank_problems(cost, required, best, ascending_columns(gaps), (labels, excess))
+    counts = rank_problems(cost, required, best, ascending_columns(gaps, count), (labels, excess))
     beyond = np.arange(count) >= counts[:, None]
     labels[beyond], excess[beyond] = -1, np.inf
     return counts, labels, np.ldexp(excess, -exponents[:, None])
@@ -205,7 +205,7 @@ def _rank_compiled(gaps: FloatArray, required: BoolArray, best: IntArray, count:
 
 def _rank_in_numpy(gaps: FloatArray, required: BoolArray, best: IntArray, count: int) -> Ranked:
     cost, exponents = scaled(gaps)
-    cheapest = ascending_columns(gaps)
+    cheapest = ascending_columns(gaps, count)
     counts, labels, excess = _empty(gaps, count)
     for one in range(len(best)):
         table = Table(
@@ -231,10 +231,12 @@ def _one_to_one(
     upper = np.minimum(most, joinable)
     lower = np.maximum(least, clients - (upper.sum(axis=1, keepdims=True) - upper))
     closed = np.minimum(upper, clients - (least.sum() - least)) == 0
-    minima = matrices.min(axis=2)
+    minima = row_minima(matrices.reshape(-1, matrices.shape[2])).reshape(-1, clients)
     feasible = np.isfinite(minima).all(axis=1) & (least <= upper).all(axis=1)
     feasible &= (least.sum() <= clients) & (upper.sum(axis=1) >= clients)
     with np.errstate(invalid="ignore"):
-        gaps = np.where(closed[:, None], np.inf, matrices - minima[:, :, None])
+        gaps = matrices - minima[:, :, None]
+    if closed.any():
+        gaps[np.broadcast_to(closed[:, None], gaps.shape)] = np.inf
     unlimited = (most >= joinable).all(axis=1) & ~least.any()
     return gaps, (lower == 1) & ~unlimited[:, None], feasible

@@ -104,7 +104,10 @@ def row_gaps(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def row_minima(cost: FloatArray) -> FloatArray:
-    """Smallest cost of each row in nats, shape (rows,); column by column, which is faster."""
+    """Smallest cost of each row in nats, shape (rows,); of few columns faster one by one."""
+    if cost.shape[1] > len(cost):
+        minima: FloatArray = np.min(cost, axis=1)
+        return minima
     minima = cost[:, 0].copy()
     for cluster in range(1, cost.shape[1]):
         np.minimum(minima, cost[:, cluster], out=minima)

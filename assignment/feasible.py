@@ -19,13 +19,13 @@ import numpy as np
 
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import InfeasibleError
+from assignment.paths import path_levels
 from assignment.problem import Bounds
 from assignment.residual import (
     SLACK,
     Moves,
     compact_graph,
     moves_between_clusters,
-    path_levels,
     slack_moves,
 )
 

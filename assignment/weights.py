@@ -88,7 +88,9 @@ def effective_number(log_weights: npt.ArrayLike) -> float:
     Raises:
         ValueError: bad log-weights (see `normalise`).
     """
-    return max(1.0, float(np.exp(-logsumexp(2.0 * normalise(log_weights)))))
+    with np.errstate(over="ignore"):
+        squared = 2.0 * normalise(log_weights)
+    return max(1.0, float(np.exp(-logsumexp(squared))))
 
 
 def log_captured_mass(kept: npt.ArrayLike, log_total: float) -> float:

@@ -46,6 +46,8 @@ def write_pages(folder: Path) -> None:
     pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
     pages["api/index.md"] = api_index()
     pages["results.md"] = results((folder.parent / "experiments" / "RESULTS.md").read_text("utf-8"))
+    tables = sorted((folder.parent / "experiments" / "results").glob("*.md"))
+    pages |= {f"tables/{path.name}": table_page(path.read_text("utf-8")) for path in tables}
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -131,4 +133,15 @@ def results(text: str) -> str:
     Args:
         text: of RESULTS.md.
     """
+    text = text.replace("](results/", "](tables/")
     return re.sub(r"\[([^\]]*)\]\(\.\./([^)]*)\)", r"\1 (`\2`)", text)
+
+
+def table_page(text: str) -> str:
+    """A page of the papers' tables, with files beside it named and pictures where they are.
+
+    Args:
+        text: of a page of `experiments/results`.
+    """
+    placed = re.sub(r"(!\[[^\]]*\]\()", r"\1../../experiments/results/", text)
+    return re.sub(r"(?<!!)\[([^\]]*)\]\([^)]*/[^)]*\)", r"\1", placed)

@@ -26,7 +26,7 @@ from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.fusion import Fused, FusionRule, fuse, fuse_without
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.local_posterior import LocalPosterior
-from posteriors.gaussians.memory import Memory, Site, carry, damp, product, site_of
+from posteriors.gaussians.memory import Memory, carry
 from posteriors.gaussians.merge import MergeRule, merge, merge_by
 from posteriors.local import (
     LOCAL_POSTERIORS,
@@ -69,11 +69,9 @@ __all__ = [
     "MonteCarlo",
     "PlugIn",
     "Predictive",
-    "Site",
     "UnsupportedFitError",
     "UnsupportedLayerError",
     "carry",
-    "damp",
     "diagonal_curvature",
     "find_mode",
     "fuse",
@@ -91,9 +89,7 @@ __all__ = [
     "network_program",
     "pool_running_statistics",
     "predict_mixture",
-    "product",
     "quadratic_log_evidence",
-    "site_of",
     "split_by_group",
     "split_entropy",
     "to_pyro",

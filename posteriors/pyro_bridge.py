@@ -116,7 +116,7 @@ def network_program(
         module: Network with outputs (samples, outputs), used in eval mode.
         prior: A `pyro.distributions` distribution over the flat parameter vector with event shape
             (parameters,), such as from `to_pyro` or `mixture_to_pyro`.
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: What the network's outputs are parameters of.
         to_parameters: Map from the latent variable to the flat parameter vector; identity by
             default.
 
@@ -131,11 +131,12 @@ def network_program(
         latent = pyro.sample(SITE, prior)
         vector = latent if to_parameters is None else to_parameters(latent)
         outputs = outputs_at(module, vector, inputs)
-        if likelihood == "categorical":
-            predicted: Any = dist.Categorical(logits=outputs)
-        else:
-            normals: Any = dist.Normal(outputs, 1.0)
-            predicted = normals.to_event(1)
+        each: Any = dist.Normal(outputs, 1.0)
+        if likelihood == "bernoulli":
+            each = dist.Bernoulli(logits=outputs)
+        predicted = (
+            dist.Categorical(logits=outputs) if likelihood == "categorical" else each.to_event(1)
+        )
         with pyro.plate("samples", len(inputs)):
             pyro.sample("targets", predicted, obs=targets)
         return outputs

@@ -12,12 +12,14 @@ association without its membership costs more than draws of this number would sh
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import fft
 
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import row_gaps
 from assignment.feasible import best_labels
+from assignment.paths import path_levels
 from assignment.problem import Bounds, Problem, unbounded
-from assignment.residual import moves_between_clusters, path_levels, residual_graph, slack_moves
+from assignment.residual import moves_between_clusters, residual_graph, slack_moves
 
 
 def effective_sample_size(draws: FloatArray) -> float:
@@ -42,8 +44,9 @@ def effective_sample_size(draws: FloatArray) -> float:
     if not varying.any():
         return float(steps * chains)
     centred = draws[..., varying] - draws[..., varying].mean(axis=0)
-    spectrum = np.abs(np.fft.rfft(centred, n=2 * steps, axis=0)) ** 2
-    covariance = np.fft.irfft(spectrum, axis=0)[:steps].mean(axis=1) / steps
+    spectrum = fft.rfft(centred, n=2 * steps, axis=0)
+    power = (spectrum.real**2 + spectrum.imag**2).mean(axis=1)
+    covariance = fft.irfft(power, axis=0)[:steps] / steps
     lag_one = covariance[:1] * steps / (steps - 1)
     correlation = 1.0 - (lag_one - covariance) / total[varying]
     pairs = correlation[: steps // 2 * 2].reshape(steps // 2, 2, -1).sum(axis=1)
@@ -187,20 +190,23 @@ def _starts(gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> IntAr
 
 def _relocate(labels: IntArray, gaps: FloatArray, bounds: Bounds, rng: np.random.Generator) -> None:
     """Resample clients, one after the other, among the clusters that may take each."""
-    chains, clusters = np.arange(len(labels)), gaps.shape[1]
-    sizes = np.stack([(labels == cluster).sum(axis=1) for cluster in range(clusters)], axis=1)
+    (chains, _), clusters = labels.shape, gaps.shape[1]
     chosen_clients = rng.permutation(len(gaps))[:RELOCATED]
-    noise = rng.gumbel(size=(len(chosen_clients), len(labels), clusters))
-    for number, client in enumerate(chosen_clients):
-        present = labels[:, client]
-        open_to = sizes < bounds.upper
-        open_to &= (sizes[chains, present] > bounds.lower[present])[:, None]
-        open_to[chains, present] = True
-        score = np.where(open_to, noise[number] - gaps[client], -np.inf)
-        chosen = score.argmax(axis=1)
-        sizes[chains, present] -= 1
-        sizes[chains, chosen] += 1
-        labels[:, client] = chosen
+    scores = rng.gumbel(size=(len(chosen_clients), chains, clusters)) - gaps[chosen_clients, None]
+    moved = labels[:, chosen_clients].T
+    fewest = bounds.lower[moved]
+    starts = clusters * np.arange(chains)  # of the chains in sizes, which are flat
+    moved += starts
+    sizes = np.bincount((labels + starts[:, None]).ravel(), minlength=chains * clusters)
+    upper = np.tile(bounds.upper, chains)
+    for present, score, least in zip(moved, scores, fewest, strict=True):
+        left = sizes[present] - 1
+        sizes[present] = left
+        score[(sizes >= upper).reshape(chains, clusters)] = -np.inf
+        chosen = score.argmax(axis=1) + starts
+        np.copyto(present, chosen, where=left >= least)
+        sizes[present] += 1
+    labels[:, chosen_clients] = (moved - starts).T
 
 
 def _swap(labels: IntArray, gaps: FloatArray, rng: np.random.Generator) -> None:

@@ -70,6 +70,6 @@ def lap_columns(cost: FloatArray) -> IntArray:
 
 def _scipy_columns(cost: FloatArray) -> IntArray:
     try:
-        return linear_sum_assignment(cost)[1].astype(np.int64)
+        return linear_sum_assignment(cost)[1].astype(np.int64, copy=False)
     except ValueError as error:
         raise InfeasibleError("forbidden pairs leave no one-to-one association") from error

@@ -14,6 +14,7 @@ import numpy as np
 from assignment.arrays import FloatArray, IntArray, frozen
 from assignment.costs import cost_of, row_gaps
 from assignment.feasible import best_labels
+from assignment.paths import path_levels
 from assignment.problem import Bounds, Problem, unbounded
 from assignment.ranked import Search
 from assignment.ranking.splitting import Second, ascending
@@ -21,7 +22,6 @@ from assignment.residual import (
     client_moves,
     compact_graph,
     moves_between_clusters,
-    path_levels,
     slack_moves,
 )
 

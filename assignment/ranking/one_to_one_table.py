@@ -28,8 +28,8 @@ class Table:
         exponent: see `LARGEST_EXPONENT`.
         best: column of every client in the best association of all, int64 of shape (clients,).
         required: columns that must be filled, bool of shape (columns,).
-        cheapest: columns of every client in ascending order of cost, int64 of shape (clients,
-            columns), or (clients, 0) where no column is left empty.
+        cheapest: columns of every client in ascending order of cost, as many as can matter, int64
+            of shape (clients, columns), or (clients, 0) where no column is left empty.
     """
 
     cost: FloatArray
@@ -44,11 +44,12 @@ class Table:
         return bool(self.cost.shape[1] > len(self.cost))
 
 
-def make_table(problem: Problem) -> Table:
+def make_table(problem: Problem, wanted: int | None = None) -> Table:
     """The table of a one-to-one problem, with the best association.
 
     Args:
         problem: costs and bounds.
+        wanted: how many associations will be asked for, if known.
 
     Raises:
         ValueError: some cluster may take more than one client.
@@ -67,7 +68,7 @@ def make_table(problem: Problem) -> Table:
         exponent=int(exponent),
         best=columns,
         required=required,
-        cheapest=ascending_columns(gaps),
+        cheapest=ascending_columns(gaps, wanted),
     )
 
 
@@ -82,16 +83,34 @@ def scaled(gaps: FloatArray) -> tuple[FloatArray, IntArray]:
     return np.ldexp(gaps, exponents[..., None, None]), exponents
 
 
-def ascending_columns(gaps: FloatArray) -> IntArray:
+def ascending_columns(gaps: FloatArray, wanted: int | None = None) -> IntArray:
     """Columns of every client in ascending order of cost; none where no column is left empty.
+
+    Others have at most one column each, and each association that is ranked bars at most one more:
+    the cheapest clients + wanted of a client can matter.
 
     Args:
         gaps: costs above each row's minimum in nats, shape (..., clients, columns).
+        wanted: how many associations will be asked for, if known.
     """
     clients, clusters = gaps.shape[-2:]
-    if clusters > clients:
-        return np.argsort(gaps, axis=-1, kind="stable")
-    return np.empty((*gaps.shape[:-1], 0), dtype=np.int64)
+    if clusters <= clients:
+        return np.empty((*gaps.shape[:-1], 0), dtype=np.int64)
+    most = clusters if wanted is None else clients + wanted
+    if most < clusters:
+        cheap = gaps <= np.partition(gaps, most - 1, axis=-1)[..., most - 1, None]
+        if np.count_nonzero(cheap) == gaps.size // clusters * most:  # no ties at the last of them
+            columns = np.nonzero(cheap)[-1].reshape(*gaps.shape[:-1], most)
+            order = np.argsort(np.take_along_axis(gaps, columns, axis=-1), axis=-1, kind="stable")
+            return np.take_along_axis(columns, order, axis=-1)
+    return np.argsort(gaps, axis=-1, kind="stable")
+
+
+def marked(table: Table, columns: IntArray) -> BoolArray:
+    """Whether each column of the problem is among some, bool of shape (columns,)."""
+    mask = np.zeros(table.cost.shape[1], dtype=bool)
+    mask[columns] = True
+    return mask
 
 
 def cheapest_free(
@@ -105,8 +124,7 @@ def cheapest_free(
         rows: clients, int64 of shape (rows,).
         barred: columns not to be taken, int64.
     """
-    excluded = np.zeros(table.cost.shape[1], dtype=bool)
-    excluded[columns] = True
+    excluded = marked(table, columns)
     excluded[barred] = True
     cheapest = table.cheapest[rows, : len(columns) + len(barred) + 1]
     place = excluded[cheapest].argmin(axis=1)

@@ -195,11 +195,12 @@ def _rank(
     problem, scratch = (cost, required, cheapest, order, turned), (marks, vectors, found)
     least = np.full(wanted, np.inf)  # the least excesses found so far
     keep(least, 0.0)
-    made, number, part = 1, 0, 0
+    made, number, part, last = 1, 0, 0, 0.0
     while True:
         parts = columns, prices, total, first, parents
         if part >= 0:
-            excess[number], labels[number] = total[part], columns[part][places]
+            last = max(last, total[part])
+            excess[number], labels[number] = last, columns[part][places]
             number += 1
             if number < wanted:
                 queue = push_halves(problem, parts, part, queue, scratch, (slack, least[0]))

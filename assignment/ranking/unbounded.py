@@ -27,7 +27,7 @@ def argmin_search(problem: Problem, wanted: int | None = None) -> Search:
 def heap_search(problem: Problem, wanted: int | None = None) -> Search:
     """All associations of a problem without bounds, in ascending order, by a lazy heap."""
     labels = _row_argmin(problem)
-    return Search(labels, cost_of(problem.cost, labels), _ascending(problem.cost))
+    return Search(labels, cost_of(problem.cost, labels), ascending_free(problem.cost))
 
 
 def _row_argmin(problem: Problem) -> IntArray:
@@ -36,7 +36,15 @@ def _row_argmin(problem: Problem) -> IntArray:
     return frozen(problem.cost.argmin(axis=1).astype(np.int64))
 
 
-def _ascending(cost: FloatArray) -> Iterator[tuple[float, Deviations]]:
+def ascending_free(cost: FloatArray) -> Iterator[tuple[float, Deviations]]:
+    """All associations of clients that choose independently, lazily, in ascending order.
+
+    Args:
+        cost: costs in nats, shape (clients, clusters); +inf forbids a pair.
+
+    Yields:
+        Excess over the best in nats, and the (client, cluster) pairs that differ from it.
+    """
     yield 0.0, ()
     clients, first_gaps = _clients_by_first_gap(cost)
     if not clients:

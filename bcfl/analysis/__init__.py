@@ -21,6 +21,7 @@ from bcfl.analysis.plots import (
     plot_uncertain_clients,
 )
 from bcfl.analysis.predictions import Prediction
+from bcfl.analysis.regression import score_values
 from bcfl.analysis.run import Run
 from bcfl.analysis.tuning import TUNING_GRID
 
@@ -42,6 +43,7 @@ __all__ = [
     "plot_reliability",
     "plot_uncertain_clients",
     "rows",
+    "score_values",
     "support_graph",
     "uncertainty",
     "write_graphs",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.hypotheses.association import UNSEEN
+from bcfl.hypotheses.association import UNSEEN, given_both_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
 from bcfl.hypotheses.matching import best_matching
@@ -187,6 +187,6 @@ def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArr
 def _shared(snapshot: Snapshot) -> NDArray[np.float64]:
     """(clients, clients) probability that two clients share a cluster."""
     factor = snapshot.believed_co_association().toarray()
-    shared: NDArray[np.float64] = factor @ factor.T
+    shared = given_both_seen(factor @ factor.T, snapshot.weights, snapshot.memberships)
     np.fill_diagonal(shared, np.where(factor.any(axis=1), 1.0, 0.0))
     return np.minimum(shared, 1.0)

@@ -1,4 +1,4 @@
-"""Scores of classifiers from clients' sums, and of clusterings against the true groups.
+"""Scores of predictions from clients' sums, and of clusterings against the true groups.
 
 Accuracy, F1, ECE, ARI and AMI are fractions; the negative log-likelihood is in nats per sample.
 Clients without test data are absent from a mapping or hold no samples, and are ignored; where
@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bcfl.hypotheses.association import Association
+from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
-from bcfl.protocol.statistics.regression import LEVELS, RegressionSums
+from bcfl.protocol.statistics.regression import LEVELS, RegressionSums, coverage_name
+from posteriors.curvature.likelihood import Likelihood
 
 PerClient = Mapping[str, PredictionSums]
 
@@ -97,12 +100,72 @@ def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, 
     return {
         "rmse": float(np.sqrt(total.squared_error / total.num_values)),
         "nll": total.nll / total.num_samples,
-        **{
-            f"coverage_{level * 100:.0f}": float(c)
-            for level, c in zip(LEVELS, coverage, strict=True)
-        },
+        **{coverage_name(level): float(c) for level, c in zip(LEVELS, coverage, strict=True)},
         "coverage_error": float(np.abs(coverage - LEVELS).mean()),
     }
+
+
+def label_f1(per_client: Mapping[str, LabelSums]) -> NDArray[np.float64]:
+    """(labels,) F1 of each label over all clients; NaN of one never present nor predicted.
+
+    Args:
+        per_client: sums over each client's predictions, at least one.
+    """
+    total = LabelSums.total(per_client[client] for client in sorted(per_client))
+    occurrences = total.predicted + total.present
+    f1 = np.full(len(occurrences), nan)
+    np.divide(2 * total.correct, occurrences, out=f1, where=occurrences > 0)
+    return f1
+
+
+def label_ece(per_client: Mapping[str, LabelSums]) -> NDArray[np.float64]:
+    """(labels,) expected calibration error of the probability that each label is present.
+
+    The mean distance of probability and frequency over 15 bins of equal width.
+
+    Args:
+        per_client: sums over each client's predictions, at least one.
+
+    References:
+        Naeini, Cooper, Hauskrecht (2015), "Obtaining well calibrated probabilities using Bayesian
+        binning".
+    """
+    total = LabelSums.total(per_client[client] for client in sorted(per_client))
+    gaps = np.abs(total.bin_present - total.bin_probability).sum(axis=1)
+    return np.asarray(gaps / total.num_samples)
+
+
+def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
+    """Scores of predicted labels; empty without any.
+
+    The share of samples whose labels are all right (`accuracy`, or subset accuracy), the F1 of all
+    labels together (`micro_f1`) and the mean over clients of their mean over labels (`macro_f1`),
+    the mean negative log-likelihood (`nll`, nats per sample), the mean squared distance of
+    probability and label (`brier`, 0 to 1), and the mean of `label_ece` (`ece`).
+    """
+    tested = {client: sums for client, sums in per_client.items() if sums.num_samples}
+    if not tested:
+        return {}
+    total = LabelSums.total(tested[client] for client in sorted(tested))
+    occurrences = (total.predicted + total.present).sum()
+    by_client = [label_f1({client: tested[client]}) for client in sorted(tested)]
+    known = [f1[np.isfinite(f1)] for f1 in by_client if np.isfinite(f1).any()]
+    return {
+        "accuracy": total.exact / total.num_samples,
+        "micro_f1": float(2 * total.correct.sum() / occurrences) if occurrences else nan,
+        "macro_f1": float(np.mean([f1.mean() for f1 in known])) if known else nan,
+        "nll": total.nll / total.num_samples,
+        "ece": float(label_ece(tested).mean()),
+        "brier": total.brier / (total.num_samples * len(total.present)),
+    }
+
+
+SUMMARIES: Mapping[Likelihood, Callable[[Mapping[str, Any]], dict[str, float]]] = {
+    "categorical": summarise,
+    "gaussian": summarise_regression,
+    "bernoulli": summarise_labels,
+}
+"""All scores of predictions from clients' sums, by likelihood."""
 
 
 def ari(true_groups: ArrayLike, labels: ArrayLike) -> float:
@@ -210,12 +273,8 @@ def agreement(
     return {name: score(truth, labels) for name, score in AGREEMENT.items()}
 
 
-def _tested(per_client: PerClient) -> list[PredictionSums]:
-    return [per_client[client] for client in sorted(per_client) if per_client[client].num_samples]
-
-
 def _total(per_client: PerClient) -> PredictionSums | None:
-    tested = _tested(per_client)
+    tested = [per_client[client] for client in sorted(per_client) if per_client[client].num_samples]
     return PredictionSums.total(tested) if tested else None
 
 

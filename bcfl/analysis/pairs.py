@@ -31,9 +31,19 @@ def association_scores(together: Array, groups: Sequence[int | None]) -> dict[st
         `association_nll` in nats per pair, `association_brier` (0 to 1), `association_ece` in ten
         bins of equal width and `association_auroc`; NaN without pairs, or where all are alike.
     """
+    p, same, _ = _pairs(together, groups)
+    return pair_scores(p, same)
+
+
+def pair_scores(p: Array, same: NDArray[np.bool_]) -> dict[str, float]:
+    """The same scores of single pairs, such as those of a new client with the federation.
+
+    Args:
+        p: (pairs,) probability that the two share a cluster.
+        same: (pairs,) whether they are of one group.
+    """
     from sklearn.metrics import roc_auc_score
 
-    p, same, _ = _pairs(together, groups)
     if not len(p):
         return dict.fromkeys(NAMES, nan)
     clipped = p.clip(SMALLEST, 1 - SMALLEST)

@@ -79,7 +79,7 @@ def predict(
 
     Raises:
         ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
-            model is not a classifier, or the predictive needs a curvature that the method has
+            model predicts numbers, or the predictive needs a curvature that the method has
             not got.
     """
     _check(run, client)
@@ -111,15 +111,16 @@ def predict_new(
     Args:
         run: the run.
         inputs: (samples, *input_shape) to predict.
-        adaptation: the client's own inputs (few, *input_shape) and classes (few,).
+        adaptation: the client's own inputs (few, *input_shape) and classes (few,), or labels (few,
+            labels).
         predictive: as in `predict`.
         temperature: of the association, not of the predicted probabilities: 1 is Bayes' rule,
             `"mean"` divides the loss by the number of samples. No model was trained on the
             samples, and with 1 the pairs (`Prediction.co_association`) were calibrated best.
 
     Raises:
-        ValueError: inputs, classes or temperature are not valid, the model is not a
-            classifier, or the predictive needs a curvature that the method has not got.
+        ValueError: inputs, classes or temperature are not valid, the model
+            predicts numbers, or the predictive needs a curvature that the method has not got.
     """
     rule = _rule(run, predictive)
     x, y = adaptation
@@ -175,9 +176,9 @@ def _check(run: Run, client: str) -> None:
 
 
 def _rule(run: Run, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
-    if run.model.likelihood != "categorical":
+    if run.model.likelihood == "gaussian":
         raise ValueError(
-            "predict needs a classifier, got a model with Gaussian likelihood; see predict_values"
+            "predict needs a model of classes or labels, got one of numbers; see predict_values"
         )
     if predictive is None:
         return run.rule

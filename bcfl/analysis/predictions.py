@@ -22,10 +22,12 @@ from posteriors import Predictive, predict_mixture
 class Prediction:
     """The prediction of the mixture of models that serves a client.
 
-    The three uncertainties sum to the entropy.
+    The three uncertainties sum to the entropy. Of a model of labels, of which any number may be
+    present, they are those of each label by itself, (samples, labels).
 
     Attributes:
-        mean: (samples, classes) predicted probabilities.
+        mean: (samples, classes) predicted probabilities; of labels, (samples, labels) that each is
+            present.
         entropy: (samples,) of the prediction, nats.
         data_uncertainty: (samples,) mean entropy of the single networks, nats.
         model_uncertainty: (samples,) mutual information between the label and the network, given
@@ -80,20 +82,22 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
 def labelled(
     model: Model, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor, like: Tensor
 ) -> View:
-    """Samples with their classes as tensors on the models' device.
+    """Samples with their classes or labels as tensors on the models' device.
 
     Args:
         model: architecture that reads the inputs.
         inputs: (samples, *input shape).
-        targets: (samples,) classes, integers.
+        targets: (samples,) classes, integers, or (samples, labels) of 0 and 1.
         like: tensor of the models' dtype and on their device.
 
     Raises:
-        TypeError: inputs or classes are masked, complex or no numbers.
-        ValueError: inputs or classes do not fit the model, or there are none.
+        TypeError: inputs or targets are masked, complex or no numbers.
+        ValueError: inputs or targets do not fit the model, or there are none.
     """
     x = fitting(model, inputs, like)
     y = targets_tensor(targets, "classes")
+    if model.likelihood == "bernoulli":
+        return View(x, _labels(y, model.num_outputs, len(x)).to(x))
     whole = not y.is_floating_point() and y.shape == x.shape[:1] and len(y) > 0
     if not whole or y.min() < 0 or y.max() >= model.num_outputs:
         raise ValueError(
@@ -102,6 +106,16 @@ def labelled(
             f"{tuple(y.shape)} ({y.dtype})"
         )
     return View(x, y.to(x.device).long())
+
+
+def _labels(targets: Tensor, labels: int, samples: int) -> Tensor:
+    fits = targets.shape == (samples, labels) and samples > 0
+    if not fits or not bool(((targets == 0) | (targets == 1)).all()):
+        raise ValueError(
+            f"adaptation must hold {labels} labels of 0 or 1 per sample, and at least one sample, "
+            f"got {samples} samples and labels of shape {tuple(targets.shape)}"
+        )
+    return targets
 
 
 def predict(
@@ -114,7 +128,7 @@ def predict(
     """Predict with a mixture of posteriors.
 
     Args:
-        model: the architecture, a classifier.
+        model: the architecture, of classes or labels.
         mixture: probabilities of the posteriors.
         association: (clusters,) probabilities to be reported.
         inputs: (samples, *input_shape).
@@ -127,9 +141,9 @@ def predict(
     components: Sequence[Predictive] = [rule.component(model, posterior) for posterior in mixture]
     weights = torch.tensor(list(mixture.values()), dtype=torch.float64)
     predicted = predict_mixture(components, weights, inputs, rule.num_draws, rule.generator)
-    split = predicted.uncertainty
+    split, mean = predicted.uncertainty, predicted.probabilities.cpu().numpy()
     return Prediction(
-        mean=predicted.probabilities.cpu().numpy(),
+        mean=mean[..., 1] if model.likelihood == "bernoulli" else mean,
         entropy=split.total.cpu().numpy(),
         data_uncertainty=split.data.cpu().numpy(),
         model_uncertainty=split.model.cpu().numpy(),

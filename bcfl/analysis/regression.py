@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan, pi, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from bcfl.analysis.predictions import fitting
 from bcfl.architecture.evaluation import network_outputs
+from bcfl.architecture.model import Model
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
+from bcfl.protocol.statistics.regression import LEVELS, coverage_name
+from posteriors import Linearised
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
@@ -26,6 +33,8 @@ class ValuePrediction:
     Attributes:
         mean: (samples, outputs) predicted values.
         noise_variance: of the likelihood, in the square of the targets' unit: 1.
+        model_variance: (samples, outputs) mean over the models of the variance of their outputs
+            under the cluster's posterior; 0 for `plug-in`.
         association_variance: (samples, outputs) variance of the models' means over which of them
             serves the client.
         association: (clusters,) probability that the client is in a cluster, see `Prediction`.
@@ -33,13 +42,14 @@ class ValuePrediction:
 
     mean: NDArray[np.float64]
     noise_variance: float
+    model_variance: NDArray[np.float64]
     association_variance: NDArray[np.float64]
     association: NDArray[np.float64]
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """(samples, outputs) variance of the prediction."""
-        return self.noise_variance + self.association_variance
+        return self.noise_variance + self.model_variance + self.association_variance
 
 
 @standard_switches()
@@ -47,22 +57,26 @@ def predict_values(
     run: Run,
     client: str,
     inputs: ArrayLike | torch.Tensor,
+    predictive: PredictiveName | PredictionRule = "plug-in",
     *,
     by: Literal["belief", "association"] = "belief",
 ) -> ValuePrediction:
     """Predict numbers with the mixture of cluster models under a client's posterior membership.
 
-    Each model predicts a Gaussian of unit variance around its output (`plug-in`).
+    Each model predicts a Gaussian of unit variance around its output.
 
     Args:
         run: the run.
         client: name of the client.
         inputs: (samples, *input_shape).
+        predictive: how a cluster's posterior becomes a prediction, by name or as a rule:
+            `plug-in` knows the network, `linearised` and `monte-carlo` add the variance of its
+            outputs under the posterior.
         by: as in `predict`.
 
     Raises:
-        ValueError: the client or `by` is unknown, the inputs do not fit, or the model is a
-            classifier.
+        ValueError: the client or `by` is unknown, the inputs do not fit, the model predicts classes
+            or labels, or the predictive is of these, or needs a curvature that there is not.
     """
     if run.model.likelihood != "gaussian":
         raise ValueError("predict_values needs a model with Gaussian likelihood; see predict")
@@ -70,18 +84,83 @@ def predict_values(
         raise ValueError(f"client must be one of {run.clients[:3]}..., got {client!r}")
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
+    rule = (
+        predictive
+        if isinstance(predictive, PredictionRule)
+        else PredictionRule(predictive=predictive)
+    )
+    if rule.predictive in ("probit", "bridge"):
+        raise ValueError(f"predictive {rule.predictive!r} is of classes, not of numbers")
     memberships = Membership.of_client if by == "belief" else Membership.by_association
     membership = memberships(run.hypotheses, client)
     x = fitting(run.model, inputs, run.hypotheses.best.clusters[0].mean(run.model))
     mixture = membership.mixture
+    rule.check(mixture)
     with computing("full", x.device), torch.no_grad():
-        networks = (run.model.network(p.mean(run.model), p.buffers(run.model)) for p in mixture)
-        outputs = np.stack([network_outputs(n, x).double().cpu().numpy() for n in networks])
+        moments = [_moments(run.model, posterior, x, rule) for posterior in mixture]
+    outputs, variances = (np.stack(part) for part in zip(*moments, strict=True))
     weights = np.reshape(list(mixture.values()), (-1, 1, 1))
     mean = (weights * outputs).sum(axis=0)
     return ValuePrediction(
         mean=mean,
         noise_variance=1.0,
+        model_variance=(weights * variances).sum(axis=0),
         association_variance=(weights * (outputs - mean) ** 2).sum(axis=0),
         association=membership.association,
     )
+
+
+def _moments(
+    model: Model, posterior: Posterior, inputs: torch.Tensor, rule: PredictionRule
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(samples, outputs) mean and variance of the outputs under one posterior."""
+    if rule.predictive == "plug-in":
+        network = model.network(posterior.mean(model), posterior.buffers(model))
+        outputs = network_outputs(network, inputs).double().cpu().numpy()
+        return outputs, np.zeros_like(outputs)
+    predictive = rule.of_logits(model, posterior)
+    if isinstance(predictive, Linearised):
+        gaussian = predictive.outputs(inputs)
+        mean, variance = gaussian.mean, gaussian.covariance.diagonal(dim1=1, dim2=2)
+    else:
+        draws = predictive.member_logits(inputs, rule.num_draws, rule.generator)
+        mean, variance = draws.mean(0), draws.var(0, correction=0)
+    return mean.cpu().numpy(), variance.cpu().numpy()
+
+
+def score_values(
+    mean: NDArray[np.float64], variance: NDArray[np.float64], targets: NDArray[np.float64]
+) -> dict[str, float]:
+    """Scores of Gaussian predictions of numbers, means over values; NaN without any.
+
+    Root mean squared error (`rmse`), negative log-likelihood (`nll`, nats per value), continuous
+    ranked probability score (`crps`, in the unit of the values), the shares of values inside the
+    central intervals (`coverage_90` for that of 90 %), the mean distance of these shares from their
+    levels (`coverage_error`), and how narrow predictions are: their mean standard deviation
+    (`sharpness`).
+
+    Args:
+        mean: (samples, outputs) of the predictions.
+        variance: (samples, outputs) of the predictions, positive.
+        targets: (samples, outputs) true values.
+
+    References:
+        Gneiting, Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",
+        equation 21.
+    """
+    if not targets.size:
+        names = ("rmse", "nll", "crps", *map(coverage_name, LEVELS), "coverage_error", "sharpness")
+        return dict.fromkeys(names, nan)
+    deviation = np.sqrt(variance)
+    z = (targets - mean) / deviation
+    density = np.exp(-0.5 * z**2) / sqrt(2 * pi)
+    crps = deviation * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / sqrt(pi))
+    coverage = {level: float((np.abs(ndtr(z) - 0.5) <= level / 2).mean()) for level in LEVELS}
+    return {
+        "rmse": float(np.sqrt(((targets - mean) ** 2).mean())),
+        "nll": float((0.5 * z**2 + np.log(deviation) + 0.5 * np.log(2 * pi)).mean()),
+        "crps": float(crps.mean()),
+        **{coverage_name(level): share for level, share in coverage.items()},
+        "coverage_error": float(np.mean([abs(s - level) for level, s in coverage.items()])),
+        "sharpness": float(deviation.mean()),
+    }

@@ -65,6 +65,7 @@ def round_row(
         "round": record.round,
         **metrics.summarise(record.evaluations),
         **metrics.summarise_regression(record.regression),
+        **metrics.summarise_labels(record.labels),
         "weighted_f1": metrics.macro_f1_per_client(record.evaluations, num_training),
         "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
         **metrics.agreement(leading, groups),

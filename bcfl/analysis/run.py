@@ -140,6 +140,8 @@ class Run:
         Of the clients' test predictions: accuracy, macro_f1, nll (nats per sample), ece and brier.
         Of numbers, where the likelihood is Gaussian: rmse, nll, the coverage of central intervals
         and its error, see `metrics.summarise_regression`.
+        Of labels, where it is Bernoulli: accuracy of all labels of a sample together, micro_f1,
+        macro_f1, nll, ece and brier, see `metrics.summarise_labels`.
         Of the leading association: ari, ami, homogeneity and completeness.
 
         Args:
@@ -149,9 +151,11 @@ class Run:
         groups = self.groups if true_groups is None else true_groups
         leading = self.hypotheses.best.association
         numbers = self.records[-1].regression if self.records else {}
+        labels = self.records[-1].labels if self.records else {}
         return {
             **metrics.summarise(evaluations),
             **metrics.summarise_regression(numbers),
+            **metrics.summarise_labels(labels),
             **metrics.agreement(leading, groups),
         }
 

@@ -94,10 +94,20 @@ def reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Rel
     References:
         Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 3.
     """
-    confidence = probabilities.max(axis=1)
+    return binned(probabilities.max(axis=1), _correct(probabilities, targets), bins)
+
+
+def binned(confidence: Array, correct: NDArray[np.bool_], bins: int = BINS) -> Reliability:
+    """Bins of equal width of probabilities and whether what they are of came true.
+
+    Args:
+        confidence: (samples,) probabilities.
+        correct: (samples,) outcomes.
+        bins: number of bins.
+    """
     index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
     members = [np.flatnonzero(index == number) for number in range(bins)]
-    return _reliability(members, confidence, _correct(probabilities, targets))
+    return _reliability(members, confidence, correct)
 
 
 def adaptive_reliability(probabilities: Array, targets: Classes, bins: int = BINS) -> Reliability:

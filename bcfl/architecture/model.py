@@ -54,9 +54,10 @@ class Model:
         build: builds a module, always of the same architecture; modules that it keeps, such as a
             pretrained one that it returns again and again, are copied and never changed.
         input_shape: shape of one sample.
-        num_outputs: number of classes, or of regression outputs.
+        num_outputs: number of classes, of regression outputs, or of labels.
         config: hyperparameters of the architecture, for run records.
-        likelihood: `categorical` (logits) or `gaussian` (unit noise, squared error).
+        likelihood: `categorical` (logits of classes), `gaussian` (unit noise, squared error) or
+            `bernoulli` (a logit for each label, of which any number may be present).
         blocks: blocks with their scope; each parameter belongs to exactly one of them.
 
     Raises:
@@ -73,9 +74,8 @@ class Model:
 
     def __post_init__(self) -> None:
         if self.likelihood not in get_args(Likelihood):
-            raise ValueError(
-                f"likelihood must be 'categorical' or 'gaussian', got {self.likelihood!r}"
-            )
+            allowed = ", ".join(map(repr, get_args(Likelihood)))
+            raise ValueError(f"likelihood must be one of {allowed}, got {self.likelihood!r}")
         names = [block.name for block in self.blocks]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"blocks must have distinct names, at least one, got {names}")

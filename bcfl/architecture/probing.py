@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.networks.functional import own_copy
 from posteriors.torch_state import seeded, standard_switches
 
@@ -23,7 +24,8 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
         network: a model, which is returned as it is; a module, which is copied wherever it is used;
             or what builds modules.
         samples: (samples, *shape) inputs of a client, at least one.
-        targets: (samples, ...) of the same; floating-point numbers make a regression.
+        targets: (samples, ...) of the same; floating-point numbers make a regression, rows of
+            several whole numbers a classification with several labels.
         name: of the model; by default that of the class or function.
 
     Raises:
@@ -47,8 +49,14 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
         build=build,
         input_shape=tuple(samples.shape[1:]),
         num_outputs=_num_outputs(build, samples, name),
-        likelihood="gaussian" if targets.is_floating_point() else "categorical",
+        likelihood=_likelihood(targets),
     )
+
+
+def _likelihood(targets: Tensor) -> Likelihood:
+    if targets.is_floating_point():
+        return "gaussian"
+    return "bernoulli" if targets[:1].numel() > 1 else "categorical"
 
 
 def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:

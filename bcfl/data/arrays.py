@@ -72,7 +72,7 @@ def targets_tensor(values: ArrayLike | Tensor, what: str = "targets") -> Tensor:
     """A copy of targets; floating-point numbers keep their precision, others become int64.
 
     Args:
-        values: (samples,) classes, or (samples, outputs) numbers.
+        values: (samples,) classes, (samples, outputs) numbers, or (samples, labels) of 0 and 1.
         what: name of the targets, for errors.
 
     Raises:

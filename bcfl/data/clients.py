@@ -36,7 +36,8 @@ class View:
 
     Attributes:
         inputs: (samples, *input_shape) floats.
-        targets: (samples,) int64 class labels, or (samples, outputs) floats.
+        targets: (samples,) int64 class labels, (samples, outputs) floats, or (samples, labels) of 0
+            and 1.
 
     Raises:
         TypeError: inputs are not floating point.
@@ -69,7 +70,8 @@ class View:
 
         Args:
             inputs: (samples, ...) numbers.
-            targets: (samples,) classes, or (samples, outputs) numbers.
+            targets: (samples,) classes, (samples, outputs) numbers, or (samples, labels) of 0 and
+                1.
 
         Raises:
             TypeError: inputs or targets are masked, complex or no numbers.

@@ -17,8 +17,8 @@ GROUP_COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#999933
 """Colours of true groups, which also differ by the shape of their markers (Tol 2021, muted)."""
 LINEAGE_COLOURS = ("#77AADD", "#EE8866", "#44BB99", "#FFAABB", "#BBCC33", "#99DDFF")
 """Colours of lineages of hypotheses (Tol 2021, light)."""
-SHARES = ("#4d4d4d", "#8c8c8c", "#bdbdbd", "#dedede")
-"""Greys of the parts of a cost, from dark to light."""
+SHARES = ("#474747", "#7c7c7c", "#b1b1b1", "#e2e2e2")
+"""Greys of the parts of a cost, from dark to light in even steps of lightness."""
 DASHES: tuple[Any, ...] = (
     "-",
     (0, (5, 1.5)),

@@ -213,3 +213,25 @@ def _distinct(
     kept = sorted(known.values(), key=lambda pair: -pair[0])[:MOST_COMPONENTS]
     total = sum(weight for weight, _ in kept)
     return tuple((weight / total, one) for weight, one in kept)
+
+
+def given_both_seen(
+    together: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    memberships: Sequence[NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Co-association probabilities over the hypotheses that have seen both clients of a pair.
+
+    Args:
+        together: (clients, clients) sums over hypotheses of weight times probability, in which a
+            client that a hypothesis has not seen counts as apart from all others.
+        weights: (hypotheses,) probabilities.
+        memberships: (clients, clusters) of each hypothesis, zero for clients not seen.
+    """
+    seen = np.array([membership.any(axis=1) for membership in memberships])
+    if (seen == seen[0]).all():
+        return together
+    mass = np.einsum("h,hi,hj->ij", weights, seen, seen)
+    mixed = together.copy()
+    mixed[mass > 0] /= mass[mass > 0]
+    return mixed

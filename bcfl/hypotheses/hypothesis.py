@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import assignment
 from bcfl.architecture.model import Model
-from bcfl.hypotheses.association import UNSEEN, Association
+from bcfl.hypotheses.association import UNSEEN, Association, given_both_seen
 from bcfl.hypotheses.matching import best_matching
 from bcfl.hypotheses.posterior import Posterior
 from posteriors import DiagonalGaussian, mixture_to_pyro
@@ -254,14 +254,15 @@ class HypothesisSet:
     def co_association(self) -> NDArray[np.float64]:
         """(clients, clients) probability that two clients share a cluster.
 
-        Mixed over hypotheses pair by pair, so that clusters need no matching. The diagonal is 1; a
-        client never seen shares a cluster with no other.
+        Mixed over hypotheses pair by pair, so that clusters need no matching; over those that have
+        seen both clients. The diagonal is 1; a client never seen shares a cluster with no other.
         """
         pairs = zip(self.weights, self.hypotheses, strict=True)
         together: NDArray[np.float64] = sum(
             (weight * hypothesis.co_association() for weight, hypothesis in pairs),
             start=np.zeros((len(self.best.association.clients),) * 2),
         )
+        together = given_both_seen(together, self.weights, [h.membership for h in self.hypotheses])
         np.fill_diagonal(together, 1.0)
         return together
 

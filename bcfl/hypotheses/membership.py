@@ -33,19 +33,21 @@ class Membership:
     def of_client(cls, hypotheses: HypothesisSet, client: str) -> Membership:
         """Posterior membership of a client of the federation: hypothesis weight times belief.
 
+        Over the hypotheses that have seen the client, as in `association_probabilities`.
+
         Args:
             hypotheses: hypotheses with their weights.
             client: name of the client; one never seen is in all clusters alike.
         """
         row = hypotheses.best.association.position[client]
-        pairs = zip(hypotheses.weights, hypotheses, strict=True)
-        return cls(
-            hypotheses,
-            tuple(
-                weight * (h.membership[row] if h.membership[row].any() else h.served_by(client))
-                for weight, h in pairs
-            ),
-        )
+        seen = np.array([hypothesis.membership[row].any() for hypothesis in hypotheses])
+        if not seen.any():
+            return cls.by_association(hypotheses, client)
+        weights = hypotheses.weights
+        if not seen.all():
+            weights = weights * seen / (weights * seen).sum()
+        pairs = zip(weights, hypotheses, strict=True)
+        return cls(hypotheses, tuple(weight * h.membership[row] for weight, h in pairs))
 
     @classmethod
     def by_association(cls, hypotheses: HypothesisSet, client: str) -> Membership:
@@ -101,12 +103,19 @@ class Membership:
 
     @property
     def co_association(self) -> NDArray[np.float64]:
-        """(clients,) probability of sharing a cluster with each client of the federation."""
+        """(clients,) probability of sharing a cluster with each client of the federation.
+
+        Over the hypotheses that have seen that client.
+        """
         pairs = zip(self.hypotheses, self.shares, strict=True)
         together: NDArray[np.float64] = sum(
             (h.membership @ row for h, row in pairs),
             start=np.zeros(len(self.hypotheses.best.association.clients)),
         )
+        seen = np.array([h.membership.any(axis=1) for h in self.hypotheses])
+        mass = np.array([row.sum() for row in self.shares]) @ seen
+        partly = (mass > 0) & ~seen.all(axis=0)
+        together[partly] /= mass[partly]
         return together
 
     @property

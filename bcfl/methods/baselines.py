@@ -113,6 +113,7 @@ def ifca(
     solver: Solver = "auto",
     scored_by: ScoredBy = "cluster",
     belief_temperature: BeliefTemperature = 16.0,
+    folds: int = 4,
     **common: Unpack[Common],
 ) -> "Method":
     """Each client joins the cluster of lowest loss.
@@ -123,10 +124,11 @@ def ifca(
         cluster_size: fewest and most clients of a cluster.
         solver: how the best association is found.
         scored_by: model that scores a client in a cluster: the cluster's, its cavity, which leaves
-            out what the client contributed to it, or (crossfit) one of four that each a fourth of
-            the clients has no part in, at four times the trainings.
+            out what the client contributed to it, or (crossfit) one of several that each a fold of
+            the clients has no part in.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
+        folds: of clients, in crossfit; they multiply the trainings.
     """
     from bcfl.policies import ClusterSize, LikelihoodAssociation
     from bcfl.rounds.method import Method
@@ -136,6 +138,7 @@ def ifca(
         objective=flat(**common),
         scored_by=scored_by,
         belief_temperature=belief_temperature,
+        folds=folds,
         solver=solver,
         score_samples=score_samples,
         cluster_size=ClusterSize(*cluster_size),
@@ -178,7 +181,8 @@ def kmeans(
             thesis of WeCFL has 10.
         starts: starts of K-means, of which the best counts. Default: scikit-learn.
         scored_by: what a client is measured against in its own cluster: the centroid, or its
-            cavity, the centroid without the client.
+            cavity, the centroid without the client. Cross-fitting is left out: local models of
+            different folds start from different models, so that distances would tell folds.
     """
     from bcfl.architecture.layout import Part
     from bcfl.policies import ClusterSize, KMeansAssociation, Policy

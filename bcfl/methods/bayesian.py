@@ -38,6 +38,7 @@ class PosteriorOptions(Common, total=False):
     reweighed: int
     judge: Literal["training", "held_out"]
     validation: float | None
+    folds: int
     score_samples: int | None
     solver: Solver
     cluster_size: tuple[int, int | None]
@@ -72,6 +73,7 @@ def bcfl(
     judge: Literal["training", "held_out"] = "training",
     scored_by: ScoredBy = "cluster",
     belief_temperature: BeliefTemperature = 16.0,
+    folds: int = 4,
     validation: float | None = None,
     score_samples: int | None = None,
     solver: Solver = "auto",
@@ -103,10 +105,11 @@ def bcfl(
         reweighed: how many of the best associations are weighed again unless they are separable.
         judge: whether hypotheses compete by training samples or by validation samples.
         scored_by: model that scores a client in a cluster: the cluster's, its cavity, which leaves
-            out what the client contributed to it, or (crossfit) one of four that each a fourth of
-            the clients has no part in, at four times the trainings. Default: the paper, eq. 15.
+            out what the client contributed to it, or (crossfit) one of several that each a fold of
+            the clients has no part in. Default: the paper, eq. 15.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
+        folds: of clients, in crossfit; they multiply the trainings.
         validation: share of the clients' training samples that is set aside; none is 0.25 where
             the judge or an automatic temperature needs them, else 0.
         score_samples: most samples that are scored per client; none scores all.
@@ -146,6 +149,7 @@ def bcfl(
         scored_by=scored_by,
         belief_temperature=belief_temperature,
         reweighed=reweighed,
+        folds=folds,
     )
     return Method(
         policy=policy,

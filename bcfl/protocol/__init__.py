@@ -32,6 +32,7 @@ from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
 from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
 from bcfl.protocol.statistics.features import Features
 from bcfl.protocol.statistics.held_out import HeldOutLosses
+from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.predictions import NUM_BINS, Pooling, Predictions, PredictionSums
 from bcfl.protocol.statistics.statistic import FLOAT_BYTES, Statistic
@@ -55,6 +56,7 @@ __all__ = [
     "Failure",
     "Features",
     "HeldOutLosses",
+    "LabelSums",
     "Loss",
     "LossSum",
     "Objective",

@@ -51,10 +51,11 @@ class Sparsity(SelfContained):
 class Retention(SelfContained):
     """The cost of keeping the weights of an earlier time step, its adaptive part trained along.
 
-    The paper adds weight / 2 ||kept - shared mask - adaptive||^2 + sparsity ||adaptive||_1 over the
-    shared part and the adaptive part of the earlier step. Its least over the adaptive part is a
-    Huber loss of kept - shared mask, whose gradient never exceeds `sparsity`; the adaptive part
-    that attains it is the soft threshold of the residual at sparsity / weight.
+    Over the shared part and the adaptive part of the earlier step, weight / 2 ||kept - shared mask
+    - adaptive||^2 + sparsity ||adaptive||_1: the weight is halved as in the authors' program, and
+    whole in the paper. Its least over the adaptive part is a Huber loss of kept - shared mask,
+    whose gradient never exceeds `sparsity`; the adaptive part that attains it is the soft threshold
+    of the residual at sparsity / weight.
 
     The references are the client's own: `kept`, the weights at the end of the earlier step, and its
     `mask` after the sigmoid, both in the places of the shared part. The request for the training

@@ -13,7 +13,7 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.posterior import Posterior
 from posteriors import DiagonalGaussian, Linearised, MonteCarlo, PlugIn, Predictive
 from posteriors.gaussians.covariance import StructuredGaussian
-from posteriors.predictive import ClosedForm, temper
+from posteriors.predictive import ClosedForm, EachLabel, temper
 
 PredictiveName = Literal["plug-in", "monte-carlo", "linearised", "probit", "bridge"]
 
@@ -23,11 +23,11 @@ class PredictionRule:
     """How the posterior over a cluster's model becomes class probabilities.
 
     Attributes:
-        predictive: `plug-in` takes the softmax at the posterior mean; `monte-carlo` draws networks
-            from the posterior; `linearised` draws from the network made linear in its parameters
-            at the mean (Immer et al., 2021); `probit` and `bridge` average that network in closed
-            form (see `posteriors.predictive.apply_link`), and count model uncertainty as data
-            uncertainty.
+        predictive: `plug-in` takes the softmax, or the sigmoid of labels, at the posterior mean;
+            `monte-carlo` draws networks from the posterior; `linearised` draws from the network
+            made linear in its parameters at the mean (Immer et al., 2021); `probit` and `bridge`
+            average that network in closed form (see `posteriors.predictive.apply_link`), and count
+            model uncertainty as data uncertainty.
         prior_precision: replaces the precision of the prior around the initial network, the
             curvature of the data kept; None leaves it. A precision of 1 makes predictions far too
             uncertain; see `Run.tuned`.
@@ -86,12 +86,27 @@ class PredictionRule:
         return _Tempered(self.untempered(model, posterior), self.temperature)
 
     def untempered(self, model: Model, posterior: Posterior) -> Predictive:
-        """The predictive of one posterior at temperature 1.
+        """The predictive of one posterior at temperature 1; see `EachLabel` where it is of labels.
 
         Args:
             model: architecture.
             posterior: over its parameters.
         """
+        logits = self.of_logits(model, posterior)
+        return EachLabel(logits) if model.likelihood == "bernoulli" else logits
+
+    def of_logits(self, model: Model, posterior: Posterior) -> Predictive:
+        """The predictive of one posterior, whose members' logits are those of classes or labels.
+
+        Args:
+            model: architecture.
+            posterior: over its parameters.
+
+        Raises:
+            ValueError: `bridge`, which is of classes, is asked to predict labels.
+        """
+        if model.likelihood == "bernoulli" and self.predictive == "bridge":
+            raise ValueError("predictive 'bridge' is of classes, not of labels; use 'probit'")
         mean = posterior.mean(model)
         module = model.network(mean, posterior.buffers(model))
         if self.predictive == "plug-in":
@@ -128,9 +143,9 @@ class _Tempered:
     temperature: float
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """Tempered class probabilities, (samples, classes)."""
+        """Tempered class probabilities, (samples, ..., classes)."""
         return temper(self.inner.probabilities(inputs).log(), self.temperature)
 
     def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Logits of each member divided by the temperature, (members, samples, classes)."""
+        """Logits of each member divided by the temperature, (members, samples, ..., classes)."""
         return self.inner.member_logits(inputs, count, generator) / self.temperature

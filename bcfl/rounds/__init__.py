@@ -5,13 +5,14 @@ Independent of the method. Analysis of a run is in `bcfl.analysis`.
 
 from bcfl.rounds import checkpoint
 from bcfl.rounds.checkpoint import CheckpointError
-from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, served_mixture
+from bcfl.rounds.evaluation import STATISTICS, evaluate, evaluate_finetuned, served_mixture
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 
 __all__ = [
+    "STATISTICS",
     "CheckpointError",
     "FederationState",
     "Ledger",

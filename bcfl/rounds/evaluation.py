@@ -14,9 +14,11 @@ from bcfl.hypotheses.membership import Membership
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
-from bcfl.protocol.statistics.predictions import Pooling, Predictions, PredictionSums
-from bcfl.protocol.statistics.regression import Regression, RegressionSums
+from bcfl.protocol.statistics.label_predictions import LabelPredictions
+from bcfl.protocol.statistics.predictions import Pooling, Predictions
+from bcfl.protocol.statistics.regression import Regression
 from bcfl.runtime.seeds import lineage_key
+from posteriors.curvature.likelihood import Likelihood
 
 
 def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, float]:
@@ -33,54 +35,41 @@ def served_mixture(hypotheses: HypothesisSet, client: str) -> dict[Posterior, fl
     return Membership.by_association(hypotheses, client).mixture
 
 
+STATISTICS: Mapping[Likelihood, type[Predictions] | type[Regression] | type[LabelPredictions]] = {
+    "categorical": Predictions,
+    "gaussian": Regression,
+    "bernoulli": LabelPredictions,
+}
+"""How predictions are summed up, by likelihood."""
+
+
 def evaluate(
     hypotheses: HypothesisSet,
     clients: Sequence[str],
+    model: Model,
     pooling: Pooling = "probabilities",
     view: str = TEST,
-) -> Steps[Mapping[str, PredictionSums]]:
+) -> Steps[Mapping[str, Any]]:
     """Ask every client how the mixture that serves it predicts its samples.
 
     Args:
         hypotheses: with their models.
         clients: names of the clients to evaluate.
-        pooling: whether the models' probabilities are averaged or their logits.
+        model: the architecture.
+        pooling: whether the models' probabilities are averaged, of numbers their densities, or
+            their logits, of numbers their means.
         view: which of the clients' samples.
+
+    Returns:
+        Sums by client that answers: `PredictionSums` of classes, `RegressionSums` of numbers,
+        `LabelSums` of labels.
     """
-    return (yield from _served(hypotheses, clients, Predictions, pooling, view))
-
-
-def evaluate_regression(
-    hypotheses: HypothesisSet,
-    clients: Sequence[str],
-    pooling: Pooling = "probabilities",
-    view: str = TEST,
-) -> Steps[Mapping[str, RegressionSums]]:
-    """Ask every client how the mixture that serves it predicts its numbers.
-
-    Args:
-        hypotheses: with their models, of Gaussian likelihood.
-        clients: names of the clients to evaluate.
-        pooling: whether the models' densities are averaged or, as `logits`, their means.
-        view: which of the clients' samples.
-    """
-    return (yield from _served(hypotheses, clients, Regression, pooling, view))
-
-
-def _served(
-    hypotheses: HypothesisSet,
-    clients: Sequence[str],
-    statistic: type[Predictions] | type[Regression],
-    pooling: Pooling,
-    view: str,
-) -> Steps[Mapping[str, Any]]:
-    """A statistic of the mixture that serves each client, by the clients that answer."""
     mixtures = {client: served_mixture(hypotheses, client) for client in clients}
     requests = {
         client: Score(
             client=client,
             models=tuple(posterior.key for posterior in mixture),
-            statistic=statistic(tuple(mixture.values()), pooling),
+            statistic=STATISTICS[model.likelihood](tuple(mixture.values()), pooling),
             view=view,
         )
         for client, mixture in mixtures.items()
@@ -96,7 +85,7 @@ def evaluate_finetuned(
     model: Model,
     view: str = TEST,
     pooling: Pooling = "probabilities",
-) -> Steps[Mapping[str, PredictionSums]]:
+) -> Steps[Mapping[str, Any]]:
     """Let every client train on from what serves it, then test the result (Ma 2024, section 7.4.4).
 
     A client trains on from the model that serves it most; from each model of an ensemble, whose
@@ -109,6 +98,9 @@ def evaluate_finetuned(
         model: the architecture.
         view: which of the clients' samples.
         pooling: `logits` where the models that serve a client are an ensemble.
+
+    Returns:
+        Sums by client, as of `evaluate`.
     """
     starts: dict[str, dict[Posterior, float]] = {}
     for client in clients:
@@ -141,7 +133,7 @@ def evaluate_finetuned(
         client: Score(
             client=client,
             models=tuple(posterior.key for posterior in models),
-            statistic=Predictions(tuple(starts[client].values()), pooling),
+            statistic=STATISTICS[model.likelihood](tuple(starts[client].values()), pooling),
             view=view,
         )
         for client, models in own.items()

@@ -14,8 +14,8 @@ from bcfl.data.clients import ClientData, View
 def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
     """The client with targets of the shape that the model's likelihood reads.
 
-    Targets of a Gaussian likelihood become (samples, outputs) floats, whatever their shape is and
-    whether they are whole numbers.
+    Targets of a Gaussian or Bernoulli likelihood become (samples, outputs) floats, whatever their
+    shape is and whether they are whole numbers.
 
     Args:
         data: samples of the client, by view.
@@ -32,7 +32,7 @@ def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
             trouble = _target_trouble(view.targets, model, dtype)
         if trouble:
             raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
-        views[name] = _with_rows(view, dtype) if model.likelihood == "gaussian" else view
+        views[name] = view if model.likelihood == "categorical" else _with_rows(view, dtype)
     return replace(data, views=views)
 
 
@@ -68,8 +68,16 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
         if fits:
             return _range_trouble("targets", targets, dtype) if targets.is_floating_point() else ""
         return f"targets must be {outputs} finite numbers per sample, got {shape}"
+    if model.likelihood == "bernoulli":
+        of_labels = targets[0].numel() == outputs and bool(((targets == 0) | (targets == 1)).all())
+        what = f"targets must be {outputs} labels of 0 or 1 per sample, got {shape}"
+        return "" if of_labels else f"{what} of {targets.min():g} to {targets.max():g}"
     if targets.ndim != 1:
         return f"targets must be one class per sample, got shape {shape}"
+    return _class_trouble(targets, outputs)
+
+
+def _class_trouble(targets: Tensor, outputs: int) -> str:
     lowest, highest = targets.min().item(), targets.max().item()
     if targets.is_floating_point() or lowest < 0 or highest >= outputs:
         return (

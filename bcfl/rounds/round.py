@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bcfl.architecture.model import Model
 from bcfl.data.clients import TEST, TRAIN, VALIDATION
@@ -18,15 +18,8 @@ from bcfl.policies import RoundContext
 from bcfl.policies.wrappers.policy_wrapper import bounds_of
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Describe, Exchange, Steps
-from bcfl.protocol.statistics.predictions import PredictionSums
-from bcfl.protocol.statistics.regression import RegressionSums
 from bcfl.rounds.beliefs import fits_cavities, with_beliefs, without_unused_cavities
-from bcfl.rounds.evaluation import (
-    evaluate,
-    evaluate_finetuned,
-    evaluate_regression,
-    learning_objective,
-)
+from bcfl.rounds.evaluation import evaluate, evaluate_finetuned, learning_objective
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
@@ -160,10 +153,7 @@ def server_round(
     tested = _tested(client_info, clients) if config.evaluate else ()
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
     evaluations, tests = _evaluate(executor, model, testing_steps, round)
-    numbers, further = _evaluate(
-        executor, model, _regression(method, model, hypotheses, tested), round
-    )
-    ledger.failures += tests.failures + further.failures
+    ledger.failures += tests.failures
     ledger.release(tests.releases)
     if config.objectives:
         steps = learning_objective(hypotheses.best, tuple(client_info))
@@ -180,11 +170,12 @@ def server_round(
         round=round + 1,
         participants=present,
         snapshot=snapshot,
-        evaluations=evaluations,
+        evaluations=evaluations if model.likelihood == "categorical" else {},
+        regression=evaluations if model.likelihood == "gaussian" else {},
+        labels=evaluations if model.likelihood == "bernoulli" else {},
         info=info,
         ledger=ledger,
         belief_ledger=beliefs,
-        regression=numbers,
     )
     surviving = {p.key for h in hypotheses.competing for p in h.clusters}
     lasting = {} if config.begins(round + 1) else exchange.lasting(surviving)
@@ -244,26 +235,17 @@ def _context(
 
 def _testing(
     method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str], reported: bool
-) -> Steps[Mapping[str, PredictionSums]]:
+) -> Steps[Mapping[str, Any]]:
     """How the clients are tested: fine-tuned in the last rounds where the method asks for it."""
-    if model.likelihood != "categorical" or not clients:
+    if not clients:
         return {}
     if method.finetuned is not None and reported:
         steps = evaluate_finetuned(
             hypotheses, clients, method.finetuned, model, pooling=method.pooling
         )
     else:
-        steps = evaluate(hypotheses, clients, method.pooling)
+        steps = evaluate(hypotheses, clients, model, method.pooling)
     return (yield from steps)
-
-
-def _regression(
-    method: Method, model: Model, hypotheses: HypothesisSet, clients: Sequence[str]
-) -> Steps[Mapping[str, RegressionSums]]:
-    """How the clients are tested where they predict numbers."""
-    if model.likelihood != "gaussian" or not clients:
-        return {}
-    return (yield from evaluate_regression(hypotheses, clients, method.pooling))
 
 
 def _evaluate(

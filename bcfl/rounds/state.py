@@ -14,6 +14,7 @@ from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Posterior, from_initial
 from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Request
+from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.loss import LossSum
 from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.protocol.statistics.regression import RegressionSums
@@ -95,6 +96,7 @@ class RoundRecord:
         evaluations: predictions of each client's served mixture on its test samples; clients
             without test samples, or that did not answer, are left out.
         regression: the same of numbers, where the likelihood is Gaussian.
+        labels: the same of labels, where it is Bernoulli.
         info: what the tracker did.
         ledger: what the round cost.
         belief_ledger: what recording beliefs cost, apart from the round; None where none were.
@@ -108,6 +110,7 @@ class RoundRecord:
     ledger: Ledger
     belief_ledger: Ledger | None = None
     regression: Mapping[str, RegressionSums] = field(default_factory=dict)
+    labels: Mapping[str, LabelSums] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (

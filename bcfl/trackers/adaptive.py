@@ -15,6 +15,7 @@ import numpy as np
 
 import assignment
 from bcfl.aggregation.aggregation import Aggregation
+from bcfl.aggregation.crossfit import folds_of
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
@@ -26,6 +27,7 @@ from bcfl.trackers.successors import (
     Successor,
     Trained,
     child_of,
+    cross_fitted,
     expand,
     log_captured_mass,
     train,
@@ -138,12 +140,13 @@ class AdaptiveMultiHypothesis:
         """
         parent, step = competing[best.parent], context.step
         candidate = with_last_costs(best.candidate, step)
+        answers, blocks = trained.answers, trained.blocks
         hypotheses = []
-        for proposal in all_proposals(self.proposals, candidate, trained.answers, context):
+        for proposal in all_proposals(self.proposals, candidate, answers, context):
             chosen = with_inherited_costs(proposal, parent, step) if self.remembers else proposal
             successor = replace(best, candidate=replace(chosen, costs=None))
-            child, _ = child_of(
-                parent, successor, aggregation, context, trained.answers, trained.blocks
-            )
+            child, _ = child_of(parent, successor, aggregation, context, answers, blocks)
+            folds = folds_of(parent, chosen, context.seed, context.num_samples)
+            child = cross_fitted(child, folds, aggregation, context, answers, blocks)
             hypotheses.append(child)
         return tuple(hypotheses)

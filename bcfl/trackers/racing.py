@@ -2,7 +2,8 @@
 
 What is uncertain with few samples is mostly which basin of the association is right, so that the
 posterior needs hypotheses of different basins. Each start is one; all are weighted by the clients'
-log evidence, which is out of sample where clients are scored by cavities, through pseudo-BMA+.
+log evidence over the rounds of the race, which is out of sample where clients are scored by
+cavities, through pseudo-BMA+.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-import assignment
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
 from bcfl.policies.context import RoundContext, check_round, round_number
-from bcfl.policies.policy import Candidate, Costs, Policy
+from bcfl.policies.policy import Candidate, Policy
 from bcfl.protocol.requests import Steps, together
-from bcfl.runtime.seeds import generator
+from bcfl.trackers.start_evidence import start_weights, with_evidence
 from bcfl.trackers.successors import Successor, train
 from bcfl.trackers.tracker import TrackerInfo
 
@@ -30,7 +30,8 @@ class RacingStarts:
     """Follow every start by its first-ranked association; drop starts that lose the race.
 
     Attributes:
-        burn_in: round, or share of the run below 1, before which all starts are kept.
+        burn_in: round, or share of the run below 1, in which the race begins: before it all starts
+            are kept, and their evidence does not count later.
         min_weight: starts of lower weight are dropped after that.
         same: two starts whose associations agree, after matching their clusters, on at least this
             share of the clients are one; the heavier is kept with the weight of both.
@@ -67,8 +68,10 @@ class RacingStarts:
         needed = any(one.needs_cavities for one in first)
         folds = max(one.folds for one in first)
         chosen = [replace(one, needs_cavities=needed, folds=folds) for one in first]
+        race = round_number(self.burn_in, context)
+        chosen = with_evidence(chosen, context, race)
         weights = start_weights(chosen, context)
-        if context.round >= round_number(self.burn_in, context):
+        if context.round >= race:
             weights = self._raced(chosen, weights)
         successors = [
             Successor(chosen[i], i, float(np.log(weights[i])), rankings[i].facts)
@@ -103,52 +106,3 @@ class RacingStarts:
         matched = best_matching(overlap)
         agreeing = overlap[np.arange(len(matched)), matched].sum()
         return bool(agreeing >= self.same * max(overlap.sum(), 1.0))
-
-
-def start_weights(chosen: Sequence[Candidate], context: RoundContext) -> NDArray[np.float64]:
-    """Pseudo-BMA+ weights by the evidence of each client, its membership summed out.
-
-    Args:
-        chosen: the candidate of each start, with its costs.
-        context: read-only context of the round.
-
-    Returns:
-        float64 of shape (starts,), summing to 1; uniform where no client has answered all starts.
-    """
-    evidence = [
-        {}
-        if candidate.costs is None
-        else dict(zip(candidate.costs.clients, _evidence(candidate.costs), strict=True))
-        for candidate in chosen
-    ]
-    clients = sorted(set.intersection(*(set(rows) for rows in evidence)))
-    if not clients or len(chosen) == 1:
-        return np.full(len(chosen), 1.0 / len(chosen))
-    parts = np.array([[rows[client] for client in clients] for rows in evidence])
-    scores: NDArray[np.float64] = (parts - parts[0]).sum(axis=2)
-    random = generator(context.seed, context.round, "weights of starts")
-    return assignment.pseudo_bma_weights(scores / _belief_temperature(chosen), random)
-
-
-def _belief_temperature(chosen: Sequence[Candidate]) -> float:
-    """Mean belief temperature of the starts; 1 where none has one.
-
-    Starts are compared by evidence of samples that are as little independent as those that tell
-    memberships; divided by one number, the evidence ranks them as before.
-    """
-    fitted = [
-        np.mean(one.costs.belief_temperature)
-        for one in chosen
-        if one.costs is not None and one.costs.belief_temperature is not None
-    ]
-    return float(np.mean(fitted)) if fitted else 1.0
-
-
-def _evidence(costs: Costs) -> NDArray[np.float64]:
-    """(clients, 3) log evidence of each client, as a sum of three numbers, nats.
-
-    Large offsets that starts have in common vanish from their differences part by part.
-    """
-    offsets = np.zeros((len(costs.clients), 2)) if costs.offsets is None else costs.offsets
-    within = np.logaddexp.reduce(-costs.values, axis=1)
-    return np.column_stack([-offsets, within])

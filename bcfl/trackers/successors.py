@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import assignment
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.aggregation.cavities import cavities_of
-from bcfl.aggregation.crossfit import cavities_of_folds, folds_of
+from bcfl.aggregation.crossfit import Fold, cavities_of_folds, folds_of
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
@@ -129,21 +129,20 @@ def train(
     blocks: dict[str, tuple[Block, FusionReport]] = {}
     answers = {t: a for s in successors for t, a in s.candidate.answers.items()}
     folds = [
-        fold
+        folds_of(parents[s.parent], s.candidate, context.seed, context.num_samples)
         for s in successors
-        for fold in folds_of(parents[s.parent], s.candidate, context.seed, context.num_samples)
     ]
     work = [(parents[s.parent], s.candidate) for s in successors]
-    work += [(fold.parent, fold.candidate) for fold in folds]
+    work += [(fold.parent, fold.candidate) for some in folds for fold in some]
     missing = [t for _, one in work for t in one.trainings if t not in answers]
     models = [posterior for parent, one in work for posterior in (*parent.clusters, *one.models)]
     replies = (yield Exchange.of(missing, models)) if missing else {}
     answers |= answered(missing, replies)
     children, report = [], FusionReport()
-    for successor in successors:
+    for successor, own in zip(successors, folds, strict=True):
         parent = parents[successor.parent]
         child, fusion = child_of(parent, successor, aggregation, context, answers, blocks)
-        children.append(child)
+        children.append(cross_fitted(child, own, aggregation, context, answers, blocks))
         report += fusion
     facts: dict[str, float] = {}
     for best in successors[:1]:
@@ -170,6 +169,8 @@ def child_of(
 ) -> tuple[Hypothesis, FusionReport]:
     """The hypothesis that a successor becomes once its local models are there.
 
+    Cross-fitted cavities are left to `cross_fitted`.
+
     Args:
         parent: hypothesis that it follows.
         successor: its candidate, the index of the parent, and its log weight.
@@ -183,12 +184,7 @@ def child_of(
         context.model, parent, chosen, answers, blocks, context.round
     )
     cavities: Cavities = {}
-    if chosen.folds:
-        folds = folds_of(parent, chosen, context.seed, context.num_samples)
-        cavities = cavities_of_folds(
-            folds, aggregation, context.model, answers, blocks, context.round
-        )
-    elif chosen.needs_cavities or context.records_belief:
+    if not chosen.folds and (chosen.needs_cavities or context.records_belief):
         cavities = cavities_of(aggregation, context.model, parent, chosen, clusters, answers)
     child = Hypothesis(
         clusters=clusters,
@@ -204,6 +200,30 @@ def child_of(
         belief=belief_of(chosen, parent),
     )
     return child, report
+
+
+def cross_fitted(
+    child: Hypothesis,
+    folds: Sequence[Fold],
+    aggregation: Aggregation,
+    context: RoundContext,
+    answers: Mapping[Train, LocalModel],
+    blocks: dict[str, tuple[Block, FusionReport]],
+) -> Hypothesis:
+    """The hypothesis with the cavities of its folds; as it is where there are none.
+
+    Args:
+        child: hypothesis after the round.
+        folds: of the candidate that it was.
+        aggregation: how local models become cluster models.
+        context: read-only context of the round.
+        answers: local models by answered training.
+        blocks: blocks of this round by key; extended, so that equal blocks are one object.
+    """
+    if not folds:
+        return child
+    cavities = cavities_of_folds(folds, aggregation, context.model, answers, blocks, context.round)
+    return replace(child, cavities=cavities)
 
 
 def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from math import ceil, log
+from math import ceil, isnan, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -181,8 +181,12 @@ def _gains(report: ClientReport, method: str) -> list[str]:
     for score in (served, *others):
         chance = chances.get(score.model, 0.0)
         name = f"{score.model}{f' {chance:5.0%}' if chance >= SHOWN else ''}"
-        lines.append(f"{name:{width}}  {100 * score.accuracy:8.1f}  {score.nll:6.3f}")
+        lines.append(f"{name:{width}}  {_percent(score.accuracy):>8}  {score.nll:6.3f}")
     return [*lines, *_balance(report, method), *_unsure(report)]
+
+
+def _percent(accuracy: float) -> str:
+    return "–" if isnan(accuracy) else f"{100 * accuracy:.1f}"
 
 
 def _balance(report: ClientReport, method: str) -> list[str]:
@@ -194,14 +198,14 @@ def _balance(report: ClientReport, method: str) -> list[str]:
     accuracy = (
         f"{abs(points):.1f} points {'more' if points > 0 else 'less'}" if points else "as much"
     )
-    return [
-        f"against {base.model}: {accuracy} accuracy, {abs(nats):.3f} nats "
-        f"{'less' if nats >= 0 else 'more'} loss"
-    ]
+    loss = f"{abs(nats):.3f} nats {'less' if nats >= 0 else 'more'} loss"
+    if isnan(points):
+        return [f"against {base.model}: {loss}"]
+    return [f"against {base.model}: {accuracy} accuracy, {loss}"]
 
 
 def _unsure(report: ClientReport) -> list[str]:
-    if report.entropy < SHOWN:
+    if report.entropy < SHOWN or isnan(report.prediction_entropy):
         return []
     return [
         f"of the {report.prediction_entropy:.3f} nats of uncertainty in a prediction, "
@@ -228,7 +232,7 @@ def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
         line += f"  {chance:>5}  {report.entropy:7.2f}"
         if report.scores:
             served, base = report.scores[0], _baseline(report)
-            line += f"  {100 * served.accuracy:8.1f}  {served.nll:6.3f}"
+            line += f"  {_percent(served.accuracy):>8}  {served.nll:6.3f}"
             if base:
                 gained.append(100 * (served.accuracy - base.accuracy))
                 line += f"   {gained[-1]:+5.1f} {served.nll - base.nll:+6.2f}".replace("-", "−")

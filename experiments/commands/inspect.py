@@ -46,11 +46,12 @@ def compare(
 ) -> None:
     """Put the results of finished runs into one table, and on one page."""
     del debug
-    from experiments.reports.compare import aligned, gather, latex, read_results
+    from experiments.reports.compare import aligned, gather, latex, paired, read_results
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
-    for line in latex(results) if as_latex else aligned(results):
+    table = latex if as_latex else aligned
+    for line in table(results, paired=paired(folders)):
         screen.print(line, soft_wrap=True)
     if html is not None:
         from experiments.reports.compare_page import render

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from experiments.commands.shared import INTERRUPTED, Debug, console, explained
 
 if TYPE_CHECKING:
     from experiments.published.carry_out import Machine
+    from experiments.published.comparison import Comparison
     from experiments.published.results import Results
     from experiments.published.table import PublishedTable
     from experiments.published.units import Unit
@@ -125,17 +126,21 @@ def _list(screen: Console, request: _Request) -> None:
 
 def _reproduce(screen: Console, names: Sequence[str], request: _Request) -> None:
     from experiments.published import reading
+    from experiments.published.overview import write_overview
 
     chosen = reading.chosen(names) if names else reading.names()
     tables = [reading.load(name) for name in chosen]
     for table in tables:
         request.units(table)
-    made = 0
+    made = []
     for table in tables:
         if not request.show:
             _run(screen, request.units(table), request)
-        made += _written(screen, table, request)
-    if not made:
+        made.append(_written(screen, table, request))
+    if not names:
+        paths = write_overview([*_ordered(made, request)], request.results.folder)
+        screen.print("\n".join(map(str, paths)), soft_wrap=True)
+    if not any(comparison.has_results for comparison in made):
         screen.print("there is no result of ours", soft_wrap=True)
         raise typer.Exit(NOTHING_MADE)
 
@@ -161,8 +166,22 @@ def _run(screen: Console, units: Sequence[Unit], request: _Request) -> None:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _written(screen: Console, table: PublishedTable, request: _Request) -> bool:
-    """Write and show a table; whether it has a result of ours."""
+def _ordered(made: Sequence[Comparison], request: _Request) -> Iterator[Comparison]:
+    """The tables at the scale that was asked for, each with its other scale if it was run."""
+    from experiments.published.comparison import compare
+    from experiments.published.table import SCALES
+
+    for comparison in made:
+        yield comparison
+        for scale in SCALES:
+            if scale != comparison.scale:
+                other = compare(comparison.table, scale, request.results, request.found)
+                if other.has_results:
+                    yield other
+
+
+def _written(screen: Console, table: PublishedTable, request: _Request) -> Comparison:
+    """Write and show a table."""
     from experiments.published import formats
     from experiments.published.comparison import compare
     from experiments.published.figures import draw
@@ -174,4 +193,4 @@ def _written(screen: Console, table: PublishedTable, request: _Request) -> bool:
         folder = kept.folder / table.name
         paths = [*formats.write(comparison, folder), *draw(comparison, kept, folder, seeds)]
         screen.print("\n".join(map(str, paths)), soft_wrap=True)
-    return comparison.has_results
+    return comparison

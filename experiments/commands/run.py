@@ -303,12 +303,9 @@ def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
     known = {name: ari for name, ari in known.items() if ari is not None}
     highest = max(known.values(), default=0.0)
     best = [name for name, ari in known.items() if round(ari, 2) == round(highest, 2)]
-    if len(results) > 1:
-        agreement = (
-            [f"true groups: {data['groups']}", f"best ARI: {', '.join(best)}"] if known else []
-        )
-        summary = " · ".join([*agreement, "▲ best in column"])
-        screen.print(summary, soft_wrap=True)
+    if len(results) > 1 and known:
+        agreement = f"true groups: {data['groups']} · highest ARI: {', '.join(best)}"
+        screen.print(agreement, soft_wrap=True)
     for line in _failures(folder):
         screen.print(line, soft_wrap=True)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -92,23 +93,14 @@ def uncertainty(
 
 def _show(screen: Console, results: list[Result]) -> None:
     from experiments.reports.uncertainty_table import (
-        CALIBRATION,
-        DETECTION,
         aligned,
         association_table,
         chosen_values,
-        table,
+        score_tables,
     )
 
-    texts = {
-        "calibration and selection; accuracy, cover and risk in %": CALIBRATION,
-        "detection: AUROC, AUPR, FPR95 of wrong predictions, other groups' samples, noise": (
-            DETECTION
-        ),
-    }
-    for title, columns in texts.items():
-        lines = [title, *aligned(table(results, columns)), ""]
-        for line in lines:
+    for one in score_tables(results):
+        for line in [one.title, *textwrap.wrap(one.look, 100), *aligned(one.cells), ""]:
             screen.print(line, soft_wrap=True)
     title = "pairs of clients by co-association probability; ± half a 95 % interval over draws"
     for line in [title, *aligned(association_table(results)), ""]:

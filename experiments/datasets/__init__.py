@@ -5,7 +5,8 @@ Nothing is ever downloaded. Partitions among clients are in `experiments.partiti
 
 from experiments.datasets.catalogue import DatasetInfo, available, load, located
 from experiments.datasets.conversions import from_huggingface, from_numpy, from_torch
-from experiments.datasets.dataset import DataError, Dataset, joined
+from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.digits import joined
 from experiments.datasets.images import from_folder
 
 __all__ = [

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +31,9 @@ class Dataset:
             height, width).
         targets: (samples,) int64 class labels, 0 to `num_classes` - 1.
         num_classes: number of classes; classes may be empty.
+        label_sets: (classes, labels) bool labels of each class, where samples have any number of
+            labels: a class is then a set of labels that occurs, by which samples are divided among
+            clients. None where each sample is of one class.
         num_native_test: number of samples at the end that form the original test set.
         source: origin of the data, for reports.
         writers: (samples,) int64 writer of each sample, None if unknown.
@@ -53,6 +55,7 @@ class Dataset:
     writers: NDArray[np.int64] | None = None
     domains: NDArray[np.int64] | None = None
     domain_names: tuple[str, ...] = ()
+    label_sets: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.inputs.dtype != np.float32 or self.targets.dtype != np.int64:
@@ -91,6 +94,15 @@ class Dataset:
         )
 
     @property
+    def num_outputs(self) -> int:
+        """Number of labels, or of classes where samples are of one each."""
+        return self.num_classes if self.label_sets is None else self.label_sets.shape[1]
+
+    def labelled(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Targets of samples (samples,) of classes: these, or (samples, labels) of 0 and 1."""
+        return classes if self.label_sets is None else self.label_sets[classes].astype(np.int64)
+
+    @property
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one sample."""
         return tuple(self.inputs.shape[1:])
@@ -118,7 +130,8 @@ class Dataset:
 
         Args:
             name: name of the data set.
-            train: inputs (samples, ...) and integer labels (samples,).
+            train: inputs (samples, ...) and integer labels (samples,), or rows of 0 and 1
+                (samples, labels), where any number of labels may be present.
             test: inputs and labels of the original test set, if any.
             source: origin of the data.
             highest: inputs are divided by this number, such as 255; by default see above.
@@ -133,6 +146,9 @@ class Dataset:
         if any(np.ma.is_masked(array) for pair in given for array in pair):
             raise DataError(f"dataset {name!r}: arrays must not be masked; leave out such samples")
         parts = [(np.asarray(x), np.asarray(y)) for x, y in given]
+        label_sets = None
+        if parts[0][1].ndim == 2 and parts[0][1].shape[1] > 1:
+            label_sets, parts = _of_label_sets(name, parts)
         for (inputs, targets), part in zip(parts, ("training", "test"), strict=False):
             _check_part(f"{name!r} ({part} part)", inputs, targets)
         shapes = {inputs.shape[1:] for inputs, _ in parts}
@@ -148,48 +164,23 @@ class Dataset:
             inputs=_channels_first(name, _scaled(name, raw, highest), channels),
             targets=targets,
             num_classes=_num_classes(name, targets),
+            label_sets=label_sets,
             num_native_test=0 if test is None else len(parts[1][1]),
             source=source,
         )
 
 
-def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
-    """One data set of several domains, such as Digits-Five; original test samples come last.
-
-    Args:
-        name: name of the data set.
-        parts: samples by name of the domain, of one input shape and the same classes.
-
-    Raises:
-        DataError: there is no domain, or they differ in input shape or number of classes.
-    """
-    shapes = {(part.input_shape, part.num_classes) for part in parts.values()}
-    if len(shapes) != 1:
-        raise DataError(
-            f"dataset {name!r}: domains must agree in input shape and number of classes, got "
-            f"{', '.join(f'{key} {part!r}' for key, part in parts.items()) or 'none'}"
-        )
-    kept = [len(part) - part.num_native_test for part in parts.values()]
-    chosen = [
-        *((part, slice(0, first)) for part, first in zip(parts.values(), kept, strict=True)),
-        *((part, slice(first, None)) for part, first in zip(parts.values(), kept, strict=True)),
-    ]
-    numbers = [*range(len(parts)), *range(len(parts))]
-    return Dataset(
-        name=name,
-        inputs=np.concatenate([part.inputs[rows] for part, rows in chosen]),
-        targets=np.concatenate([part.targets[rows] for part, rows in chosen]),
-        num_classes=next(iter(parts.values())).num_classes,
-        num_native_test=sum(part.num_native_test for part in parts.values()),
-        source="; ".join(part.source for part in parts.values()),
-        domains=np.concatenate(
-            [
-                np.full(len(part.targets[rows]), number, dtype=np.int64)
-                for number, (part, rows) in zip(numbers, chosen, strict=True)
-            ]
-        ),
-        domain_names=tuple(parts),
-    )
+def _of_label_sets(
+    name: str, parts: list[tuple[NDArray[Any], NDArray[Any]]]
+) -> tuple[NDArray[np.bool_], list[tuple[NDArray[Any], NDArray[Any]]]]:
+    """The sets of labels that occur, and the parts with their numbers as targets."""
+    labels = [targets for _, targets in parts]
+    widths = {targets.shape[1:] for targets in labels}
+    if len(widths) > 1 or not all(np.isin(targets, (0, 1)).all() for targets in labels):
+        raise DataError(f"dataset {name!r}: labels must be rows of 0 and 1, as many in each part")
+    sets, numbers = np.unique(np.concatenate(labels).astype(bool), axis=0, return_inverse=True)
+    split = np.split(numbers.reshape(-1).astype(np.int64), np.cumsum([len(y) for y in labels])[:-1])
+    return sets, [(inputs, y) for (inputs, _), y in zip(parts, split, strict=True)]
 
 
 def _check_domains(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.datasets.dataset import DataError, Dataset, joined
+from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import load_path, readable
 from experiments.datasets.images import resized
 
@@ -128,3 +128,42 @@ def _required_path(domain: str, folder: Path) -> Path:
     if path is None:
         raise DataError(f"{folder} lacks {' or '.join(DIGITS[domain].paths)}")
     return path
+
+
+def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
+    """One data set of several domains, such as Digits-Five; original test samples come last.
+
+    Args:
+        name: name of the data set.
+        parts: samples by name of the domain, of one input shape and the same classes.
+
+    Raises:
+        DataError: there is no domain, or they differ in input shape or number of classes.
+    """
+    shapes = {(part.input_shape, part.num_classes) for part in parts.values()}
+    if len(shapes) != 1:
+        raise DataError(
+            f"dataset {name!r}: domains must agree in input shape and number of classes, got "
+            f"{', '.join(f'{key} {part!r}' for key, part in parts.items()) or 'none'}"
+        )
+    kept = [len(part) - part.num_native_test for part in parts.values()]
+    chosen = [
+        *((part, slice(0, first)) for part, first in zip(parts.values(), kept, strict=True)),
+        *((part, slice(first, None)) for part, first in zip(parts.values(), kept, strict=True)),
+    ]
+    numbers = [*range(len(parts)), *range(len(parts))]
+    return Dataset(
+        name=name,
+        inputs=np.concatenate([part.inputs[rows] for part, rows in chosen]),
+        targets=np.concatenate([part.targets[rows] for part, rows in chosen]),
+        num_classes=next(iter(parts.values())).num_classes,
+        num_native_test=sum(part.num_native_test for part in parts.values()),
+        source="; ".join(part.source for part in parts.values()),
+        domains=np.concatenate(
+            [
+                np.full(len(part.targets[rows]), number, dtype=np.int64)
+                for number, (part, rows) in zip(numbers, chosen, strict=True)
+            ]
+        ),
+        domain_names=tuple(parts),
+    )

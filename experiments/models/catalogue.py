@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -67,7 +68,7 @@ def build(name: str, config: Mapping[str, Any]) -> Model:
 
 
 def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
-    """Build a model with the input shape and number of classes of a data set.
+    """Build a model with the input shape and number of classes, or labels, of a data set.
 
     Args:
         dataset: data set; sets the arguments `input_shape`, `inputs`, `classes` and `outputs` of
@@ -83,8 +84,8 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
     defaults = {
         "input_shape": list(dataset.input_shape),
         "inputs": prod(dataset.input_shape),
-        "classes": dataset.num_classes,
-        "outputs": dataset.num_classes,
+        "classes": dataset.num_outputs,
+        "outputs": dataset.num_outputs,
     }
     reference = reference_of(name, "models") if name not in MODELS else None
     if reference is not None:
@@ -93,7 +94,7 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
     accepted = named_arguments(chosen("model", name, known))
     model = build(name, {k: v for k, v in defaults.items() if k in accepted} | dict(config))
     _check_fits(model, name, dataset)
-    return model
+    return model if dataset.label_sets is None else replace(model, likelihood="bernoulli")
 
 
 def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any]) -> Model:
@@ -112,18 +113,19 @@ def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any])
         if not isinstance(made, Model | nn.Module):
             raise misfit("model", reference, made, OWN)
         network = made if isinstance(made, Model) else build
-    samples, targets = torch.as_tensor(dataset.inputs[:1]), torch.as_tensor(dataset.targets[:1])
-    model = as_model(network, samples, targets, name)
+    targets = torch.as_tensor(dataset.labelled(dataset.targets[:1]))
+    model = as_model(network, torch.as_tensor(dataset.inputs[:1]), targets, name)
     _check_fits(model, name, dataset)
     return model
 
 
 def _check_fits(model: Model, name: str, dataset: Dataset) -> None:
-    if not _reads(model, dataset.input_shape) or model.num_outputs < dataset.num_classes:
+    what = "classes" if dataset.label_sets is None else "labels"
+    if not _reads(model, dataset.input_shape) or model.num_outputs < dataset.num_outputs:
         raise ValueError(
             f"model {name!r} takes samples of shape {model.input_shape} and has "
             f"{model.num_outputs} outputs, dataset {dataset.name!r} has samples of shape "
-            f"{dataset.input_shape} and {dataset.num_classes} classes"
+            f"{dataset.input_shape} and {dataset.num_outputs} {what}"
         )
 
 

@@ -53,12 +53,12 @@ def mlp(
 def linear(
     inputs: int, outputs: int, likelihood: Likelihood = "categorical", bias: bool = True
 ) -> Model:
-    """Linear model: logistic regression, or linear regression with unit noise.
+    """Linear model: logistic regression of classes or labels, or linear regression of unit noise.
 
     Args:
         inputs: number of inputs.
-        outputs: number of classes, or of regression outputs.
-        likelihood: `categorical` or `gaussian`.
+        outputs: number of classes, of regression outputs, or of labels.
+        likelihood: `categorical`, `gaussian` or `bernoulli`.
         bias: whether the outputs have a bias.
 
     Raises:
@@ -66,8 +66,6 @@ def linear(
     """
     check_whole("inputs", inputs, 1)
     check_whole("outputs", outputs, 1)
-    if likelihood not in ("categorical", "gaussian"):
-        raise ValueError(f"likelihood must be 'categorical' or 'gaussian', got {likelihood!r}")
     return Model(
         name="linear",
         build=partial(_linear, inputs, outputs, bias),

@@ -8,7 +8,7 @@ from experiments.partitions.class_sets import cluster_n_class, n_class
 from experiments.partitions.feature_skew import by_domain, iid, rotated, skewed_sizes
 from experiments.partitions.label_skew import dirichlet, label_proportions, two_stage_dirichlet
 from experiments.partitions.ocfl import ocfl, shared_ocfl
-from experiments.partitions.partition import Partition, Split, SplitOptions
+from experiments.partitions.partition import Partition, Split, SplitOptions, occurrences
 from experiments.partitions.stream import stream
 from experiments.partitions.two_concepts import (
     label_halves,
@@ -33,6 +33,7 @@ __all__ = [
     "merged_classes",
     "n_class",
     "noisy",
+    "occurrences",
     "ocfl",
     "rotated",
     "shared_ocfl",

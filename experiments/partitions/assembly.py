@@ -138,7 +138,7 @@ class Assembly:
             clients=tuple(self._client(dataset, n, indices[n], of_client.get(n)) for n in names),
             indices=indices,
             left_out={reason: count for reason, count in left_out.items() if count},
-            num_classes=dataset.num_classes,
+            num_classes=dataset.num_outputs,
             source=dataset.name,
             hold_out=held_out,
         )
@@ -159,8 +159,11 @@ class Assembly:
         self, dataset: Dataset, client: str, views: Mapping[str, Indices], group: int | None
     ) -> ClientData:
         arrays = {
-            view: self._seen((dataset.inputs[rows], dataset.targets[rows]), client, group, view)
+            view: (inputs, dataset.labelled(targets))
             for view, rows in views.items()
+            for inputs, targets in (
+                self._seen((dataset.inputs[rows], dataset.targets[rows]), client, group, view),
+            )
         }
         return ClientData.from_arrays(client, arrays[TRAIN], arrays.get(TEST), group)
 

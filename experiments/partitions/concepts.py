@@ -159,6 +159,8 @@ def tested_on(partition: Partition, kept: Kept) -> Partition:
     for data in partition:
         views, rows = dict(data.views), dict(indices[data.client])
         if TEST in views:
+            if views[TEST].targets.ndim > 1:
+                raise ValueError(f"partition {partition.name!r} needs samples of one class each")
             own = kept(views[TEST].targets.numpy(), data.group or 0)
             chosen = np.flatnonzero(own)
             dropped += len(own) - len(chosen)

@@ -80,7 +80,7 @@ class Partition(Sequence[ClientData]):
         clients: data of the clients.
         indices: rows of the data set by client and view, int64.
         left_out: number of samples without a client, by reason.
-        num_classes: number of classes of the data set.
+        num_classes: number of classes, or of labels, of the data set.
         source: name of the data set.
         hold_out: rows of the hold-out set, which belongs to no client, int64.
         concepts: concept of each client at each time step of a stream; empty otherwise.
@@ -114,7 +114,7 @@ class Partition(Sequence[ClientData]):
             clients=ordered,
             indices=rows,
             left_out={},
-            num_classes=dataset.num_classes,
+            num_classes=dataset.num_outputs,
             source=dataset.name,
         )
 
@@ -158,12 +158,22 @@ class Partition(Sequence[ClientData]):
         return sum(self.left_out.values())
 
     def class_counts(self) -> Counts:
-        """(clients, classes) int64 number of samples over all views."""
+        """(clients, classes) int64 number of samples over all views, or with each label."""
         counts = np.zeros((len(self), self.num_classes), dtype=np.int64)
         for row, data in zip(counts, self.clients, strict=True):
             for view in self.indices[data.client]:
-                row += np.bincount(data.views[view].targets.numpy(), minlength=self.num_classes)
+                row += occurrences(data.views[view].targets.numpy(), self.num_classes)
         return counts
+
+
+def occurrences(targets: NDArray[np.int64], classes: int = 0) -> Counts:
+    """(classes,) int64 number of samples of each class, or (labels,) with each label.
+
+    Args:
+        targets: (samples,) classes, or (samples, labels) of 0 and 1.
+        classes: number of classes at least.
+    """
+    return targets.sum(axis=0) if targets.ndim > 1 else np.bincount(targets, minlength=classes)
 
 
 def check_clients(dataset: Dataset, clients: int, split: Split, groups: int = 1) -> None:

@@ -18,9 +18,10 @@ from bcfl.data import Schedule
 from bcfl.runtime import BusyError, limited_threads
 from experiments.config.scenario import Scenario
 from experiments.config.variants import Pair
-from experiments.published.results import CURVES, DIGITS, Results
+from experiments.published.results import CURVES, DIGITS, FACTS, Results
 from experiments.published.units import Unit
 from experiments.runs.files import PairFiles, write_aside
+from experiments.runs.grids import read_held_out
 from experiments.runs.plan import versions
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import of_seed
@@ -100,13 +101,13 @@ def _measured(unit: Unit, results: Results, machine: Machine, reporter: Reporter
     setup.check()
     began = process_time()
     with reporter.callbacks(scenario) as callbacks, limited_threads(machine.threads):
-        run_pair(setup, Pair(unit.row.method, unit.seed), files, callbacks)
+        run_pair(setup, Pair(unit.label, unit.seed), files, callbacks)
     done = rows.read(files.metrics)
     seconds = sum(row["seconds"]["total"] for row in done)
     return {
         **_described(unit),
-        "metrics": _metrics(setup, unit.seed, done),
-        "curves": {name: [_rounded(row.get(name)) for row in done] for name in CURVES},
+        "metrics": {**_metrics(setup, unit.seed, done), **read_held_out(files)},
+        "curves": _curves(done),
         "seconds": round(seconds, 1),
         "cpu_seconds": round(process_time() - began, 1),
         "machine": {
@@ -136,6 +137,16 @@ def _described(unit: Unit) -> dict[str, Any]:
         "command": unit.command,
         "setting": unit.setting,
     }
+
+
+def _curves(done: Sequence[rows.Row]) -> dict[str, list[float | None]]:
+    """Values over rounds, those of facts only where the method logs them."""
+    curves = {name: [_rounded(row.get(name)) for row in done] for name in CURVES}
+    for name, fact in FACTS.items():
+        values = [_rounded((row.get("facts") or {}).get(fact)) for row in done]
+        if any(value is not None for value in values):
+            curves[name] = values
+    return curves
 
 
 def _metrics(setup: Experiment, seed: int, done: Sequence[rows.Row]) -> dict[str, float | None]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
 from experiments.published.results import Result, Results
 from experiments.published.table import UNKNOWN, Column, Metric, Printed, PublishedTable, Row
 from experiments.published.units import missing_data, units_of
+from experiments.runs.grids import METRIC as HELD_OUT
 
 NOT_HERE = "data not here"
+Found = Mapping[int, Result]
+"""Results by seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +122,14 @@ def compare(
         if (result := results.find(unit)) is not None:
             by_place.setdefault((unit.column.name, unit.row.name), {})[unit.seed] = result
     missing = {column.name: missing_data(table, column, found) for column in table.columns}
-    lines = [
-        _line(table, column, row, by_place.get((column.name, row.name), {}), missing[column.name])
-        for column in table.columns
-        for row in table.rows_of(column)
-    ]
+    lines = []
+    for column in table.columns:
+        for row in table.rows_of(column):
+            variants = [
+                (variant, by_place.get((column.name, variant.name), {}))
+                for variant in table.variants_of(row)
+            ]
+            lines.append(_line(table, column, _chosen(variants), missing[column.name]))
     return Comparison(table, scale, _marked(lines), {k: v for k, v in missing.items() if v})
 
 
@@ -169,13 +175,22 @@ def _plain(line: Line) -> dict[str, Any]:
     }
 
 
+def _chosen(variants: Sequence[tuple[Row, Found]]) -> tuple[Row, Found]:
+    """The variant with the least held-out negative log-likelihood, if each has a result."""
+    scores = [
+        [value for result in found.values() if (value := result.value(HELD_OUT)) is not None]
+        for _, found in variants
+    ]
+    if len(variants) == 1 or not all(scores):
+        row, found = variants[0]
+        return (replace(row, name=row.of or row.name), found if len(variants) == 1 else {})
+    return min(zip(variants, scores, strict=True), key=lambda pair: fmean(pair[1]))[0]
+
+
 def _line(
-    table: PublishedTable,
-    column: Column,
-    row: Row,
-    found: Mapping[int, Result],
-    missing: Sequence[str],
+    table: PublishedTable, column: Column, chosen: tuple[Row, Found], missing: Sequence[str]
 ) -> Line:
+    row, found = chosen
     done = {seed: result for seed, result in found.items() if result.error is None}
     errors = tuple(f"seed {seed}: {r.error}" for seed, r in found.items() if r.error is not None)
     absent = NOT_HERE if missing and row.method else "failed" if errors else UNKNOWN
@@ -204,17 +219,15 @@ def _cell(
     values = [result.value(metric.measured) for result in results]
     return Cell(
         metric=metric,
-        printed=table.cell(column.name, row.name, metric.name),
+        printed=table.cell(column.name, row.of or row.name, metric.name),
         values=tuple(metric.factor * value for value in values if value is not None),
-        broken=tuple(table.reasons(column.name, row.name, metric.name)),
+        broken=tuple(table.reasons(column.name, row.of or row.name, metric.name)),
         absent=absent,
     )
 
 
 def _marked(lines: Sequence[Line]) -> tuple[Line, ...]:
     """The lines, with the best values of ours in each column marked."""
-    from dataclasses import replace
-
     best: dict[tuple[str, str], float] = {}
     for line in lines:
         for cell in line.cells:

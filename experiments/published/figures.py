@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bcfl.drawing import COLOURS, in_style, line_style, panels, whole_numbers
 from experiments.published.comparison import Comparison, Line
-from experiments.published.results import Results
+from experiments.published.results import FACTS, Results
+from experiments.published.segments import draw_segments
 from experiments.published.table import Figure
 from experiments.published.units import units_of
 
@@ -43,11 +44,13 @@ def draw(
     for number, figure in enumerate(comparison.table.figures, start=1):
         path = folder / f"{comparison.scale}-figure-{number}.svg"
         with in_style():
-            drawn = (
-                _bars(comparison, figure)
-                if figure.kind == "bars"
-                else _curves(comparison, figure, results, seeds)
-            )
+            match figure.kind:
+                case "bars":
+                    drawn = _bars(comparison, figure)
+                case "segments":
+                    drawn = draw_segments(comparison, figure)
+                case _:
+                    drawn = _curves(comparison, figure, results, seeds)
             if drawn is None:
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +107,7 @@ def _curves(
     comparison: Comparison, figure: Figure, results: Results, seeds: Sequence[int] | None
 ) -> Drawing | None:
     """Means over seeds by round with bands of one standard deviation; a panel for each metric."""
-    kept = _kept(comparison, figure.metrics, results, seeds)
+    kept = _kept(comparison, figure, results, seeds)
     titles = list(dict.fromkeys(column for _, column, _ in kept))
     if not titles:
         return None
@@ -124,21 +127,21 @@ def _curves(
 
 
 def _kept(
-    comparison: Comparison, metrics: Sequence[str], results: Results, seeds: Sequence[int] | None
+    comparison: Comparison, figure: Figure, results: Results, seeds: Sequence[int] | None
 ) -> Curves:
-    """Values over rounds, one curve for each seed, by metric, column and row."""
+    """Values over rounds, one curve for each seed, by metric, title of the panel and row."""
     curves: Curves = {}
     for unit in units_of(comparison.table, comparison.scale, seeds):
         result = results.find(unit)
-        for metric in metrics:
+        title = unit.column.heading if figure.pooled else unit.column.title
+        for metric in figure.metrics:
             if result is not None and (curve := result.curve(metric)):
-                place = (metric, unit.column.title, unit.row.name)
-                curves.setdefault(place, []).append(curve)
+                curves.setdefault((metric, title, unit.row.name), []).append(curve)
     return curves
 
 
 def _factor(metric: str) -> float:
-    return 1.0 if metric == "ari" else 100.0
+    return 1.0 if metric in ("ari", *FACTS) else 100.0
 
 
 def _line(axes: Axes, values: NDArray[np.float64], name: str, style: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -42,7 +42,6 @@ def write(comparison: Comparison, folder: Path) -> list[Path]:
 def markdown(comparison: Comparison) -> str:
     """One Markdown table: a line for each method of each column, theirs beside ours."""
     table = comparison.table
-    heads = [f"{m.name} {whose}" for m in table.metrics for whose in ("theirs", "ours")]
     lines = [
         f"# {table.name}: {table.item}",
         "",
@@ -50,15 +49,25 @@ def markdown(comparison: Comparison) -> str:
         "",
         f"`bcfl reproduce {table.name} --scale {comparison.scale}`",
         "",
-        f"| column | method | {' | '.join(heads)} | seeds | seconds |",
-        f"|---|---|{'---:|' * len(heads)}---:|---:|",
+        *in_columns(comparison.lines),
+        "",
     ]
-    for line in comparison.lines:
+    return "\n".join([*lines, *(f"- {note}" for note in remarks(comparison)), ""])
+
+
+def in_columns(lines: Sequence[Line]) -> Iterator[str]:
+    """The lines of a Markdown table.
+
+    Args:
+        lines: methods of columns of one table, at least one.
+    """
+    metrics = [cell.metric.name for cell in lines[0].cells]
+    heads = [f"{name} {whose}" for name in metrics for whose in ("theirs", "ours")]
+    yield f"| column | method | {' | '.join(heads)} | seeds | seconds |"
+    yield f"|---|---|{'---:|' * len(heads)}---:|---:|"
+    for line in lines:
         cells = [text for cell in line.cells for text in _pair(cell)]
-        lines.append(
-            f"| {line.column.title} | {line.row.name} | {' | '.join(cells)} | {_end(line)} |"
-        )
-    return "\n".join([*lines, "", *(f"- {note}" for note in remarks(comparison)), ""])
+        yield f"| {line.column.title} | {line.row.name} | {' | '.join(cells)} | {_end(line)} |"
 
 
 def _pair(cell: Cell) -> tuple[str, str]:

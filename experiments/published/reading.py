@@ -171,9 +171,16 @@ def _checked(table: PublishedTable) -> PublishedTable:
             _check_known(f"rows of column {column.name!r}", column.rows, names["rows"])
     if not table.of:
         _check_places(table, names)
+    _check_grid(table.grid)
     for cells in table.printed.values():
         _check_lengths(cells, len(table.metrics))
     return table
+
+
+def _check_grid(grid: Mapping[str, Any]) -> None:
+    for option, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise ValueError(f"[grid] needs a list of values of {option!r}, got {values!r}")
 
 
 def _check_places(table: PublishedTable, names: Mapping[str, Sequence[str]]) -> None:

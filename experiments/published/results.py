@@ -14,6 +14,8 @@ from experiments.runs.files import PairFiles, write_aside
 
 CHECKOUT = Path(__file__).parents[2]
 CURVES = ("accuracy", "macro_f1", "weighted_f1", "ari")
+FACTS = {"temperature": "clustering_temperature"}
+"""Curves of what a method logs, by its name there."""
 DIGITS = 5
 _WORK = ".work"
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
+
+from experiments.config.variants import nested
 
 PAPER, SMALL = "paper", "small"
 SCALES = (SMALL, PAPER)
 UNKNOWN = "–"
 _NUMBER = re.compile(r"\s*(-?[\d.]+)(?:\s*±\s*([\d.]+))?x?\s*")
+KINDS = ("curves", "bars", "segments")
 _NAMED = {"data": "dataset", "partition": "kind", "model": "name"}
 
 
@@ -55,6 +59,11 @@ class Column:
     needs: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
 
+    @property
+    def heading(self) -> str:
+        """What stands before the comma of its title."""
+        return self.title.partition(",")[0]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -65,12 +74,14 @@ class Row:
         method: name of the method; none where there is none.
         options: of the method.
         note: why there is no method, or how it differs.
+        of: name of the row that it is a variant of.
     """
 
     name: str
     method: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    of: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,18 +111,23 @@ class Figure:
     """A figure of a table's results.
 
     Attributes:
-        kind: `curves` over rounds or `bars` with standard deviations.
-        metrics: measured names, one panel each beside each column.
+        kind: `curves` over rounds, `bars` with standard deviations, or `segments` from the second
+            metric to the first.
+        metrics: measured names, one panel each beside each column; of segments two in one panel.
         titles: of the metrics, with units.
+        pooled: whether curves are means over the columns whose titles agree before the comma.
     """
 
     kind: str
     metrics: tuple[str, ...]
     titles: tuple[str, ...]
+    pooled: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in ("curves", "bars"):
-            raise ValueError(f"kind of a figure must be curves or bars, got {self.kind!r}")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind of a figure must be {', '.join(KINDS)}, got {self.kind!r}")
+        if self.kind == "segments" and len(self.metrics) != 2:
+            raise ValueError(f"segments have two ends, got metrics {', '.join(self.metrics)}")
         if len(self.metrics) != len(self.titles):
             raise ValueError(
                 f"a figure needs a title for each of {len(self.metrics)} metrics, "
@@ -163,6 +179,8 @@ class PublishedTable:
         small_scale: what the scale `small` changes.
         notes: remarks below the table.
         of: name of the table whose results these are, if they are of another.
+        grid: values of options that all rows are run with; the variant of a row that is shown has
+            the least negative log-likelihood of the samples that its clients hold out.
     """
 
     name: str
@@ -181,6 +199,7 @@ class PublishedTable:
     small_scale: str = ""
     notes: tuple[str, ...] = ()
     of: str = ""
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @property
     def results_name(self) -> str:
@@ -201,6 +220,24 @@ class PublishedTable:
     def rows_of(self, column: Column) -> tuple[Row, ...]:
         """The rows that a column has."""
         return tuple(row for row in self.rows if not column.rows or row.name in column.rows)
+
+    def variants_of(self, row: Row) -> tuple[Row, ...]:
+        """A row with each choice from the grid; the row itself without one."""
+        if not self.grid or not row.method:
+            return (row,)
+        varied = [key for key, values in self.grid.items() if len(values) > 1]
+        chosen = [
+            dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())
+        ]
+        return tuple(
+            replace(
+                row,
+                name=", ".join([row.name, *(f"{key}={options[key]}" for key in varied)]),
+                options=overlaid(row.options, nested(options)),
+                of=row.name,
+            )
+            for options in chosen
+        )
 
 
 def overlaid(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

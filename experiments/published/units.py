@@ -13,6 +13,7 @@ from bcfl.methods import applicable, nearest
 from experiments.config import scenario as scenarios
 from experiments.config.scenario import Scenario
 from experiments.config.tables import Rules
+from experiments.config.variants import Variant, flattened
 from experiments.datasets import available
 from experiments.published.table import SMALL, Column, PublishedTable, Row, overlaid
 
@@ -47,6 +48,13 @@ class Unit:
         return "--".join(re.sub(r"[^\w.+@=-]+", "-", part).strip("-") for part in parts)
 
     @property
+    def label(self) -> str:
+        """The method, with all options in its name if it is of a grid."""
+        if not self.row.of:
+            return self.row.method
+        return Variant(self.row.method).labelled(flattened(self.row.options))
+
+    @property
     def setting(self) -> dict[str, Any]:
         """All that its numbers depend on, but for versions and the data themselves."""
         table = column_scenario(self.table, self.column, self.scale)
@@ -61,7 +69,8 @@ class Unit:
     def command(self) -> str:
         """The command that runs it."""
         words = ["bcfl", "reproduce", self.table.name, "--scale", self.scale]
-        words += ["--columns", self.column.name, "--rows", self.row.name, "--seeds", str(self.seed)]
+        row = self.row.of or self.row.name
+        words += ["--columns", self.column.name, "--rows", row, "--seeds", str(self.seed)]
         return shlex.join(words)
 
     def scenario(self, data_dir: str | None = None) -> Scenario:
@@ -75,7 +84,7 @@ class Unit:
         """
         table = column_scenario(self.table, self.column, self.scale)
         table["name"] = re.sub(r"[^\w.-]+", "-", f"{self.table.name}-{self.column.name}")
-        table["methods"] = {self.row.method: dict(self.row.options)}
+        table["methods"] = {self.label: {} if self.row.of else dict(self.row.options)}
         table["seeds"] = [self.seed]
         if data_dir is not None:
             table["data"] = {**table["data"], "data_dir": data_dir}
@@ -151,12 +160,13 @@ def units_of(
     _check("column", columns, [column.name for column in table.columns])
     _check("row", rows, [name for row in table.rows for name in (row.name, row.method)])
     return tuple(
-        Unit(table, scale, column, row, seed)
+        Unit(table, scale, column, variant, seed)
         for seed in (seeds_of(table, scale) if seeds is None else seeds)
         for column in table.columns
         if not columns or column.name in columns
         for row in table.rows_of(column)
         if row.method and (not rows or row.name in rows or row.method in rows)
+        for variant in table.variants_of(row)
     )
 
 

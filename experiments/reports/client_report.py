@@ -17,6 +17,7 @@ from scipy.special import entr
 from bcfl import ClientData, Run
 from bcfl.data import TEST, Schedule, at_step
 from bcfl.hypotheses import UNSEEN, best_matching, smoothed_associations
+from experiments.partitions import occurrences
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state, restore
 from experiments.scores.gains import ModelScore, model_scores
@@ -134,10 +135,10 @@ class RunHistory:
     def client_reports(self, clients: Sequence[str] | None = None) -> list[ClientReport]:
         """Reports of the named clients, of all clients by default."""
         names = self.names if clients is None else clients
-        scores = self.run.ask(model_scores(self.run.hypotheses, names))
+        scores = self.run.ask(model_scores(self.run.hypotheses, names, self.run.model))
         if self.baseline is not None:
             hypotheses = self.baseline.hypotheses
-            baseline = model_scores(hypotheses, names, BASELINE, clusters=False)
+            baseline = model_scores(hypotheses, names, self.run.model, BASELINE, clusters=False)
             for client, score in self.baseline.ask(baseline).items():
                 scores[client] += score
         return [self._client_report(self.names.index(n), scores.get(n, ())) for n in names]
@@ -169,7 +170,7 @@ class RunHistory:
             client=data.client,
             group=data.group,
             num_samples=data.num_samples,
-            classes=np.bincount(labels),
+            classes=occurrences(labels),
             probabilities=self.latest[row],
             filtered=np.array([matrix[row] for matrix in self.filtered]),
             smoothed=np.array([matrix[row] for matrix in self.smoothed]),
@@ -181,7 +182,7 @@ class RunHistory:
 
     def _uncertainty(self, data: ClientData) -> tuple[float, float]:
         views = at_step(data, self.time_step).views
-        if not len(views.get(TEST, ())):
+        if not len(views.get(TEST, ())) or self.run.model.likelihood == "gaussian":
             return nan, nan
         run = replace(self.run, executor=None)
         prediction = run.predict(data.client, views[TEST].inputs)

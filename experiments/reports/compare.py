@@ -2,78 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.reports.columns import (
+    ACCURACY,
+    ARI,
+    BEST,
+    ECE,
+    MACRO_F1,
+    NLL,
+    UNKNOWN,
+    Column,
+    explain_marks,
+)
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import read_description
 from experiments.runs.summary import read_summary
 
 Metrics = Mapping[str, Mapping[str, Any]]
-BEST = "▲"
-UNKNOWN = "–"
+
+
+WIDTH = 100
+"""Characters of a line of text below a table."""
 
 
 class NoResultsError(ValueError):
     """A run without a summary, because it is not finished."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """How a metric is displayed.
-
-    Attributes:
-        metric: its key in `summary.json`.
-        title: heading.
-        digits: decimals shown.
-        scale: factor applied to the value.
-        best: `max` or `min`, picks the best of several values; None for an unranked metric.
-    """
-
-    metric: str
-    title: str
-    digits: int
-    scale: float = 1.0
-    best: Callable[[Sequence[float]], float] | None = None
-
-    def text(self, statistic: Mapping[str, Any], plus_minus: str = "±") -> str:
-        """Format the mean, with the standard deviation where there are several seeds.
-
-        Args:
-            statistic: entry of `summary.json` with "mean", "std" and "values".
-            plus_minus: sign between the two.
-        """
-        if statistic["mean"] is None:
-            return UNKNOWN
-        mean = f"{self.scale * statistic['mean']:.{self.digits}f}"
-        if len(statistic["values"]) < 2:
-            return mean
-        return f"{mean} {plus_minus}{self.scale * statistic['std']:.{self.digits}f}"
-
-    def marked(self, results: Mapping[str, Metrics]) -> set[str]:
-        """Names of the rows with the best displayed mean, ties included; empty for a single row."""
-        means = {name: row.get(self.metric, MISSING)["mean"] for name, row in results.items()}
-        known = {
-            name: round(self.scale * m, self.digits) for name, m in means.items() if m is not None
-        }
-        if self.best is None or len(results) < 2 or not known:
-            return set()
-        best = self.best(list(known.values()))
-        return {name for name, value in known.items() if value == best}
-
-
 COLUMNS = (
-    Column(metric="accuracy", title="accuracy", digits=1, scale=100.0, best=max),
-    Column(metric="macro_f1", title="macro-F1", digits=1, scale=100.0, best=max),
-    Column(metric="ari", title="ARI", digits=2, best=max),
-    Column(metric="nll", title="NLL", digits=3, best=min),
-    Column(metric="ece", title="ECE", digits=3, best=min),
-    Column(metric="seconds", title="seconds", digits=1),
-    Column(metric="communication", title="comm. ×", digits=1),
-    Column(metric="storage", title="stor. ×", digits=1),
-    Column(metric="computation", title="comp. ×", digits=1),
+    ACCURACY,
+    MACRO_F1,
+    ARI,
+    NLL,
+    ECE,
+    Column(metric="seconds", title="seconds", format=".1f"),
+    Column(metric="communication", title="comm. ×", format=".1f"),
+    Column(metric="storage", title="stor. ×", format=".1f"),
+    Column(metric="computation", title="comp. ×", format=".1f"),
 )
 """Costs are relative to FedAvg; runs of earlier versions lack them."""
 MISSING: Mapping[str, Any] = {"mean": None, "std": None, "values": []}
@@ -107,18 +76,61 @@ def gather(folders: Sequence[Path]) -> dict[str, Metrics]:
     return results
 
 
-def aligned(results: Mapping[str, Metrics]) -> list[str]:
-    """Lines of a text table: one row per method, the best of each column marked.
+def paired(folders: Sequence[Path]) -> bool:
+    """Whether a seed is the same data in all runs, so that their methods can be paired by seeds."""
+    told = [read_description(folder) for folder in folders]
+    data = [[d.get("scenario", {}).get(part) for part in ("data", "partition")] for d in told]
+    seeds = [d.get("seeds") for d in told]
+    return all(one == data[0] for one in data) and all(one == seeds[0] for one in seeds)
+
+
+def text(column: Column, statistic: Mapping[str, Any], plus_minus: str = "±") -> str:
+    """Format the mean, with the standard deviation where there are several seeds.
+
+    Args:
+        column: how the metric is shown.
+        statistic: entry of `summary.json` with "mean", "std" and "values".
+        plus_minus: sign between the two.
+    """
+    mean = column.text(statistic["mean"])
+    if statistic["mean"] is None or len(statistic["values"]) < 2:
+        return mean
+    return f"{mean} {plus_minus}{column.text(statistic['std'])}"
+
+
+def best_rows(results: Mapping[str, Metrics], *, paired: bool) -> dict[str, str | None]:
+    """By metric, the row that is better than every other one, see `Column.best`.
+
+    Args:
+        results: metrics by name of the row.
+        paired: whether a seed is the same data for all rows.
+    """
+    return {
+        column.metric: column.best(
+            {name: row.get(column.metric, MISSING)["values"] for name, row in results.items()}
+        )
+        if paired
+        else None
+        for column in COLUMNS
+    }
+
+
+def aligned(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
+    """Lines of a text table: one row per method, a significant best of each column marked.
 
     Args:
         results: metrics by name of the row, as in `summary.json`.
+        paired: whether a seed is the same data for all rows.
+
+    Returns:
+        The header, a line for each row, and where there are several what the marks mean.
     """
     columns = [["method", *results]]
+    best = best_rows(results, paired=paired)
     for column in COLUMNS:
-        best = column.marked(results)
-        mark = {name: f" {BEST}" if name in best else "  " for name in results}
+        mark = {name: f" {BEST}" if name == best[column.metric] else "  " for name in results}
         cells = [
-            column.text(row.get(column.metric, MISSING)) + mark[name]
+            text(column, row.get(column.metric, MISSING)) + mark[name]
             for name, row in results.items()
         ]
         columns.append([f"{column.title}  ", *cells])
@@ -129,11 +141,22 @@ def aligned(results: Mapping[str, Metrics]) -> list[str]:
         first = f"{name:{widths[0]}}"
         rest = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
         lines.append("  ".join([first, *rest]).rstrip())
-    return lines
+    return [*lines, *_note(results, paired)]
 
 
-def latex(results: Mapping[str, Metrics]) -> list[str]:
-    r"""Lines of a LaTeX table (booktabs): mean $\pm$ standard deviation, the best in bold."""
+def _note(results: Mapping[str, Metrics], paired: bool) -> list[str]:
+    seeds = max(len(row["seconds"]["values"]) for row in results.values())
+    note = explain_marks(len(results), seeds, paired=paired)
+    return textwrap.wrap(note, WIDTH)
+
+
+def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
+    r"""Lines of a LaTeX table (booktabs): mean $\pm$ deviation, a significant best in bold.
+
+    Args:
+        results: metrics by name of the row, as in `summary.json`.
+        paired: whether a seed is the same data for all rows.
+    """
     titles = (column.title.replace("×", r"$\times$") for column in COLUMNS)
     header = " & ".join(["Method", *titles])
     lines = [
@@ -142,15 +165,15 @@ def latex(results: Mapping[str, Metrics]) -> list[str]:
         rf"{header} \\",
         r"\midrule",
     ]
-    best = {column.metric: column.marked(results) for column in COLUMNS}
+    best = best_rows(results, paired=paired)
     for name, row in results.items():
         cells = [name.replace("_", r"\_")]
         for column in COLUMNS:
-            text = column.text(row.get(column.metric, MISSING), r"$\pm$ ")
-            text = text.replace(UNKNOWN, "--")
-            cells.append(rf"\textbf{{{text}}}" if name in best[column.metric] else text)
+            shown = text(column, row.get(column.metric, MISSING), r"$\pm$ ").replace(UNKNOWN, "--")
+            cells.append(rf"\textbf{{{shown}}}" if name == best[column.metric] else shown)
         lines.append(rf"{' & '.join(cells)} \\")
-    return [*lines, r"\bottomrule", r"\end{tabular}"]
+    note = [f"% {line}" for line in _note(results, paired)]
+    return [*lines, r"\bottomrule", *note, r"\end{tabular}"]
 
 
 def _trainings(row: Metrics) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.reports.compare import paired
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
 from experiments.reports.results_table import agreement_table, results_table
@@ -25,7 +26,7 @@ def render(folders: Sequence[Path]) -> str:
     runs = {label: RunFolder.read(path) for label, path in labelled(folders).items()}
     joined = joined_runs(runs)
     scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
-    same = len({repr(_data_of(run)) for run in runs.values()}) == 1
+    same = paired(folders)
     return render_page(
         "compare.html.jinja",
         "Comparison – bcfl",
@@ -46,7 +47,7 @@ def render(folders: Sequence[Path]) -> str:
 
 
 DIFFERENT = (
-    "The runs differ in their data or partition, so seeds of one are not those of another: "
+    "The runs differ in their data, partition or seeds, so seeds of one are not those of another: "
     "differences between them may be differences of the data."
 )
 
@@ -79,7 +80,3 @@ def joined_runs(runs: dict[str, RunFolder]) -> RunFolder:
         summary={f"{r}/{m}": found for r, run in runs.items() for m, found in run.summary.items()},
         rounds={f"{r}/{m}": found for r, run in runs.items() for m, found in run.rounds.items()},
     )
-
-
-def _data_of(run: RunFolder) -> list[object]:
-    return [run.scenario.get(part) for part in ("data", "partition")]

@@ -9,32 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.reports.columns import ACCURACY, ARI, ECE, MACRO_F1, NLL, Column, explain_marks
 from experiments.reports.pictures.cost import unit_of
 from experiments.runs.run_folder import RunFolder
-from experiments.scores.significance import LEVEL, compare_best, seeds_needed
-
-UNKNOWN = "–"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """A column of the table.
-
-    Attributes:
-        title: heading.
-        unit: unit of the values, empty for dimensionless ones.
-        metric: name in `summary.json`, or a field of the rounds that is summed over the run.
-        better: 1 if higher is better, -1 if lower is better, 0 if the best is not marked.
-        format: format of mean and standard deviation.
-        factor: factor applied to the values.
-    """
-
-    title: str
-    unit: str
-    metric: str
-    better: int
-    format: str
-    factor: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -68,36 +45,34 @@ class Table:
 
 
 COLUMNS = (
-    Column(title="accuracy", unit="%", metric="accuracy", better=1, format=".1f", factor=100.0),
-    Column(title="macro-F1", unit="%", metric="macro_f1", better=1, format=".1f", factor=100.0),
-    Column(title="ARI", unit="", metric="ari", better=1, format=".2f"),
-    Column(title="AMI", unit="", metric="ami", better=1, format=".2f"),
-    Column(title="NLL", unit="nats", metric="nll", better=-1, format=".3f"),
-    Column(title="ECE", unit="", metric="ece", better=-1, format=".3f"),
-    Column(title="time", unit="s", metric="seconds", better=0, format=".1f"),
-    Column(
-        title="trainings requested", unit="", metric="trainings_requested", better=0, format=",.0f"
-    ),
-    Column(title="trainings run", unit="", metric="trainings_run", better=0, format=",.0f"),
-    Column(title="sent", unit="× FedAvg", metric="communication", better=0, format=".1f"),
-    Column(title="stored", unit="× FedAvg", metric="storage", better=0, format=".1f"),
-    Column(title="computed", unit="× FedAvg", metric="computation", better=0, format=".1f"),
+    ACCURACY,
+    MACRO_F1,
+    ARI,
+    Column(title="AMI", metric="ami", better=1, format=".2f"),
+    NLL,
+    ECE,
+    Column(title="time", unit="s", metric="seconds", format=".1f"),
+    Column(title="trainings requested", metric="trainings_requested", format=",.0f"),
+    Column(title="trainings run", metric="trainings_run", format=",.0f"),
+    Column(title="sent", unit="× FedAvg", metric="communication", format=".1f"),
+    Column(title="stored", unit="× FedAvg", metric="storage", format=".1f"),
+    Column(title="computed", unit="× FedAvg", metric="computation", format=".1f"),
     Column(
         title="F1 by samples", unit="%", metric="weighted_f1", better=1, format=".1f", factor=100.0
     ),
 )
 
 AGREEMENT_COLUMNS = (
-    Column(title="ARI", unit="", metric="mean_ari", better=1, format=".3f"),
-    Column(title="AMI", unit="", metric="mean_ami", better=1, format=".3f"),
-    Column(title="homogeneity", unit="", metric="mean_homogeneity", better=1, format=".3f"),
-    Column(title="completeness", unit="", metric="mean_completeness", better=1, format=".3f"),
+    Column(title="ARI", metric="mean_ari", better=1, format=".3f"),
+    Column(title="AMI", metric="mean_ami", better=1, format=".3f"),
+    Column(title="homogeneity", metric="mean_homogeneity", better=1, format=".3f"),
+    Column(title="completeness", metric="mean_completeness", better=1, format=".3f"),
 )
 
 
 PRIVACY_COLUMNS = (
-    Column(title="releases", unit="", metric="releases", better=0, format=",.0f"),
-    Column(title="privacy ε", unit="", metric="epsilon", better=0, format=",.1f"),
+    Column(title="releases", metric="releases", format=",.0f"),
+    Column(title="privacy ε", metric="epsilon", format=",.1f"),
 )
 """Of runs with differential privacy: of the client that released most."""
 
@@ -136,27 +111,8 @@ def _table(
     paired = paired and len({run.seeds(method) for method in methods}) == 1
     cells = [_column(run, methods, column, paired) for column in columns]
     rows = dict(zip(methods, zip(*cells, strict=True), strict=True))
-    return Table(columns, rows, _note(run, methods, paired))
-
-
-def _note(run: RunFolder, methods: Sequence[str], paired: bool) -> str:
-    """What the marks mean; with too few seeds, how many it takes."""
-    if len(methods) < 2:
-        return ""
-    if not paired:
-        return "No best is marked: seeds or data of the rows differ, so they cannot be paired."
-    number, least = len(run.seeds(methods[0])), seeds_needed(len(methods))
-    if number < least:
-        return (
-            f"No best is marked: whether one of {len(methods)} methods is better than each other "
-            f"one takes at least {least} seeds to tell (paired Wilcoxon tests, Holm, level "
-            f"{LEVEL}); these are {number}."
-        )
-    return (
-        f"▲ better than every other method (accuracy, F1, ARI, AMI, homogeneity, completeness: "
-        f"higher; NLL, ECE: lower): two-sided Wilcoxon signed-rank tests over {number} seeds, "
-        f"adjusted after Holm, p ≤ {LEVEL}. A column without ▲ has no such method."
-    )
+    note = explain_marks(len(methods), len(run.seeds(methods[0])), paired=paired)
+    return Table(columns, rows, note)
 
 
 def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
@@ -165,36 +121,21 @@ def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:
     for title, name in named.items():
         factor, unit = unit_of(max(_mean_std(run, method, name)[0] for method in methods))
         columns.append(
-            Column(title=title, unit=unit, metric=name, better=0, format=",.1f", factor=1 / factor)
+            Column(title=title, unit=unit, metric=name, format=",.1f", factor=1 / factor)
         )
     return columns
 
 
 def _column(run: RunFolder, methods: Sequence[str], column: Column, paired: bool) -> list[Cell]:
     numbers = [_mean_std(run, method, column.metric) for method in methods]
-    best = _best(run, methods, column) if paired else None
+    values = {m: run.summary[m].get(column.metric, {}).get("values", []) for m in methods}
+    best = column.best(values) if paired else None
     cells = []
     for method, (mean, std) in zip(methods, numbers, strict=True):
-        shown = _shown(mean, column)
+        shown = column.text(mean)
         deviates = isfinite(std) and (column.better or std > 0)
-        cells.append(Cell(shown, _shown(std, column) if deviates else "", method == best))
+        cells.append(Cell(shown, column.text(std) if deviates else "", method == best))
     return cells
-
-
-def _best(run: RunFolder, methods: Sequence[str], column: Column) -> str | None:
-    """The method that paired tests over seeds find better than every other one, if any."""
-    if not column.better:
-        return None
-    values = {
-        m: [_number(value) for value in run.summary[m].get(column.metric, {}).get("values", [])]
-        for m in methods
-    }
-    found = compare_best(values, 1 if column.better > 0 else -1)
-    return found.best if found is not None and found.is_significant else None
-
-
-def _shown(value: float, column: Column) -> str:
-    return format(value * column.factor, column.format) if isfinite(value) else UNKNOWN
 
 
 def _mean_std(run: RunFolder, method: str, metric: str) -> tuple[float, float]:

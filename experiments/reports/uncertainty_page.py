@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from bcfl.analysis import TUNING_GRID
 from experiments.reports.page import render_page
 from experiments.reports.pictures.drawing import inline_svg
-from experiments.reports.pictures.trust import draw_calibration, draw_entropies, draw_risk
+from experiments.reports.pictures.trust import (
+    draw_calibration,
+    draw_coverage,
+    draw_entropies,
+    draw_risk,
+)
 from experiments.reports.uncertainty_results import Result
 from experiments.reports.uncertainty_table import (
-    CALIBRATION,
-    DETECTION,
     TEXTS,
     association_table,
     chosen_values,
-    table,
+    score_tables,
 )
-from experiments.scores.uncertainty_evaluation import ClientPredictions
+from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
 
 NOTE = (
     "Tuned: prior precision and temperature minimise the NLL of held-out training samples; if the "
@@ -107,60 +111,75 @@ def _at_edge(
 
 
 def _sections(results: Sequence[Result]) -> list[Section]:
-    shown = _of_first_seed(results)
-    look = (
-        "Confidence is the probability of the predicted class; on the diagonal it equals accuracy."
+    tables = [
+        Section(id=one.id, title=one.title, look=one.look, cells=one.cells)
+        for one in score_tables(results)
+    ]
+    tables[0] = replace(tables[0], lines=chosen_values(results))
+    associations = Section(
+        id="associations",
+        title="Associations",
+        look="Whether two clients are of one true group, by the probability that they share a "
+        "cluster: log loss in nats per pair, Brier score, expected calibration error, AUROC; "
+        "with half a 95 % interval over draws where there are several.",
+        cells=association_table(results),
     )
-    lower = "Error rate of the most confident samples; the thin line marks 5 %. Lower is better."
-    separated = "Out-of-distribution samples and noise should have higher entropy than own samples."
+    return [*tables, associations, *_figures(results)]
+
+
+def _figures(results: Sequence[Result]) -> list[Section]:
+    shown = _of_first_seed(results, ClientPredictions)
+    values = _of_first_seed(results, ClientValues)
+    classes = {
+        method: {kind: p for kind, p in kinds.items() if p.kind == "categorical"}
+        for method, kinds in shown.items()
+    }
+    drawn = [
+        (
+            "reliability",
+            "Reliability",
+            "Confidence is the probability of the predicted class, or that a label is present; on "
+            "the diagonal it equals the share that is right, or present.",
+            lambda: draw_calibration(shown),
+            shown,
+        ),
+        (
+            "coverage",
+            "Coverage of intervals",
+            "Share of values inside central predictive intervals; on the diagonal it equals their "
+            "probability, below it predictions are too narrow.",
+            lambda: draw_coverage(values),
+            values,
+        ),
+        (
+            "risk",
+            "Risk and coverage",
+            "Error rate of the most confident samples; the thin line marks 5 %. Lower is better.",
+            lambda: draw_risk(classes),
+            any(classes.values()),
+        ),
+        (
+            "entropies",
+            "Entropies",
+            "Out-of-distribution samples and noise should have higher entropy than own samples.",
+            lambda: draw_entropies(shown),
+            shown,
+        ),
+    ]
     return [
-        Section(
-            id="calibration",
-            title="Calibration and selection",
-            look="Accuracy, cover@5% (samples kept at 5 % errors) and risk@80% in %, NLL in nats.",
-            cells=table(results, CALIBRATION),
-            lines=chosen_values(results),
-        ),
-        Section(
-            id="detection",
-            title="Detection",
-            look="AUROC, AUPR and FPR95 of detecting misclassified samples by confidence, and "
-            "samples of other groups and noise by their out-of-distribution (OOD) score; for the "
-            "latter two also AUROC by entropy and by mutual information (MI) of label and model.",
-            cells=table(results, DETECTION),
-        ),
-        Section(
-            id="associations",
-            title="Associations",
-            look="Whether two clients are of one true group, by the probability that they share a "
-            "cluster: log loss in nats per pair, Brier score, expected calibration error, AUROC; "
-            "with half a 95 % interval over draws where there are several.",
-            cells=association_table(results),
-        ),
-        Section(
-            id="reliability",
-            title="Reliability",
-            look=look,
-            svg=inline_svg(lambda: draw_calibration(shown), "reliability", "Reliability"),
-        ),
-        Section(
-            id="risk",
-            title="Risk and coverage",
-            look=lower,
-            svg=inline_svg(lambda: draw_risk(shown), "risk", "Risk against coverage"),
-        ),
-        Section(
-            id="entropies",
-            title="Entropies",
-            look=separated,
-            svg=inline_svg(lambda: draw_entropies(shown), "entropies", "Entropies"),
-        ),
+        Section(id=name, title=title, look=look, svg=inline_svg(draw, name, title))
+        for name, title, look, draw, there in drawn
+        if there
     ]
 
 
-def _of_first_seed(results: Sequence[Result]) -> dict[str, dict[str, ClientPredictions]]:
-    """Predictions by method and kind of prediction."""
-    shown: dict[str, dict[str, ClientPredictions]] = {}
+Kind = TypeVar("Kind", bound=Predicted)
+
+
+def _of_first_seed(results: Sequence[Result], kind: type[Kind]) -> dict[str, dict[str, Kind]]:
+    """Predictions of a kind by method and prediction rule."""
+    shown: dict[str, dict[str, Kind]] = {}
     for result in results:
-        shown.setdefault(result.pair.method, {}).setdefault(result.label, result.predictions)
+        if isinstance(result.predictions, kind):
+            shown.setdefault(result.pair.method, {}).setdefault(result.label, result.predictions)
     return shown

@@ -16,14 +16,16 @@ from experiments.config.options import chosen
 from experiments.runs.files import Pair
 from experiments.runs.index import read_index
 from experiments.runs.restore import newest_state, restore, setup_of
-from experiments.scores.uncertainty_evaluation import (
-    By,
-    ClientPredictions,
-    UncertaintyEvaluation,
-    scores,
-)
+from experiments.scores.client_predictions import Predicted
+from experiments.scores.uncertainty_evaluation import By, UncertaintyEvaluation, joined, scores
 
 PLAIN = PredictionRule(predictive="plug-in")
+UNSUITED: Mapping[str, tuple[PredictiveName, ...]] = {
+    "categorical": (),
+    "bernoulli": ("bridge",),
+    "gaussian": ("probit", "bridge"),
+}
+"""Predictives that are of other things than a likelihood's."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,7 +46,7 @@ class Result:
     rule: PredictionRule
     tuned: bool
     parts: Mapping[str, Mapping[str, float]]
-    predictions: ClientPredictions
+    predictions: Predicted
     association: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -79,7 +81,8 @@ class Query:
 def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
     """Evaluate the newest checkpoint of each method and seed.
 
-    Rules that need curvature are skipped for methods whose posteriors have none.
+    Rules that need curvature are skipped for methods whose posteriors have none, and those of
+    classes for models of labels or numbers. Predictions of numbers are not tuned.
 
     Args:
         folder: folder of the run.
@@ -109,8 +112,11 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
 def _results(evaluation: UncertaintyEvaluation, pair: Pair, query: Query) -> Iterator[Result]:
     yield _result(evaluation, pair, PLAIN, query.by, tuned=False)
     curved = any(p.curved for hypothesis in evaluation.run.hypotheses for p in hypothesis.clusters)
+    likelihood = evaluation.run.model.likelihood
+    query = replace(query, tunes=query.tunes and likelihood != "gaussian")
     for rule in query.rules:
-        if curved or rule.predictive == "plug-in":
+        fits = rule.predictive not in UNSUITED[likelihood]
+        if fits and (curved or rule.predictive == "plug-in"):
             best = evaluation.tuned(rule) if query.tunes else rule
             yield _result(evaluation, pair, best, query.by, tuned=query.tunes)
 
@@ -125,7 +131,7 @@ def _result(
         rule=rule,
         tuned=tuned,
         parts=parts,
-        predictions=ClientPredictions.joined(list(predictions.values())),
+        predictions=joined(list(predictions.values())),
         association=_association(evaluation.run),
     )
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite, nan, sqrt
 from statistics import fmean, stdev
+from typing import TypeAlias
 
-from experiments.reports.compare import UNKNOWN
+from experiments.reports.columns import UNKNOWN
 from experiments.reports.uncertainty_results import Result
 
 TEXTS = ("method", "prediction", "of")
-CALIBRATION: Mapping[str, tuple[str, str, float]] = {
+Columns: TypeAlias = Mapping[str, tuple[str, str, float]]
+"""Heading, format and factor by score."""
+CALIBRATION: Columns = {
     "accuracy": ("accuracy", "{:.1f}", 100.0),
     "nll": ("NLL", "{:.3f}", 1.0),
     "brier": ("Brier", "{:.3f}", 1.0),
@@ -21,7 +25,23 @@ CALIBRATION: Mapping[str, tuple[str, str, float]] = {
     "coverage_at_5_risk": ("cover@5%", "{:.1f}", 100.0),
     "risk_at_80_coverage": ("risk@80%", "{:.2f}", 100.0),
 }
-DETECTION: Mapping[str, tuple[str, str, float]] = {
+LABELS: Columns = {
+    "accuracy": ("accuracy", "{:.1f}", 100.0),
+    "micro_f1": ("micro F1", "{:.1f}", 100.0),
+    "macro_f1": ("macro F1", "{:.1f}", 100.0),
+    "nll": ("NLL", "{:.3f}", 1.0),
+    "brier": ("Brier", "{:.3f}", 1.0),
+    "ece": ("ECE", "{:.3f}", 1.0),
+}
+NUMBERS: Columns = {
+    "rmse": ("RMSE", "{:.3f}", 1.0),
+    "nll": ("NLL", "{:.3f}", 1.0),
+    "crps": ("CRPS", "{:.3f}", 1.0),
+    **{f"coverage_{level}": (f"in {level}%", "{:.1f}", 100.0) for level in (50, 80, 90, 95)},
+    "coverage_error": ("coverage error", "{:.1f}", 100.0),
+    "sharpness": ("sharpness", "{:.3f}", 1.0),
+}
+DETECTION: Columns = {
     "wrong_auroc": ("wrong", "{:.3f}", 1.0),
     "wrong_aupr": ("AUPR", "{:.3f}", 1.0),
     "wrong_fpr95": ("FPR95", "{:.3f}", 1.0),
@@ -38,16 +58,15 @@ DETECTION: Mapping[str, tuple[str, str, float]] = {
 }
 
 
-def table(
-    results: Sequence[Result], columns: Mapping[str, tuple[str, str, float]]
-) -> list[list[str]]:
+def table(results: Sequence[Result], columns: Columns) -> list[list[str]]:
     """Cells of a table, header first: one row per method, prediction rule and part.
 
     Scores are means over seeds, except for single clients and clusters, which differ by seed.
+    Columns of which nothing is known are left out.
 
     Args:
         results: at least one result.
-        columns: `CALIBRATION` or `DETECTION`: heading, format and factor by score.
+        columns: `CALIBRATION`, `LABELS`, `NUMBERS` or `DETECTION`.
 
     Returns:
         Rows of equal length.
@@ -59,15 +78,88 @@ def table(
         seed = f", seed {result.pair.seed}" if several else ""
         for part, scores in result.parts.items():
             grouped.setdefault((result.pair.method, result.label, part + seed), []).append(scores)
+    every = [scores for seeds in grouped.values() for scores in seeds]
+    columns = {
+        name: column for name, column in columns.items() if any(name in scores for scores in every)
+    }
     head = ["method", "prediction", *([] if whole else ["of"])]
     lines = [[*head, *(title for title, *_ in columns.values())]]
     for (method, label, part), seeds in grouped.items():
         cells = [
-            _cell([scores[name] for scores in seeds], form, factor)
+            _cell([scores.get(name, nan) for scores in seeds], form, factor)
             for name, (_, form, factor) in columns.items()
         ]
         lines.append([method, label, *([] if whole else [part]), *cells])
     return lines
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """A table of scores.
+
+    Attributes:
+        id: anchor.
+        title: heading.
+        look: how to read it.
+        columns: that it has.
+        cells: header first.
+    """
+
+    id: str
+    title: str
+    look: str
+    columns: Columns
+    cells: Sequence[Sequence[str]] = ()
+
+
+KINDS: Mapping[str, ScoreTable] = {
+    "categorical": ScoreTable(
+        "calibration",
+        "Calibration and selection",
+        "Accuracy, cover@5% (samples kept at 5 % errors) and risk@80% in %, NLL in nats.",
+        CALIBRATION,
+    ),
+    "bernoulli": ScoreTable(
+        "labels",
+        "Calibration of labels",
+        "Accuracy (samples with all labels right) and F1 in %, NLL in nats per sample, Brier score "
+        "and ECE of the probability that a label is present, means over labels.",
+        LABELS,
+    ),
+    "gaussian": ScoreTable(
+        "numbers",
+        "Calibration of numbers",
+        "NLL in nats per value; CRPS and sharpness (mean standard deviation of the prediction) in "
+        "the unit of the values; values inside the central predictive intervals, and the mean "
+        "distance of these shares from their levels, in %. Nothing is tuned.",
+        NUMBERS,
+    ),
+}
+"""Tables of calibration, by likelihood of what is predicted."""
+OUTSIDE = ScoreTable(
+    "detection",
+    "Detection",
+    "AUROC, AUPR and FPR95 of detecting misclassified samples by confidence, and samples of other "
+    "groups and noise by their out-of-distribution (OOD) score; for the latter two also AUROC by "
+    "entropy and by mutual information (MI) of label and model.",
+    DETECTION,
+)
+
+
+def score_tables(results: Sequence[Result]) -> list[ScoreTable]:
+    """The tables of calibration of what was predicted, then that of detection if there is one.
+
+    Args:
+        results: at least one result.
+    """
+    by_kind = {kind: [r for r in results if r.predictions.kind == kind] for kind in KINDS}
+    tables = [
+        replace(KINDS[kind], cells=table(r, KINDS[kind].columns))
+        for kind, r in by_kind.items()
+        if r
+    ]
+    detected = [result for kind, r in by_kind.items() for result in r if kind != "gaussian"]
+    return [*tables, *([replace(OUTSIDE, cells=table(detected, DETECTION))] if detected else [])]
 
 
 ASSOCIATION: Mapping[str, str] = {

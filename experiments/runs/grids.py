@@ -16,7 +16,6 @@ from experiments.runs.files import PairFiles, write_aside
 
 if TYPE_CHECKING:
     from bcfl import Federation, Run
-    from bcfl.protocol import PredictionSums
 
 METRIC = "held_out_nll"
 METRICS = (METRIC, "held_out_accuracy")
@@ -46,7 +45,7 @@ class ChosenVariant:
         )
 
 
-def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
+def held_out(federation: Federation, run: Run) -> Mapping[str, Any]:
     """Predictions of the served models on the clients' validation samples.
 
     Args:
@@ -61,10 +60,10 @@ def held_out(federation: Federation, run: Run) -> Mapping[str, PredictionSums]:
 
     method, known = federation.method, run.state.client_info
     clients = sorted(c for c, info in known.items() if info.num_samples.get(VALIDATION, 0) > 0)
-    if run.model.likelihood != "categorical" or not clients:
+    if not clients:
         return {}
     if method.finetuned is None:
-        return run.ask(evaluate(run.hypotheses, clients, method.pooling, VALIDATION))
+        return run.ask(evaluate(run.hypotheses, clients, run.model, method.pooling, VALIDATION))
     steps = evaluate_finetuned(
         run.hypotheses, clients, method.finetuned, run.model, VALIDATION, method.pooling
     )
@@ -83,7 +82,8 @@ def write_held_out(federation: Federation, run: Run, files: PairFiles) -> None:
 
     sums = held_out(federation, run)
     if sums:
-        scores = dict(zip(METRICS, (metrics.nll(sums), metrics.micro_accuracy(sums)), strict=True))
+        found = metrics.SUMMARIES[run.model.likelihood](sums)
+        scores = dict(zip(METRICS, (found["nll"], found.get("accuracy")), strict=True))
         write_aside(files.held_out, json.dumps(scores, indent=2) + "\n")
 
 

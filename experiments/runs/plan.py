@@ -133,7 +133,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
             "dataset": dataset.name,
             "source": dataset.source,
             "samples": len(dataset),
-            "classes": dataset.num_classes,
+            "classes": dataset.num_outputs,
             "clients": len(partition),
             "groups": len(set((partition.groups or {}).values())),
         },

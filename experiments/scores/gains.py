@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import nan
+from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis import metrics
 from bcfl.data import TEST
 from bcfl.hypotheses import Posterior
-from bcfl.protocol import Exchange, Predictions, PredictionSums, Score, Steps
-from bcfl.rounds import served_mixture
+from bcfl.protocol import Exchange, Score, Steps
+from bcfl.rounds import STATISTICS, served_mixture
 
 if TYPE_CHECKING:
-    from bcfl import HypothesisSet
+    from bcfl import HypothesisSet, Model
 
 SERVED = "what serves it"
 
@@ -24,7 +25,7 @@ class ModelScore:
 
     Attributes:
         model: name of the model.
-        accuracy: share of correct predictions.
+        accuracy: share of correct predictions, NaN of numbers.
         nll: mean negative log-likelihood, nats per sample.
         num_samples: number of test samples.
     """
@@ -38,6 +39,7 @@ class ModelScore:
 def model_scores(
     hypotheses: HypothesisSet,
     clients: Iterable[str],
+    model: Model,
     name: str = SERVED,
     *,
     clusters: bool = True,
@@ -49,6 +51,7 @@ def model_scores(
     Args:
         hypotheses: with their models.
         clients: who is asked.
+        model: the architecture.
         name: what the first score is called.
         clusters: whether to score the clusters.
 
@@ -61,26 +64,25 @@ def model_scores(
     for client in clients:
         mixture = served_mixture(hypotheses, client)
         models |= {posterior.key: posterior for posterior in mixture}
-        rows.append((client, name, _score(client, mixture)))
+        rows.append((client, name, _score(client, mixture, model)))
         rows += [
-            (client, f"cluster {index}", _score(client, {posterior: 1.0}))
+            (client, f"cluster {index}", _score(client, {posterior: 1.0}, model))
             for index, posterior in enumerate(best)
         ]
     replies = yield Exchange.of((score for *_, score in rows), models.values())
     scores: dict[str, list[ModelScore]] = {}
     for client, label, score in rows:
         if score in replies:
-            scores.setdefault(client, []).append(_model_score(label, replies[score]))
+            scores.setdefault(client, []).append(_model_score(label, replies[score], model))
     return scores
 
 
-def _score(client: str, mixture: Mapping[Posterior, float]) -> Score:
+def _score(client: str, mixture: Mapping[Posterior, float], model: Model) -> Score:
     keys = tuple(posterior.key for posterior in mixture)
-    return Score(
-        client=client, models=keys, statistic=Predictions(tuple(mixture.values())), view=TEST
-    )
+    statistic = STATISTICS[model.likelihood](tuple(mixture.values()))
+    return Score(client=client, models=keys, statistic=statistic, view=TEST)
 
 
-def _model_score(name: str, sums: PredictionSums) -> ModelScore:
-    alone = {"": sums}
-    return ModelScore(name, metrics.micro_accuracy(alone), metrics.nll(alone), sums.num_samples)
+def _model_score(name: str, sums: Any, model: Model) -> ModelScore:  # noqa: ANN401 - of any kind
+    summarised = metrics.SUMMARIES[model.likelihood]({"": sums})
+    return ModelScore(name, summarised.get("accuracy", nan), summarised["nll"], sums.num_samples)

@@ -44,13 +44,15 @@ class HoldOut:
     def of(cls, dataset: Dataset, partition: Partition, federation: Federation) -> HoldOut | None:
         """The samples that a partition holds out; None if it holds out none.
 
+        Models of labels or numbers are not tested on them.
+
         Args:
             dataset: the source of the partition.
             partition: with the rows that are held out.
             federation: of the networks, with its pooling of predictions.
         """
         rows = partition.hold_out
-        if not len(rows):
+        if not len(rows) or federation.model.likelihood != "categorical":
             return None
         inputs = torch.as_tensor(dataset.inputs[rows])
         view = View(inputs, torch.as_tensor(dataset.targets[rows]).long())

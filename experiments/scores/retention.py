@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from bcfl import ClientData, Hypothesis, Model, View
 from bcfl.data import TEST, TRAIN, num_steps, view_name
@@ -108,7 +109,14 @@ def _scores(
                 old, new = piece.remembered, piece.tested
                 outputs = module(own_copy(old.inputs, mean))
                 loss = negative_log_likelihood(outputs, old.targets, model.likelihood, "mean")
-                right = module(own_copy(new.inputs, mean)).argmax(1) == new.targets
+                right = _right(module(own_copy(new.inputs, mean)), new.targets)
                 scores.append((float(loss), float(right.double().mean())))
     table = np.array(scores).reshape(len(clusters), len(pieces), 2)
     return table[:, :, 0], table[:, :, 1]
+
+
+def _right(outputs: Tensor, targets: Tensor) -> Tensor:
+    """(samples,) whether the class, or all labels of a sample, are predicted."""
+    if targets.ndim > 1:
+        return ((outputs > 0) == targets.bool()).all(1)
+    return outputs.argmax(1) == targets

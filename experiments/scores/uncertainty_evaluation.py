@@ -10,113 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from bcfl import ClientData, Prediction, PredictionRule, Run
-from bcfl.analysis import uncertainty
 from bcfl.data import TEST, VALIDATION
 from bcfl.executors import Executor, LoopExecutor
 from bcfl.hypotheses import UNSEEN, Membership
 from bcfl.runtime import generator
+from experiments.scores.client_predictions import (
+    ClientPredictions,
+    ClientValues,
+    Predicted,
+    UncertaintyScores,
+)
 
 TUNING, TUNING_SHARE = "tuning", 3
 By = Literal["all", "cluster", "client"]
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class UncertaintyScores:
-    """Three measures of the uncertainty of predictions.
-
-    Attributes:
-        entropy: (samples,) entropy of the predictive distribution, nats.
-        epistemic: (samples,) mutual information of label with model and association, nats.
-        ood_score: (samples,) out-of-distribution score of the inputs under the client's clusters,
-            nats.
-    """
-
-    entropy: Array
-    epistemic: Array
-    ood_score: Array
-
-    @classmethod
-    def of(cls, prediction: Prediction, rows: slice) -> UncertaintyScores:
-        """Scores of some of the predicted samples.
-
-        Args:
-            prediction: prediction with OOD scores.
-            rows: the samples.
-        """
-        epistemic = prediction.model_uncertainty + prediction.association_uncertainty
-        ood_score = prediction.ood_score
-        assert ood_score is not None
-        return cls(prediction.entropy[rows], epistemic[rows], ood_score[rows])
-
-    @classmethod
-    def joined(cls, parts: Sequence[UncertaintyScores]) -> UncertaintyScores:
-        """Concatenate over samples."""
-        return cls(
-            np.concatenate([part.entropy for part in parts]),
-            np.concatenate([part.epistemic for part in parts]),
-            np.concatenate([part.ood_score for part in parts]),
-        )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ClientPredictions:
-    """Predictions for samples of one or more clients, each by its posterior membership.
-
-    Attributes:
-        probabilities: (samples, classes) predictive probabilities of the clients' test samples.
-        targets: (samples,) int64 true classes.
-        own: uncertainty of these predictions.
-        ood: uncertainty on as many test samples of clients of other groups.
-        noise: uncertainty on as many samples of uniform noise.
-    """
-
-    probabilities: Array
-    targets: NDArray[np.int64]
-    own: UncertaintyScores
-    ood: UncertaintyScores
-    noise: UncertaintyScores
-
-    @classmethod
-    def joined(cls, parts: Sequence[ClientPredictions]) -> ClientPredictions:
-        """Concatenate over clients."""
-        return cls(
-            probabilities=np.concatenate([part.probabilities for part in parts]),
-            targets=np.concatenate([part.targets for part in parts]),
-            own=UncertaintyScores.joined([part.own for part in parts]),
-            ood=UncertaintyScores.joined([part.ood for part in parts]),
-            noise=UncertaintyScores.joined([part.noise for part in parts]),
-        )
-
-    def scores(self) -> dict[str, float]:
-        """Calibration, selection and detection scores by name.
-
-        Samples of other groups and noise are detected by OOD score, entropy and mutual information.
-        """
-        scores = uncertainty.summarise(self.probabilities, self.targets)
-        for source, outside in (("ood", self.ood), ("noise", self.noise)):
-            positive = np.repeat([False, True], [len(self.own.entropy), len(outside.entropy)])
-            by = {
-                name: uncertainty.detection(
-                    np.concatenate([getattr(self.own, name), getattr(outside, name)]), positive
-                )
-                for name in ("ood_score", "entropy", "epistemic")
-            }
-            scores |= {
-                f"{source}_auroc": by["ood_score"].auroc,
-                f"{source}_aupr": by["ood_score"].aupr,
-                f"{source}_fpr95": by["ood_score"].fpr95,
-                f"{source}_auroc_entropy": by["entropy"].auroc,
-                f"{source}_auroc_knowledge": by["epistemic"].auroc,
-            }
-        return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +59,14 @@ class UncertaintyEvaluation:
         run = replace(self.run, executor=_holding(self.tested, self.run, self.seed))
         return run.tuned(rule, clients=[data.client for data in self.tested], view=TUNING)
 
-    def predictions(self, rule: PredictionRule) -> dict[str, ClientPredictions]:
-        """Predictions by client; clients of the same mixture share a forward pass."""
+    def predictions(self, rule: PredictionRule) -> Mapping[str, Predicted]:
+        """Predictions by client; clients of the same mixture share a forward pass.
+
+        Raises:
+            ValueError: the rule predicts no such things, or needs a curvature that there is not.
+        """
+        if self.run.model.likelihood == "gaussian":
+            return {data.client: self._values(data, rule) for data in self.tested}
         predictions: dict[str, ClientPredictions] = {}
         for served in self._served_together:
             inputs = torch.cat([self._inputs[data.client] for data in served])
@@ -159,6 +77,13 @@ class UncertaintyEvaluation:
                 targets = data.views[TEST].targets
                 predictions[data.client] = _client_predictions(prediction, targets, start, end)
         return {data.client: predictions[data.client] for data in self.tested}
+
+    def _values(self, data: ClientData, rule: PredictionRule) -> ClientValues:
+        test = data.views[TEST]
+        found = self.run.predict_values(data.client, test.inputs, rule)
+        return ClientValues(
+            mean=found.mean, variance=found.variance, targets=test.targets.double().numpy()
+        )
 
     def parts(self, by: By) -> dict[str, list[str]]:
         """Clients that are scored together, by name of the part."""
@@ -238,7 +163,7 @@ def _holding(clients: Sequence[ClientData], run: Run, seed: int) -> Executor:
 
 
 def scores(
-    predictions: Mapping[str, ClientPredictions], parts: Mapping[str, Sequence[str]]
+    predictions: Mapping[str, Predicted], parts: Mapping[str, Sequence[str]]
 ) -> dict[str, dict[str, float]]:
     """Scores of each part of the clients.
 
@@ -247,9 +172,16 @@ def scores(
         parts: names of clients by part; see `UncertaintyEvaluation.parts`.
     """
     return {
-        name: ClientPredictions.joined([predictions[client] for client in clients]).scores()
+        name: joined([predictions[client] for client in clients]).scores()
         for name, clients in parts.items()
     }
+
+
+def joined(parts: Sequence[Predicted]) -> Predicted:
+    """Concatenate predictions over clients of one federation, at least one."""
+    kind: Any = type(parts[0])
+    whole: Predicted = kind.joined(parts)
+    return whole
 
 
 def _client_predictions(
@@ -259,7 +191,7 @@ def _client_predictions(
     own, noise = start + len(targets), end - len(targets)
     return ClientPredictions(
         probabilities=prediction.mean[start:own],
-        targets=targets.numpy(),
+        targets=targets.long().numpy(),
         own=UncertaintyScores.of(prediction, slice(start, own)),
         ood=UncertaintyScores.of(prediction, slice(own, noise)),
         noise=UncertaintyScores.of(prediction, slice(noise, end)),

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,6 +35,7 @@ from experiments import datasets, models, partitions
 GROUPS, CLIENTS, ROUNDS = 4, 40, 25
 KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters", "fashion")
 CLUSTERS = {"three-clusters": 3, "six-clusters": 6}
+CROSSFIT: Mapping[str, object] = {"scored_by": "crossfit", "belief_temperature": "auto"}
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ifca": ("ifca", {}),
     "ifca, cavity": ("ifca", {"scored_by": "cavity"}),
@@ -47,6 +49,11 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "bcfl-mht-8": ("bcfl-mht-8", {}),
     "bcfl-mht-8, cavity": ("bcfl-mht-8", {"scored_by": "cavity"}),
     "bcfl-mht-8, crossfit": ("bcfl-mht-8", {"scored_by": "crossfit"}),
+    "bcfl-mht-8, crossfit, fitted": ("bcfl-mht-8", {**CROSSFIT, "folds": 4}),
+    "bcfl-mht-8, two folds": ("bcfl-mht-8", {**CROSSFIT, "folds": 2}),
+    "bcfl-race-2, two folds": ("bcfl-race-2", {**CROSSFIT, "folds": 2}),
+    "bcfl-race-3, two folds": ("bcfl-race-3", {**CROSSFIT, "folds": 2}),
+    "bcfl-race-4, two folds": ("bcfl-race-4", {**CROSSFIT, "folds": 2}),
     "bcfl-c-3": ("bcfl-c", {}),
     "bcfl-c-3, cavity": ("bcfl-c", {"scored_by": "cavity"}),
     "bcfl-mh-6": ("bcfl-mh-6", {}),
@@ -58,13 +65,14 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
 COLUMNS = ("NLL", "Brier", "ECE", "AUROC", "ARI", "trainings")
 
 
-def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
-    """Forty clients in four groups, none of their samples set aside.
+def clients_of(kind: str, samples: int, seed: int, tested: int = 0) -> Sequence[ClientData]:
+    """Forty clients in four groups.
 
     Args:
         kind: one of `KINDS`.
-        samples: samples of each client, or their middle size.
+        samples: training samples of each client, or their middle size.
         seed: seed of the draw.
+        tested: further samples of each client that are set aside for tests.
 
     Raises:
         ValueError: there is no such kind.
@@ -72,31 +80,24 @@ def clients_of(kind: str, samples: int, seed: int) -> Sequence[ClientData]:
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     images = datasets.load("fashion-mnist" if kind == "fashion" else "optdigits")
+    drawn = (2 * samples if kind == "unequal" else samples) + tested
+    shared: dict[str, Any] = {
+        "groups": GROUPS,
+        "clients": CLIENTS,
+        "seed": seed,
+        "samples_per_client": drawn,
+        "test_fraction": tested / drawn,
+    }
     if kind == "label-skew":
-        return partitions.two_stage_dirichlet(
-            images,
-            groups=GROUPS,
-            clients=CLIENTS,
-            alpha=(0.1, 10),
-            seed=seed,
-            samples_per_client=samples,
-            test_fraction=0,
-        )
-    rotated = partitions.rotated(
-        images,
-        groups=GROUPS,
-        clients=CLIENTS,
-        seed=seed,
-        samples_per_client=2 * samples if kind == "unequal" else samples,
-        test_fraction=0,
-    )
+        return partitions.two_stage_dirichlet(images, alpha=(0.1, 10), **shared)
+    rotated = partitions.rotated(images, **shared)
     if kind != "unequal":
         return rotated
     shares = [samples // 2, samples, 2 * samples, samples]
     sizes = generator(seed, "sizes").permutation(shares * (CLIENTS // len(shares)))
     return [
-        ClientData(
-            client.client, {"train": client.views["train"].take(torch.arange(size))}, client.group
+        replace(
+            client, views={**client.views, "train": client.views["train"].take(torch.arange(size))}
         )
         for client, size in zip(rotated, sizes.tolist(), strict=True)
     ]

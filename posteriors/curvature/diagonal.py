@@ -59,10 +59,10 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
     Args:
         module: Network with outputs (samples, outputs).
         inputs: Inputs, (samples, ...), at least one sample.
-        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+        targets: As in `negative_log_likelihood`.
         kind: `ggn`; `empirical_fisher`, the sum of squared per-sample loss gradients; or `mc_ggn`,
             the same with targets drawn from the model's prediction.
-        likelihood: `categorical` (logits), or `gaussian` (means, unit variance).
+        likelihood: What the outputs are parameters of.
         chunk_bytes: Bound on the gradients held at once, in bytes; it doesn't change the result.
         generator: Source of the drawn targets; only `mc_ggn` needs and uses it.
         check: Whether the network is compared with autograd first; needed once per architecture.

@@ -25,9 +25,8 @@ def gauss_newton_matrix(
     Args:
         module: Network with outputs (samples, outputs).
         inputs: Inputs, (samples, ...), at least one sample.
-        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`; only their
-            kind matters.
-        likelihood: `categorical` (logits), or `gaussian` (means, unit variance).
+        targets: As in `negative_log_likelihood`; only their kind matters.
+        likelihood: What the outputs are parameters of.
         indices: Places of the parameters in the flat vector, (chosen,); all by default.
 
     Returns:

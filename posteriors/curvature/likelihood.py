@@ -1,6 +1,7 @@
 """Likelihoods of a network's outputs: value, gradient and curvature, each formula once.
 
-`categorical` has logits as outputs, `gaussian` has means and unit variance.
+`categorical` has the logits of classes as outputs, `gaussian` means of unit variance, `bernoulli`
+a logit for each label, of which any number may be present.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch.nn import functional
 from posteriors.networks.functional import outputs_at
 
 CurvatureKind = Literal["ggn", "mc_ggn", "empirical_fisher"]
-Likelihood = Literal["categorical", "gaussian"]
+Likelihood = Literal["categorical", "gaussian", "bernoulli"]
 Reduction = Literal["none", "mean", "sum"]
 LogLikelihood = Callable[[Tensor], Tensor]
 """Summed log likelihood, one float64 number in nats, of a flat parameter vector (parameters,)."""
@@ -29,14 +30,21 @@ def negative_log_likelihood(
 
     Args:
         outputs: Logits or means, (samples, outputs).
-        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+        targets: Class indices (samples,), or (samples, outputs) values for `gaussian`, and 0 or 1
+            for `bernoulli`.
         likelihood: What the outputs are parameters of.
         reduction: `none` gives one value per sample, (samples,); `mean` and `sum` a scalar.
     """
     if likelihood == "categorical":
         return functional.cross_entropy(outputs, targets, reduction=reduction)
-    error = outputs - targets.reshape(outputs.shape)
-    losses = 0.5 * (error.square() + math.log(2 * math.pi)).flatten(1).sum(1)
+    values = targets.reshape(outputs.shape)
+    if likelihood == "bernoulli":
+        each = functional.binary_cross_entropy_with_logits(
+            outputs, values.to(outputs), reduction="none"
+        )
+    else:
+        each = 0.5 * ((outputs - values).square() + math.log(2 * math.pi))
+    losses = each.flatten(1).sum(1)
     match reduction:
         case "none":
             return losses
@@ -51,8 +59,8 @@ def log_likelihood(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> 
 
     Args:
         outputs: Logits or means, (samples, outputs).
-        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
-        likelihood: `categorical`, or `gaussian` of unit variance with its normaliser.
+        targets: As in `negative_log_likelihood`.
+        likelihood: What the outputs are parameters of.
     """
     return -negative_log_likelihood(outputs.double(), targets, likelihood, "sum")
 
@@ -71,8 +79,9 @@ def loss_gradient(
     if weights is None:
         weights = outputs.new_ones(outputs.shape[:-1])
     weights = weights.unsqueeze(-1)
-    if likelihood == "gaussian":
-        return (outputs - targets.reshape(outputs.shape)) * weights
+    if likelihood != "categorical":
+        means = outputs.sigmoid() if likelihood == "bernoulli" else outputs
+        return (means - targets.reshape(outputs.shape)) * weights
     gradient = outputs.softmax(-1) * weights
     return gradient.scatter_add_(-1, targets.long().unsqueeze(-1), -weights)
 
@@ -83,27 +92,29 @@ def output_factors(
     """Columns S with Σ S Sᵀ = the curvature of each sample's loss in its outputs.
 
     For `ggn` that is the Hessian in the outputs: diag(p) - p pᵀ with p the softmax for a
-    categorical likelihood, the identity for a Gaussian one of unit variance. For
-    `empirical_fisher` it is the outer product of the loss gradient, a single column, and so it is
-    for `mc_ggn` once the targets were drawn from the model (`draw_targets`).
+    categorical likelihood, the identity for a Gaussian one of unit variance, diag(p (1 - p)) with p
+    the sigmoid for labels. For `empirical_fisher` it is the outer product of the loss gradient, a
+    single column, and so it is for `mc_ggn` once the targets were drawn from the model
+    (`draw_targets`).
 
     Args:
         outputs: Logits or means, (samples, outputs).
-        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+        targets: As in `negative_log_likelihood`.
         kind: Which curvature.
         likelihood: What the outputs are parameters of.
 
     Returns:
         Columns, (columns, samples, outputs), without gradient: one less than there are classes
-        for a categorical `ggn`, one per output for a Gaussian one.
+        for a categorical `ggn`, one per output for the others.
     """
     outputs = outputs.detach()
     size = outputs.shape[1]
     if kind != "ggn":
         return loss_gradient(outputs, targets, likelihood).unsqueeze(0)
-    if likelihood == "gaussian":
+    if likelihood != "categorical":
         identity = torch.eye(size, dtype=outputs.dtype, device=outputs.device)
-        return identity.unsqueeze(1).expand(size, *outputs.shape)
+        columns = identity.unsqueeze(1).expand(size, *outputs.shape)
+        return columns if likelihood == "gaussian" else columns * _sigmoid_deviation(outputs)
     return _softmax_factors(outputs.softmax(1))
 
 
@@ -119,8 +130,8 @@ def draw_noise(
         generator: Source of the numbers, needed for `mc_ggn`.
 
     Returns:
-        Uniform numbers in [0, 1), (samples,), float64, for `categorical`; standard normal numbers
-        (samples, outputs) for `gaussian`.
+        Uniform numbers in [0, 1), float64, (samples,) for `categorical` and (samples, outputs) for
+        `bernoulli`; standard normal numbers (samples, outputs) for `gaussian`.
 
     Raises:
         ValueError: If `kind` is `mc_ggn` and no generator is given.
@@ -134,9 +145,8 @@ def draw_noise(
             outputs.shape, generator=generator, dtype=outputs.dtype, device=generator.device
         )
         return noise.to(outputs.device)
-    uniform = torch.rand(
-        len(outputs), generator=generator, dtype=torch.float64, device=generator.device
-    )
+    shape = outputs.shape if likelihood == "bernoulli" else outputs.shape[:1]
+    uniform = torch.rand(shape, generator=generator, dtype=torch.float64, device=generator.device)
     return uniform.to(outputs.device)
 
 
@@ -151,6 +161,8 @@ def draw_targets(outputs: Tensor, noise: Tensor, likelihood: Likelihood) -> Tens
     outputs = outputs.detach()
     if likelihood == "gaussian":
         return outputs + noise
+    if likelihood == "bernoulli":
+        return (noise < outputs.double().sigmoid()).to(outputs)
     rising = outputs.double().softmax(1).cumsum(1)
     drawn = torch.searchsorted(rising, noise[:, None] * rising[:, -1:], right=True)
     return drawn.squeeze(1).clamp(max=outputs.shape[1] - 1)
@@ -161,7 +173,7 @@ def check_targets(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> N
 
     Args:
         outputs: (samples, outputs) of the network.
-        targets: (samples,) classes or (samples, outputs) values.
+        targets: (samples,) classes, or (samples, outputs) values or labels.
         likelihood: of the outputs.
 
     Raises:
@@ -171,12 +183,14 @@ def check_targets(outputs: Tensor, targets: Tensor, likelihood: Likelihood) -> N
         raise ValueError(
             f"module must give outputs of shape (samples, outputs), got {tuple(outputs.shape)}"
         )
-    if likelihood == "gaussian":
+    if likelihood != "categorical":
         if targets.shape[1:] != outputs.shape[1:]:
             raise ValueError(
                 f"targets must have the outputs' shape (samples, {outputs.shape[1]}), "
                 f"got {tuple(targets.shape)}"
             )
+        if likelihood == "bernoulli" and not bool(((targets == 0) | (targets == 1)).all()):
+            raise ValueError("targets must be 0 or 1 for each label, found another number")
         return
     if targets.ndim != 1 or targets.is_floating_point():
         raise ValueError(
@@ -196,8 +210,8 @@ def network_log_likelihood(
     Args:
         module: Network with outputs (samples, outputs), used in eval mode.
         inputs: Inputs, (samples, ...), at least one sample.
-        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
-        likelihood: `categorical` or `gaussian` (unit variance).
+        targets: As in `negative_log_likelihood`.
+        likelihood: What the outputs are parameters of.
 
     Returns:
         A differentiable function: vector (parameters,) -> float64 scalar in nats.
@@ -219,6 +233,11 @@ def network_log_likelihood(
         return log_likelihood(outputs_at(module, vector.to(dtype), inputs), targets, likelihood)
 
     return of_vector
+
+
+def _sigmoid_deviation(logits: Tensor) -> Tensor:
+    """Standard deviation sqrt(p (1 - p)) of labels, small numbers with all their digits."""
+    return (0.5 * (functional.logsigmoid(logits) + functional.logsigmoid(-logits))).exp()
 
 
 def _softmax_factors(probabilities: Tensor) -> Tensor:

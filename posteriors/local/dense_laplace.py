@@ -32,7 +32,7 @@ class LastLayerLaplace:
     Takes any diagonal prior, of which only the last layer's part is used.
 
     Attributes:
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: What the network's outputs are parameters of.
         link: How its predictive turns logits into probabilities.
         max_parameters: Largest last layer that is fitted.
     """
@@ -79,7 +79,7 @@ class FullLaplace:
     Takes any diagonal prior.
 
     Attributes:
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: What the network's outputs are parameters of.
         link: How its predictive turns logits into probabilities.
         max_parameters: Most parameters that are fitted; the matrix has their square in entries.
     """
@@ -122,7 +122,7 @@ class SubnetworkLaplace:
 
     Attributes:
         size: Number of parameters to choose; all of them if there are fewer.
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: What the network's outputs are parameters of.
         link: How its predictive turns logits into probabilities.
     """
 

@@ -22,7 +22,7 @@ class DiagonalLaplace:
     """`laplace-diag`: independent parameters, any diagonal prior, networks of any size.
 
     Attributes:
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: What the network's outputs are parameters of.
         kind: Which curvature; `mc_ggn` draws targets from the seed.
         link: How its predictive turns logits into probabilities.
     """

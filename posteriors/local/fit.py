@@ -15,7 +15,7 @@ from posteriors.curvature.likelihood_curvature import LikelihoodCurvature
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.local_posterior import LocalPosterior
 from posteriors.networks.functional import eval_mode, flat_parameters, outputs_at, outputs_of
-from posteriors.predictive import Linearised, MonteCarlo, Predictive
+from posteriors.predictive import EachLabel, Linearised, MonteCarlo, Predictive
 
 EvidenceKind = Literal["laplace", "lower bound", "importance"]
 
@@ -118,7 +118,7 @@ class LocalPosteriorFit(Protocol):
             module: Network with outputs (samples, outputs). Laplace methods take its parameters
                 as the posterior's mode, the others start from them.
             inputs: Inputs, (samples, ...), at least one sample.
-            targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+            targets: Class indices (samples,), or values or labels (samples, outputs).
             prior: Proper prior over the flat parameter vector, (parameters,).
             seed: Seed of all randomness in the method.
 
@@ -172,6 +172,16 @@ def copied(module: nn.Module, inputs: Tensor) -> nn.Module:
     return twin
 
 
+def of_likelihood(logits: Predictive, likelihood: Likelihood) -> Predictive:
+    """The predictive of what a network's outputs are parameters of.
+
+    Args:
+        logits: Predictive of the outputs, as if they were logits of classes.
+        likelihood: Of the network.
+    """
+    return EachLabel(logits) if likelihood == "bernoulli" else logits
+
+
 def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> Tensor:
     """Targets of the right type, for curvatures that do not depend on targets.
 
@@ -182,8 +192,13 @@ def some_targets(module: nn.Module, inputs: Tensor, likelihood: Likelihood) -> T
     """
     with eval_mode(module), torch.no_grad():
         outputs = outputs_of(module, inputs)
-    targets: Tensor = outputs if likelihood == "gaussian" else outputs.argmax(1)
-    return targets
+    match likelihood:
+        case "categorical":
+            return outputs.argmax(1)
+        case "gaussian":
+            return outputs
+        case "bernoulli":
+            return (outputs > 0).to(outputs)
 
 
 def laplace_log_evidence(

@@ -38,7 +38,8 @@ class KroneckerLaplace:
     fused.
 
     Attributes:
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: `categorical` (logits) or `gaussian` (means, unit variance); laplace-torch has
+            no factors for labels.
         link: How its predictive turns logits into probabilities.
     """
 
@@ -47,6 +48,11 @@ class KroneckerLaplace:
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
         """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        if self.likelihood == "bernoulli":
+            raise UnsupportedFitError(
+                "laplace-kron takes classes and numbers, got labels; laplace-diag, -last-layer and "
+                "-full take these"
+            )
         check_prior(module, prior)
         _check_layers(module, inputs)
         sizes = [value.numel() for value in module.parameters()]

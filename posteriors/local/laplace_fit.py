@@ -15,6 +15,7 @@ from posteriors.local.fit import (
     LocalFit,
     laplace_log_evidence,
     mode_of,
+    of_likelihood,
     scatter_diagonal,
     uncertain_precision,
 )
@@ -60,6 +61,7 @@ def laplace_fit(
         outputs = outputs_at(module, mode, inputs)
         value = float(log_likelihood(outputs, targets, options.likelihood))
     covariance = structure.under(uncertain_precision(prior, structure))
+    linear = Linearised(module, StructuredGaussian(mode, covariance), options.link)
     return LocalFit(
         method=method,
         prior=prior,
@@ -67,6 +69,6 @@ def laplace_fit(
         curvature=scatter_diagonal(structure, prior),
         log_evidence=laplace_log_evidence(value, mode, prior, structure),
         evidence_kind="laplace",
-        predictive=Linearised(module, StructuredGaussian(mode, covariance), options.link),
+        predictive=of_likelihood(linear, options.likelihood),
         structure=structure,
     )

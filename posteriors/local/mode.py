@@ -45,9 +45,9 @@ def find_mode(
     Args:
         module: Network with outputs (samples, outputs).
         inputs: Inputs, (samples, ...).
-        targets: Class indices (samples,), or values (samples, outputs) for `gaussian`.
+        targets: Class indices (samples,), or values or labels (samples, outputs).
         prior: Prior over the flat parameter vector, (parameters,).
-        likelihood: `categorical` or `gaussian` (unit variance).
+        likelihood: What the outputs are parameters of.
         max_evaluations: Bound on evaluations of the log joint density.
 
     Raises:

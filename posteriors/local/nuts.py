@@ -13,7 +13,7 @@ from posteriors.curvature.likelihood import Likelihood, LogLikelihood, network_l
 from posteriors.evidence.sampling import importance_log_evidence
 from posteriors.gaussians.covariance import DenseCovariance, StructuredGaussian
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied
+from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied, of_likelihood
 from posteriors.local.mode import find_mode
 from posteriors.networks.functional import free_indices
 from posteriors.predictive import Draws
@@ -30,7 +30,7 @@ class NoUTurn:
     draws' mean and covariance.
 
     Attributes:
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: What the network's outputs are parameters of.
         draws: Draws that are kept.
         warmup: Draws before these, for adaptation.
         max_parameters: Most parameters that are sampled.
@@ -91,7 +91,7 @@ class NoUTurn:
             curvature=gained.clamp(min=0).to(prior.mean),
             log_evidence=evidence.log_evidence,
             evidence_kind="importance",
-            predictive=Draws(twin, draws),
+            predictive=of_likelihood(Draws(twin, draws), self.likelihood),
             num_floored=int((gained < 0).sum()),
         )
 

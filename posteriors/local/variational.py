@@ -14,7 +14,14 @@ from posteriors.curvature.likelihood_curvature import DiagonalCurvature
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.gaussians.divergence import kl
 from posteriors.gaussians.gaussian import DiagonalGaussian
-from posteriors.local.fit import LocalFit, UnsupportedFitError, check_prior, copied, mode_of
+from posteriors.local.fit import (
+    LocalFit,
+    UnsupportedFitError,
+    check_prior,
+    copied,
+    mode_of,
+    of_likelihood,
+)
 from posteriors.networks.functional import free_indices
 from posteriors.predictive import MonteCarlo
 from posteriors.pyro_bridge import SITE, network_program, to_pyro
@@ -31,7 +38,7 @@ class Variational:
     takes any diagonal prior and starts at the module's parameters.
 
     Attributes:
-        likelihood: `categorical` (logits) or `gaussian` (means, unit variance).
+        likelihood: What the network's outputs are parameters of.
         steps: Gradient steps, all on the full data.
         draws: Draws of the parameters per step.
         step_size: First step size of Adam, in prior deviations.
@@ -81,7 +88,7 @@ class Variational:
             curvature=curvature,
             log_evidence=fit - float(kl(nearest, prior)),
             evidence_kind="lower bound",
-            predictive=MonteCarlo(twin, posterior, seed=seed),
+            predictive=of_likelihood(MonteCarlo(twin, posterior, seed=seed), self.likelihood),
             structure=DiagonalCurvature(curvature),
             num_floored=int((gained < 0).sum()),
         )

@@ -2,6 +2,7 @@
 
 predictive       `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
                  `ClosedForm`
+labels           `EachLabel`: each of several labels as absent or present
 links            `apply_link`, `link_logits`: Gaussian logits -> class probabilities; `temper`
 mixture          `predict_mixture`: mixture of posteriors, entropy decomposed into three parts
 entropy          `split_entropy`, `split_by_group`: entropy decompositions
@@ -9,6 +10,7 @@ feature_density  Gaussian densities of features, from additive sums
 tuning           `choose`: prior precision and softmax temperature
 """
 
+from posteriors.predictive.labels import EachLabel, absent_and_present
 from posteriors.predictive.links import Link, apply_link, link_logits, temper
 from posteriors.predictive.mixture import MixturePrediction, predict_mixture
 from posteriors.predictive.predictive import (
@@ -30,6 +32,7 @@ from posteriors.predictive.tuning import (
 __all__ = [
     "ClosedForm",
     "Draws",
+    "EachLabel",
     "HeldOutSums",
     "Linearised",
     "Link",
@@ -40,6 +43,7 @@ __all__ = [
     "Predictive",
     "Tuned",
     "TuningGrid",
+    "absent_and_present",
     "apply_link",
     "choose",
     "link_logits",

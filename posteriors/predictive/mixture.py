@@ -17,9 +17,10 @@ class MixturePrediction:
     """Predictive distribution of a mixture of posteriors.
 
     Attributes:
-        probabilities: Mean class probabilities, (samples, classes), float64.
-        uncertainty: Entropy, (samples,), nats, decomposed into data noise, parameter uncertainty
-            within a posterior, and uncertainty of the posterior.
+        probabilities: Mean class probabilities, (samples, classes), float64; of `EachLabel`,
+            (samples, labels, 2).
+        uncertainty: Entropy, (samples,) or (samples, labels), nats, decomposed into data noise,
+            parameter uncertainty within a posterior, and uncertainty of the posterior.
     """
 
     probabilities: Tensor
@@ -56,7 +57,7 @@ def predict_mixture(
         )
     present = (weights > 0).nonzero().flatten().tolist()
     groups = [
-        components[i].member_logits(inputs, num_members, generator).softmax(2) for i in present
+        components[i].member_logits(inputs, num_members, generator).softmax(-1) for i in present
     ]
     shares = weights[present].double()
     split = split_by_group(groups, shares)

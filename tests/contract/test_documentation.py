@@ -42,3 +42,10 @@ def test_links_out_of_the_documentation_become_names(generated):
     assert (
         generated.results("see [times](../tests/bench/a.md).") == "see times (`tests/bench/a.md`)."
     )
+
+
+def test_pages_of_tables_keep_pictures_and_name_files(generated):
+    page = "[Overview](README.md) [md](bcfl/1/small.md) ![C](bcfl/1/small-figure-1.svg)"
+    assert generated.table_page(page) == (
+        "[Overview](README.md) md ![C](../../experiments/results/bcfl/1/small-figure-1.svg)"
+    )

@@ -117,7 +117,9 @@ def test_evaluations_are_those_of_a_local_run(local, remote):
     def nlls(run, steps):
         return {client: sums.nll for client, sums in run.ask(steps).items()}
 
-    served = [nlls(run, evaluate(run.hypotheses, run.clients)) for run in (local, remote)]
+    served = [
+        nlls(run, evaluate(run.hypotheses, run.clients, run.model)) for run in (local, remote)
+    ]
     assert served[0] == served[1]
     assert served[0] == {c: sums.nll for c, sums in local.records[-1].evaluations.items()}
     finetuned = [

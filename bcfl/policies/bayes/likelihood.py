@@ -212,10 +212,17 @@ class LikelihoodAssociation:
 
     def _with_cavities(self, chosen: Candidate) -> Candidate:
         """The candidate, asking for the cavities that the next round is scored by."""
-        if self.scored_by == "cluster":
-            return chosen
-        folds = self.folds if self.scored_by == "crossfit" else 0
-        return replace(chosen, needs_cavities=True, folds=folds)
+        return replace(chosen, needs_cavities=self.needs_cavities, folds=self.cavity_folds)
+
+    @property
+    def needs_cavities(self) -> bool:
+        """Whether clients are scored by cavities, which the round before must leave."""
+        return self.scored_by != "cluster"
+
+    @property
+    def cavity_folds(self) -> int:
+        """Folds of clients that these are cross-fitted in; 0 leaves out each client."""
+        return self.folds if self.scored_by == "crossfit" else 0
 
     def _believed(
         self,

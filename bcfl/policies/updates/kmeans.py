@@ -55,7 +55,9 @@ class KMeansAssociation:
         starts: starts of K-means, of which the one of least variance counts.
         scored_by: model by which a client is measured against its own cluster. `cluster`: the
             centroid; `cavity`: the centroid without the client, to which clients move on after
-            K-means until none is closer to another cluster.
+            K-means until none is closer to another cluster. Cross-fitting is not offered: local
+            models of different folds start from different models, so that their distances tell
+            folds apart before groups.
     """
 
     num_clusters: int

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext, round_number
-from bcfl.policies.policy import Policy, Ranking, Validates
+from bcfl.policies.policy import Candidate, Policy, Ranking, Validates
 from bcfl.policies.updates.kmeans import KMeansAssociation
-from bcfl.policies.wrappers.policy_wrapper import bounds_of
+from bcfl.policies.wrappers.policy_wrapper import bounds_of, chain_of
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
 
@@ -90,5 +90,13 @@ class WarmUp:
         start = hypothesis.lineage[0] if hypothesis.lineage else 0
         warming = context.round < round_number(self.rounds, context)
         warming &= self.starts is None or start < self.starts
-        policy = self.first if warming else self.then
-        return (yield from policy.associate(hypothesis, context))
+        if not warming:
+            return (yield from self.then.associate(hypothesis, context))
+        ranking = yield from self.first.associate(hypothesis, context)
+        return replace(ranking, candidates=map(self._with_cavities, ranking))
+
+    def _with_cavities(self, chosen: Candidate) -> Candidate:
+        """The candidate, asking for the cavities by which the policy after it scores."""
+        *_, last = chain_of(self.then)
+        needed: bool = getattr(last, "needs_cavities", False)
+        return replace(chosen, needs_cavities=needed, folds=getattr(last, "cavity_folds", 0))

@@ -17,7 +17,13 @@ from bcfl.protocol.checks import is_count
 from bcfl.protocol.prediction_rule import PredictionRule
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, PosteriorStatistic
 from posteriors import Linearised, Predictive
-from posteriors.predictive import ClosedForm, HeldOutSums, TuningGrid, link_logits
+from posteriors.predictive import (
+    ClosedForm,
+    HeldOutSums,
+    TuningGrid,
+    absent_and_present,
+    link_logits,
+)
 from posteriors.predictive.predictive import outputs_of_all
 
 
@@ -39,8 +45,8 @@ class HeldOutLosses(PosteriorStatistic):
     reads_precision: ClassVar[bool] = True
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of a classifier, and one weight for each model; see `Statistic.fits`."""
-        return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
+        """Of classes or labels, and one weight for each model; see `Statistic.fits`."""
+        return model.likelihood != "gaussian" and 0 < num_models == len(self.weights)
 
     def of_posteriors(
         self, posteriors: Sequence[Posterior], model: Model, view: View
@@ -50,11 +56,11 @@ class HeldOutLosses(PosteriorStatistic):
         Raises:
             ValueError: the posteriors hold no curvature, and the predictive needs it.
         """
-        targets = view.targets.unsqueeze(1)
+        targets = view.targets.long().unsqueeze(-1)
         rows = []
         for members in self._members(posteriors, model, view.inputs):
             chosen = [
-                self._averaged(members, temperature).gather(1, targets)
+                self._averaged(members, temperature).gather(-1, targets).flatten(1)
                 for temperature in self.grid.temperatures
             ]
             rows.append(-torch.stack(chosen).sum((1, 2)))
@@ -63,22 +69,26 @@ class HeldOutLosses(PosteriorStatistic):
     def _members(
         self, posteriors: Sequence[Posterior], model: Model, inputs: Tensor
     ) -> list[list[Tensor]]:
-        """By prior precision and posterior, (draws, samples, classes) logits."""
+        """By prior precision and posterior, (draws, samples, classes) logits.
+
+        Those of labels are (draws, samples, labels, 2), of absence and presence.
+        """
         rules = [replace(self.rule, prior_precision=p) for p in self.grid.prior_precisions]
         generators = [rule.generator for rule in rules]
         by_rule: list[list[Tensor]] = [[] for _ in rules]
+        classes = model.likelihood == "categorical"
         for posterior in posteriors:
-            predictives = [rule.untempered(model, posterior) for rule in rules]
+            predictives = [rule.of_logits(model, posterior) for rule in rules]
             drawn = _drawn(predictives, self.rule.num_draws, generators, inputs)
             for place, members in zip(by_rule, drawn, strict=True):
-                place.append(members)
+                place.append(members if classes else absent_and_present(members))
         return by_rule
 
     def _averaged(self, members: Sequence[Tensor], temperature: float) -> Tensor:
-        """(samples, classes) log probabilities of the mixture of tempered networks."""
+        """(samples, ..., classes) log probabilities of the mixture of tempered networks."""
         parts = []
         for weight, logits in zip(self.weights, members, strict=True):
-            logs = (logits / temperature).log_softmax(2)
+            logs = (logits / temperature).log_softmax(-1)
             share = weight / len(logits)
             parts.append(logs.logsumexp(0) + (log(share) if share else -inf))
         return torch.stack(parts).logsumexp(0).clamp(max=0)

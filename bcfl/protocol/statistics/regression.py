@@ -23,6 +23,11 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 """Probabilities of the central intervals whose coverage is counted."""
 
 
+def coverage_name(level: float) -> str:
+    """Name of the share of values inside the central interval of a probability."""
+    return f"coverage_{level * 100:.0f}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RegressionSums:
     """Sums over a client's predictions of numbers.

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtr
 
 from bcfl.analysis import uncertainty
 from bcfl.drawing import (
-    COLOURS,
     FAINT,
     draw_reliability,
     kind_styles,
+    line_style,
     name_axes,
     panels,
     with_legend,
 )
-from experiments.scores.uncertainty_evaluation import ClientPredictions
+from experiments.scores.client_predictions import ClientPredictions, ClientValues
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BINS = 10
 COLUMNS, WIDTH, HEIGHT = 3, 3.4, 3.0
 
 Predictions = Mapping[str, Mapping[str, ClientPredictions]]
@@ -32,14 +32,24 @@ Predictions = Mapping[str, Mapping[str, ClientPredictions]]
 def draw_calibration(methods: Predictions) -> Figure:
     """Reliability diagram: accuracy against confidence in ten bins, one panel per method."""
     return draw_reliability(
-        {
-            method: {
-                kind: uncertainty.reliability(bins.probabilities, bins.targets, BINS)
-                for kind, bins in kinds.items()
-            }
-            for method, kinds in methods.items()
-        }
+        {m: {kind: shown.bins for kind, shown in kinds.items()} for m, kinds in methods.items()}
     )
+
+
+def draw_coverage(methods: Mapping[str, Mapping[str, ClientValues]]) -> Figure:
+    """Share of values inside central predictive intervals against their probability."""
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
+    styles = kind_styles(methods.values())
+    levels = np.linspace(0, 1, 21)
+    for axes, (method, kinds) in zip(places, methods.items(), strict=True):
+        axes.plot([0, 100], [0, 100], color=FAINT, linewidth=0.7)
+        for kind, shown in kinds.items():
+            z = (shown.targets - shown.mean) / np.sqrt(shown.variance)
+            inside = 2 * np.abs(ndtr(z.ravel()) - 0.5)
+            covered = [100 * float((inside <= level).mean()) for level in levels]
+            axes.plot(100 * levels, covered, label=kind, gid=f"{method}-{kind}", **styles[kind])
+        name_axes(axes, method, "interval, %", "values inside, %")
+    return with_legend(figure, places)
 
 
 def draw_risk(methods: Predictions) -> Figure:
@@ -61,9 +71,9 @@ def draw_entropies(methods: Predictions) -> Figure:
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         kind, shown = list(kinds.items())[-1]
-        edges = np.linspace(0, np.log(shown.probabilities.shape[1]), 21)
+        edges = np.linspace(0, shown.largest_entropy, 21)
         drawn = {"own": shown.own, "other groups": shown.ood, "noise": shown.noise}
-        for colour, (name, scores) in zip(COLOURS, drawn.items(), strict=False):
+        for index, (name, scores) in enumerate(drawn.items()):
             if len(scores.entropy):
                 weights = np.full(len(scores.entropy), 100 / len(scores.entropy))
                 axes.hist(
@@ -71,10 +81,9 @@ def draw_entropies(methods: Predictions) -> Figure:
                     edges.tolist(),
                     weights=weights,
                     histtype="step",
-                    linewidth=1.7,
-                    color=colour,
                     label=name,
                     gid=f"{method}-{name}",
+                    **line_style(index),
                 )
         name_axes(axes, f"{method}, {kind}", "entropy, nats", "samples, %")
     return with_legend(figure, places)

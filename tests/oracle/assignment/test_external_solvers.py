@@ -10,8 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import floyd_warshall
 
 import assignment
+from assignment.paths import path_levels, shortest_path
 from assignment.ranking.best_one_to_one import lap_columns, one_to_one_columns
-from assignment.residual import path_levels, shortest_path
 
 
 def scipy_total(cost):

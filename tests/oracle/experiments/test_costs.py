@@ -81,7 +81,7 @@ def test_tables_show_the_costs_of_the_paper(rounds):
         "ifca": metrics("ifca"),
         "ifca-cam": metrics("ifca-cam", warm_up=3),
     }
-    head, *lines = compare.aligned(results)
+    head, *lines = compare.aligned(results)[: 1 + len(results)]
     assert head.index("comm. ×") < head.index("stor. ×") < head.index("comp. ×")
     assert [line.split()[-6:-3] for line in lines] == [
         ["1.0", "1.0", "1.0"],

@@ -28,10 +28,13 @@ def expected_matrix(network, inputs, likelihood):
     if likelihood == "categorical":
         p = outputs_at(network, vector, inputs).softmax(1)
         hessian = torch.diag_embed(p) - p[:, :, None] * p[:, None]
+    if likelihood == "bernoulli":
+        p = outputs_at(network, vector, inputs).sigmoid()
+        hessian = torch.diag_embed(p * (1 - p))
     return torch.einsum("nip,nij,njq->pq", jacobian, hessian, jacobian)
 
 
-@pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian", "bernoulli"])
 @pytest.mark.parametrize("indices", [None, torch.tensor([3, 30, 40, 12])])
 def test_matrix_and_its_diagonal(network, likelihood, indices):
     generator = torch.Generator().manual_seed(1)

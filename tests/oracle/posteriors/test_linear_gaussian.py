@@ -1,4 +1,4 @@
-"""Fusion, sites and evidence against the closed form with all data pooled (numpy and scipy).
+"""Fusion and evidence against the closed form with all data pooled (numpy and scipy).
 
 Each observation y = a x_k + noise of unit variance informs one parameter x_k, so that the exact
 posterior is diagonal.
@@ -15,7 +15,6 @@ from posteriors.evidence.closed_form import quadratic_log_evidence
 from posteriors.gaussians.fusion import fuse, fuse_without
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.gaussians.local_posterior import LocalPosterior
-from posteriors.gaussians.memory import Site, product, site_of
 
 PARAMETERS = 6
 
@@ -93,18 +92,6 @@ def test_literal_and_weighted_rules_are_not_the_pooled_posterior():
     assert not np.allclose(literal.variance, np.diag(covariance), rtol=0.05)
     weighted = fuse("precision_weighted", prior, local).posterior
     assert not np.allclose(weighted.mean, mean, rtol=0.05)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_sites_updated_under_their_cavity_stay_the_pooled_posterior(seed):
-    shards, prior = make_shards(seed)
-    zero = torch.zeros(PARAMETERS, dtype=torch.float64)
-    sites = [Site(zero, zero) for _ in shards]
-    for _ in range(3):
-        for j, shard in enumerate(shards):
-            used = product(prior, sites[:j] + sites[j + 1 :])
-            sites[j] = site_of(local_map(shard, used))
-        assert_is_closed_form(product(prior, sites), shards, prior)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,5 +1,7 @@
 """Local posteriors of logistic regression against a grid and against a Pyro program of its own."""
 
+from functools import partial
+
 import numpy as np
 import pyro
 import pyro.distributions as dist
@@ -28,6 +30,13 @@ class TwoLogits(nn.Module):
         return torch.cat([torch.zeros_like(logit), logit], 1)
 
 
+class OneLogit(TwoLogits):
+    """The logit w x of one label."""
+
+    def forward(self, x):
+        return self.layer(x)
+
+
 def data(size=25):
     random = np.random.default_rng(5)
     inputs = random.normal(size=(size, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])
@@ -49,31 +58,43 @@ def grid_posterior(inputs, classes):
     return mean, np.sqrt(p @ (weights - mean) ** 2), evidence, (weights, p)
 
 
-def fit(method):
+@pytest.fixture(params=["categorical", "bernoulli"])
+def fit(request):
+    return partial(fitted_by, likelihood=request.param)
+
+
+def fitted_by(method, likelihood, **options):
     inputs, classes = data()
     tensors = torch.from_numpy(inputs), torch.from_numpy(classes)
-    prior = DiagonalGaussian(torch.from_numpy(PRIOR_MEAN), torch.from_numpy(PRIOR_PRECISION))
     module = TwoLogits()
+    if likelihood == "bernoulli":
+        module, tensors = OneLogit(), (tensors[0], tensors[1].double()[:, None])
+    prior = DiagonalGaussian(torch.from_numpy(PRIOR_MEAN), torch.from_numpy(PRIOR_PRECISION))
     nn.init.zeros_(module.layer.weight)
-    mode = find_mode(module, *tensors, prior)
+    mode = find_mode(module, *tensors, prior, likelihood)
     with torch.no_grad():
         module.layer.weight.copy_(mode.parameters[None])
-    return method.fit(module, *tensors, prior, seed=4)
+    return method(**options, likelihood=likelihood).fit(module, *tensors, prior, seed=4)
 
 
-def test_nuts_is_the_posterior():
+def present(predictive, probes):
+    """Probability of the second class, or of the label."""
+    return predictive.probabilities(torch.from_numpy(probes))[..., 1].flatten()
+
+
+def test_nuts_is_the_posterior(fit):
     """Means within 5 standard errors, deviations and predictions within 12 %."""
     mean, deviation, evidence, (weights, p) = grid_posterior(*data())
-    fitted = fit(NoUTurn(draws=500, warmup=100))
+    fitted = fit(NoUTurn, draws=500, warmup=100)
     np.testing.assert_allclose((fitted.mean.numpy() - mean) / deviation, 0, atol=5 / np.sqrt(500))
-    draws = fitted.predictive.draws.numpy()
+    predictive = getattr(fitted.predictive, "logits", fitted.predictive)
+    draws = predictive.draws.numpy()
     np.testing.assert_allclose(draws.std(0), deviation, rtol=0.12)
     np.testing.assert_allclose(fitted.curvature, deviation**-2 - PRIOR_PRECISION, rtol=0.35)
     assert fitted.log_evidence == pytest.approx(evidence, abs=0.05)
     probes = np.array([[1.0, 1.0], [2.0, -3.0]])
     expected = np.exp(log_expit(weights @ probes.T)).T @ p
-    actual = fitted.predictive.probabilities(torch.from_numpy(probes))[:, 1]
-    np.testing.assert_allclose(actual, expected, atol=0.03)
+    np.testing.assert_allclose(present(fitted.predictive, probes), expected, atol=0.03)
 
 
 def test_nuts_agrees_with_an_independent_pyro_program():
@@ -92,18 +113,18 @@ def test_nuts_agrees_with_an_independent_pyro_program():
         chain = MCMC(NUTS(program), num_samples=300, warmup_steps=100, disable_progbar=True)
         chain.run()
     reference = chain.get_samples()["w"]
-    fitted = fit(NoUTurn(draws=500, warmup=100))
+    fitted = fitted_by(NoUTurn, "categorical", draws=500, warmup=100)
     distance = (fitted.mean - reference.mean(0)) / reference.std(0)
     assert float(distance.abs().max()) < 0.35
     ratio = fitted.predictive.draws.std(0) / reference.std(0)
     assert float((ratio - 1).abs().max()) < 0.2
 
 
-def test_approximations_are_close():
+def test_approximations_are_close(fit):
     mean, deviation, evidence, _ = grid_posterior(*data())
-    full, diagonal = fit(FullLaplace()), fit(DiagonalLaplace())
+    full, diagonal = fit(FullLaplace), fit(DiagonalLaplace)
     assert full.log_evidence == pytest.approx(evidence, abs=0.15)
     assert abs(full.log_evidence - evidence) < abs(diagonal.log_evidence - evidence)
-    variational = fit(Variational(steps=800))
+    variational = fit(Variational, steps=800)
     np.testing.assert_allclose((variational.mean.numpy() - mean) / deviation, 0, atol=0.2)
     assert evidence - 0.5 < variational.log_evidence < evidence

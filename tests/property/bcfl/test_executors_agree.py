@@ -1,5 +1,7 @@
 """Batched or sequential, in any order and in any chunks: the same answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -58,7 +60,8 @@ REGRESSION = Model(
     num_outputs=2,
     likelihood="gaussian",
 )
-MODELS = {"dense": DENSE, "images": IMAGES, "normalised": NORMALISED, "regression": REGRESSION}
+LABELS = replace(REGRESSION, name="labels", likelihood="bernoulli")
+MODELS = {model.name: model for model in (DENSE, IMAGES, NORMALISED, REGRESSION, LABELS)}
 
 sizes = st.lists(st.integers(1, 40), min_size=1, max_size=6)
 objectives = st.builds(
@@ -80,6 +83,8 @@ def clients_of(counts, model):
         inputs = random.normal(size=(count, *model.input_shape))
         if model.likelihood == "gaussian":
             return inputs, random.normal(size=(count, model.num_outputs))
+        if model.likelihood == "bernoulli":
+            return inputs, random.integers(0, 2, (count, model.num_outputs)).astype(float)
         return inputs, random.integers(0, model.num_outputs, count)
 
     return [ClientData.from_arrays(f"c{i}", draw(n), draw(n)) for i, n in enumerate(counts)]

@@ -44,6 +44,7 @@ def test_effective_number_counts_equal_hypotheses(count):
 
 def test_effective_number_of_unequal_hypotheses():
     assert assignment.effective_number(np.log([0.5, 0.25, 0.25])) == pytest.approx(1 / 0.375)
+    assert assignment.effective_number([0.0, -1e308, 1e308]) == 1.0
 
 
 def test_captured_mass_of_everything_is_one():

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 from scipy.stats import norm
 from torch import nn
 
-from bcfl import ClientData, Federation, Model, Objective, methods
+from bcfl import ClientData, Federation, Model, Objective, PredictionRule, methods
+from bcfl.analysis import score_values
 from bcfl.protocol.statistics.regression import LEVELS, RegressionSums
 from tests.fake_grid import grid_of, reaching
 
@@ -101,6 +103,49 @@ def test_the_variance_between_models_is_that_of_the_association(federation, samp
     np.testing.assert_allclose(prediction.mean, mean, atol=1e-5)
     spread = (weights * (outputs - mean) ** 2).sum(axis=0)
     np.testing.assert_allclose(prediction.variance, 1 + spread, atol=1e-5)
+
+
+def test_the_variance_of_a_linear_model_is_that_of_its_posterior(federation, samples):
+    run = federation("bcfl-g").run(ROUNDS)
+    x = samples["c0"][0][:8].astype(np.float64)
+    plain, linear, drawn = (
+        run.predict_values("c0", x, kind)
+        for kind in (
+            "plug-in",
+            "linearised",
+            PredictionRule(predictive="monte-carlo", num_draws=4000),
+        )
+    )
+    assert not plain.model_variance.any()
+    wanted = np.zeros((8, 2))
+    for share, model in zip(plain.association, run.hypotheses.best.clusters, strict=True):
+        of_weight, of_bias = np.split(1 / model.precision(run.model).double().numpy(), [4])
+        wanted += share * (x**2 @ of_weight.reshape(2, 2).T + of_bias)
+    np.testing.assert_allclose(linear.model_variance, wanted, rtol=1e-4)
+    np.testing.assert_allclose(drawn.model_variance, wanted, rtol=0.15)
+    np.testing.assert_allclose(linear.mean, plain.mean, atol=1e-5)
+    np.testing.assert_allclose(linear.variance, plain.variance + wanted, rtol=1e-4)
+    with pytest.raises(ValueError, match="'probit' is of classes, not of numbers"):
+        run.predict_values("c0", x, "probit")
+
+
+def test_scores_of_values_are_those_of_their_definitions():
+    """CRPS by integrating the squared distance of the distribution function and the step at y."""
+    random = np.random.default_rng(1)
+    mean, variance = random.normal(size=(30, 2)), random.uniform(0.2, 3, size=(30, 2))
+    targets = mean + 1.5 * random.normal(size=(30, 2))
+    scores, spread = score_values(mean, variance, targets), np.sqrt(variance)
+    grid = np.linspace(-25, 25, 40_001)
+    of_each = [
+        trapezoid((norm(m, s).cdf(grid) - (grid >= y)) ** 2, grid)
+        for m, s, y in zip(mean.ravel(), spread.ravel(), targets.ravel(), strict=True)
+    ]
+    assert scores["crps"] == pytest.approx(np.mean(of_each), rel=1e-3)
+    assert scores["nll"] == pytest.approx(-norm(mean, spread).logpdf(targets).mean())
+    low, high = norm(mean, spread).interval(0.9)
+    assert scores["coverage_90"] == pytest.approx(((targets > low) & (targets < high)).mean())
+    assert scores["sharpness"] == pytest.approx(spread.mean())
+    assert all(np.isnan(value) for value in score_values(*np.zeros((3, 0, 2))).values())
 
 
 @pytest.mark.parametrize("executor", ["batched", "processes", "grid"])

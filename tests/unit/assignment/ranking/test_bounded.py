@@ -3,7 +3,7 @@ import pytest
 from numpy import inf
 
 import assignment
-from assignment.residual import path_levels, shortest_path
+from assignment.paths import path_levels, shortest_path
 
 FOUR = np.array([[0, 1], [0, 2], [0, 4], [0, 8]])
 

@@ -8,7 +8,7 @@ import pytest
 import assignment
 from assignment.problem import make_problem
 from assignment.ranking.compiled import compiled_steps
-from assignment.ranking.one_to_one import hungarian_search
+from assignment.ranking.one_to_one import ascending, hungarian_search
 from assignment.ranking.one_to_one_table import make_table
 
 KINDS = {
@@ -48,3 +48,13 @@ def test_without_numba_the_solver_says_what_to_install(monkeypatch):
     monkeypatch.setattr("assignment.ranking.one_to_one.numba_is_installed", lambda: False)
     with pytest.raises(ValueError, match=r"solver numba needs .*bcfl\[compiled\]"):
         assignment.m_best_assignments(np.eye(3), 2, upper=1, solver="numba")
+
+
+@pytest.mark.parametrize("rank", [ascending, compiled_steps])
+def test_rounding_of_near_ties_never_makes_excess_fall(rank):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        cost = rng.integers(0, 3, size=(3, 7)) + 1e-13 * rng.normal(size=(3, 7))
+        steps = islice(rank(make_table(make_problem(cost, None, 1))), 250)
+        excess = [step[0] for step in steps]
+        assert excess == sorted(excess)

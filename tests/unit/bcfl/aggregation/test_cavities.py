@@ -172,6 +172,16 @@ def test_folds_are_pulled_towards_models_of_their_own(clients, linear):
             assert training.references == ((mean,), others)
 
 
+@pytest.mark.parametrize(("scored_by", "kept"), [("cluster", 0), ("cavity", 1), ("crossfit", 2)])
+def test_a_warm_up_leaves_the_cavities_that_the_next_round_scores(scored_by, kept, clients, linear):
+    """In the first round all folds train from one model, so that they need no further training."""
+    run = run_of(clients, linear, "ifca-w", rounds=1, scored_by=scored_by, warm_up_rounds=1)
+    best = run.hypotheses.best
+    assert len(best.cavities) == kept * len(clients)
+    assert best.scored_by_cavities == (kept > 0)
+    assert run.records[0].ledger.trainings_run == len(clients)
+
+
 @pytest.mark.parametrize("temperature", ["mean", 1.0])
 def test_without_evidence_a_belief_is_the_prior(temperature, clients, linear):
     """Belief temperatures divide losses; that a client stays with .9 is no evidence."""

@@ -122,7 +122,7 @@ def test_regressions_have_no_class_probabilities(regression):
 
     data = ClientData.from_arrays("a", (np.ones((4, 3)), np.ones((4, 1))))
     run = Federation([data], regression, FedAvg(Objective(local_steps=1, batch_size=4))).run(1)
-    with pytest.raises(ValueError, match="predict needs a classifier"):
+    with pytest.raises(ValueError, match="predict needs a model of classes or labels"):
         run.predict("a", np.ones((1, 3)))
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from bcfl import Association, Hypothesis, HypothesisSet
 from bcfl.hypotheses.hypothesis import match_clusters
+from bcfl.hypotheses.membership import Membership
 
 NAMES = ("a", "b", "c", "d")
 
@@ -74,6 +75,14 @@ def test_a_client_that_answered_for_some_hypotheses_is_mixed_over_these(hypothes
     np.testing.assert_allclose(
         kept.association_probabilities(), [[1, 0], [0.9, 0.1], [0, 1], [0.75, 0.25]], atol=1e-12
     )
+    together = [0.75, 1, 0.25]
+    np.testing.assert_allclose(kept.co_association()[3], [*together, 1], atol=1e-12)
+    assert kept.co_association()[0, 1] == pytest.approx(0.9)
+    of_client = Membership.of_client(kept, "d")
+    np.testing.assert_allclose(of_client.association, [0.75, 0.25], atol=1e-12)
+    np.testing.assert_allclose(of_client.co_association[:3], together, atol=1e-12)
+    newcomer = Membership(kept, tuple(w * np.array([1.0, 0.0]) for w in kept.weights))
+    np.testing.assert_allclose(newcomer.co_association, [1, 0.9, 0, 0.75], atol=1e-12)
 
 
 def test_probabilities_are_summed_over_matched_clusters(hypothesis):

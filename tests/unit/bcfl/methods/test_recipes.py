@@ -59,8 +59,8 @@ def test_the_number_of_a_name_may_be_said_again_but_not_otherwise():
 
 
 def test_an_option_that_a_method_has_no_use_for_is_refused_with_those_it_has():
-    own = "belief_temperature, calibration, cluster_size, num_clusters, objective, score_samples, "
-    has = f"It has: {own}scored_by, solver"
+    own = "belief_temperature, calibration, cluster_size, folds, num_clusters, objective, "
+    has = f"It has: {own}score_samples, scored_by, solver"
     with pytest.raises(UnknownOptionError, match=f"method 'ifca' has no option 'proximal'. {has}"):
         methods.ifca(proximal=1.0)
     message = "'ifca-cam' has no option 'updat'. Did you mean 'update'.* pull, score_samples"

@@ -41,9 +41,9 @@ def test_a_client_never_seen_is_served_by_all_models(hypotheses):
     assert mixture == pytest.approx(wanted)
 
 
-def test_clients_are_asked_for_their_test_samples(hypotheses):
+def test_clients_are_asked_for_their_test_samples(hypotheses, linear):
     models, kept = hypotheses
-    exchange = next(evaluate(kept, NAMES))
+    exchange = next(evaluate(kept, NAMES, linear))
     first, second = exchange.requests
     assert isinstance(first, Score)
     assert (first.client, first.statistic.name, first.view) == ("a", "predictions", "test")
@@ -51,10 +51,10 @@ def test_clients_are_asked_for_their_test_samples(hypotheses):
     assert set(exchange.models) == {m.key for m in models}
 
 
-def test_those_who_do_not_answer_are_left_out(hypotheses):
+def test_those_who_do_not_answer_are_left_out(hypotheses, linear):
     _, kept = hypotheses
-    second = next(evaluate(kept, NAMES)).requests[1]
-    assert drive(evaluate(kept, NAMES), {second: "sums"}) == {"b": "sums"}
+    second = next(evaluate(kept, NAMES, linear)).requests[1]
+    assert drive(evaluate(kept, NAMES, linear), {second: "sums"}) == {"b": "sums"}
 
 
 @pytest.mark.parametrize("view", ["test", "validation"])

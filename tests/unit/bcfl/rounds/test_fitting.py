@@ -1,5 +1,7 @@
 """Samples of clients in the form that executors read."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -29,6 +31,16 @@ def test_targets_of_regression_become_rows_of_numbers(regression):
     found = with_targets(regression, np.arange(6).reshape(3, 1, 2)).targets
     assert found.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     assert found.dtype == torch.float32
+
+
+def test_labels_become_rows_of_zeros_and_ones(regression):
+    labels = replace(regression, likelihood="bernoulli")
+    found = with_targets(labels, np.array([[True, False]] * 3)).targets
+    assert found.tolist() == [[1.0, 0.0]] * 3
+    assert found.dtype == torch.float32
+    for wrong in (np.full((3, 2), 2), np.ones((3, 3), dtype=int), np.full((3, 2), 0.5)):
+        with pytest.raises(ValueError, match="targets must be 2 labels of 0 or 1 per sample, got"):
+            with_targets(labels, wrong)
 
 
 def test_classes_stay_as_they_are(linear):

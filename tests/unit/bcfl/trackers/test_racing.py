@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from bcfl import Federation, Objective
+from bcfl import Association, Federation, Objective
 from bcfl.methods import build
 from bcfl.policies import Policy
+from bcfl.policies.policy import Candidate, Costs
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.trackers import RacingStarts
+from bcfl.trackers.start_evidence import start_weights, with_evidence
 
 OBJECTIVE = Objective(local_steps=3, batch_size=4)
 
@@ -37,7 +39,7 @@ def test_without_a_threshold_only_equal_starts_are_merged(clients, linear):
         assert np.exp(record.snapshot.log_weights).sum() == pytest.approx(1)
 
 
-def test_weights_do_not_depend_on_a_constant_in_the_losses(clients, linear):
+def test_weights_sum_to_one_in_falling_order(clients, linear):
     run = run_of(clients, linear, burn_in=1.0, annealing=None)
     for record in run.records:
         weights = np.exp(record.snapshot.log_weights)
@@ -50,6 +52,45 @@ def test_trainings_fall_with_the_starts(clients, linear):
     trainings = [record.ledger.trainings_requested for record in run.records]
     assert trainings[:3] == [12] * 3
     assert trainings[3:] == [4] * 5
+
+
+def chosen_with(values, log_prior=None, state=None, clients=("a", "b")):
+    """A candidate of which only the costs matter."""
+    costs = Costs(clients=clients, values=np.array(values, float), log_prior=log_prior)
+    return Candidate(
+        association=Association.unseen(clients, 2),
+        trainings=(),
+        contribution_weights=np.zeros((0, 2)),
+        origins=(),
+        costs=costs,
+        state=state or {},
+    )
+
+
+def test_a_start_is_weighed_by_its_mean_evidence_in_the_race(context):
+    """What it was before the race, and in another time step, does not count."""
+    better, worse = [[0.0, 9.0], [0.0, 9.0]], [[2.0, 9.0], [2.0, 9.0]]
+    chosen = [chosen_with(better), chosen_with(worse)]
+    chosen = with_evidence(chosen, context(("a", "b"), 3), 4)
+    evidence = []
+    for round, (first, second) in enumerate([(worse, better), (better, better)], 4):
+        now = [chosen_with(v, state=c.state) for v, c in zip((first, second), chosen, strict=True)]
+        chosen = with_evidence(now, context(("a", "b"), round), 4)
+        rows = [np.array(one.state["start_evidence"]["rows"]["a"]) for one in chosen]
+        evidence.append([(row[1:] / row[0]).sum() for row in rows])
+    np.testing.assert_allclose(np.diff(evidence), [[2.0], [1.0]], atol=1e-3)
+    assert start_weights(chosen, context(("a", "b"), 5))[1] > 0.8
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.05])
+def test_evidence_is_divided_by_the_belief_temperature_and_the_prior_is_not(temperature, context):
+    log_prior = np.log([[0.9, 0.1]])
+    values = np.array([[0.0, 500.0]]) - log_prior
+    one = chosen_with(values, log_prior, clients=("a",))
+    one = replace(one, costs=replace(one.costs, belief_temperature=temperature))
+    (kept,) = with_evidence([one], context(("a",), 0), 0)
+    parts = kept.state["start_evidence"]["rows"]["a"][1:]
+    np.testing.assert_allclose(parts, [0, 0, 0, np.log(0.9)], atol=1e-12)
 
 
 @dataclass(frozen=True)

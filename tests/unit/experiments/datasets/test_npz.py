@@ -66,3 +66,15 @@ def test_pickled_objects_are_never_loaded(tmp_path, write_npz):
 def test_archive_that_lacks_an_array(tmp_path, changes, missing, write_npz):
     with pytest.raises(DataError, match=missing):
         datasets.load(write_npz(tmp_path / "own.npz", **changes))
+
+
+def test_rows_of_zeros_and_ones_are_labels(tmp_path, write_npz):
+    random = np.random.default_rng(0)
+    train, test = (random.integers(0, 2, size=(n, 3)) for n in (12, 6))
+    read = datasets.load(write_npz(tmp_path / "own.npz", y_train=train, y_test=test))
+    both = np.concatenate([train, test])
+    np.testing.assert_array_equal(read.labelled(read.targets), both)
+    assert (read.num_outputs, read.num_classes) == (3, len(np.unique(both, axis=0)))
+    for wrong in ({"y_test": test + 1}, {"y_test": test[:, :2]}):
+        with pytest.raises(DataError, match="labels must be rows of 0 and 1, as many in each part"):
+            datasets.load(write_npz(tmp_path / "own.npz", **{"y_train": train, **wrong}))

@@ -48,7 +48,7 @@ def test_mlp_by_shape_and_with_any_number_of_layers():
         (lambda: models.fashion_cnn(norm="layer"), "'batch', 'group' or 'none', got 'layer'"),
         (lambda: models.fashion_cnn(classes=0), "classes must be a whole number"),
         (lambda: models.linear(0, 1), "inputs"),
-        (lambda: models.linear(3, 1, likelihood="poisson"), "'categorical' or 'gaussian'"),
+        (lambda: models.linear(3, 1, likelihood="poisson"), "'categorical', 'gaussian'"),
     ],
 )
 def test_sizes_out_of_range(call, message):

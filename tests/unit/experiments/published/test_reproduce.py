@@ -1,4 +1,5 @@
 import json
+import re
 import tomllib
 from dataclasses import replace
 
@@ -9,6 +10,8 @@ from experiments.cli import app
 from experiments.published import reading
 from experiments.published.carry_out import Machine, Reporter, carry_out
 from experiments.published.comparison import compare
+from experiments.published.figures import draw
+from experiments.published.overview import overview
 from experiments.published.results import Results
 from experiments.published.table import SCALES, overlaid
 from experiments.published.units import seeds_of, units_of
@@ -101,7 +104,7 @@ def invoke(*words):
 def test_a_table_of_a_paper_builds_all_its_scenarios_and_methods(name):
     table = reading.load(name)
     for unit in units_of(table, "paper", seeds=[0]):
-        unit.scenario().build(unit.row.method)
+        unit.scenario().build(unit.label)
     small = units_of(table, "small", seeds=[0])
     for unit in {unit.column.name: unit for unit in small}.values():
         unit.scenario()
@@ -173,10 +176,86 @@ def test_a_table_is_run_resumed_and_written_in_three_formats(miniature):
     }
 
 
+@pytest.mark.parametrize("kind", ["segments", "curves"])
+def test_columns_of_one_heading_share_a_panel(miniature, kind):
+    content = tomllib.loads(MINIATURE)
+    both = [{**content["columns"][0], "name": name, "title": f"A, {name}"} for name in ("x", "y")]
+    metrics = [{"name": name, "measured": name} for name in ("macro_f1", "accuracy")]
+    figure = {"kind": kind, "metrics": ["macro_f1", "accuracy"], "titles": ["F1", "Acc"]}
+    figure |= {"pooled": True} if kind == "curves" else {}
+    changed = {"columns": both, "metrics": metrics, "figures": [figure], "printed": {}}
+    table = reading.from_table("tiny/1", {**content, **changed, "broken": []})
+    results, reporter = Results(miniature), Reporter(callbacks=quiet)
+    carry_out(units_of(table, "small", [0], rows=["FedAvg"]), results, Machine(), reporter)
+    comparison = compare(table, "small", results, {"optdigits"}, [0])
+    (path,) = draw(comparison, results, miniature, [0])
+    assert path.read_text().count(">A: ") == {"segments": 1, "curves": 2}[kind]
+
+
+def test_what_a_method_logs_is_kept_as_a_curve(miniature):
+    results, reporter = Results(miniature), Reporter(callbacks=quiet)
+    (unit,) = units_of(reading.load("tiny/1"), "small", [0], ["label"], ["FedAvg"])
+    carry_out([unit], results, Machine(), reporter)
+    assert len(results.find(unit).curve("temperature")) == 2
+
+
 def test_a_figure_shares_the_results_of_its_table(miniature):
     assert invoke("tiny/fig-2", "--results", miniature).exit_code == 0
     assert (miniature / "tiny" / "1" / "small" / "label--FedAvg--seed-0.json").is_file()
     assert (miniature / "tiny" / "fig-2" / "small.md").is_file()
+
+
+def test_an_overview_and_a_page_for_each_paper_are_written(miniature):
+    assert invoke("--all", "--columns", "label", "--results", miniature).exit_code == 0
+    first = (miniature / "README.md").read_text()
+    assert "[All tables with results](tiny.md)" in first
+    summary = next(line for line in first.splitlines() if line.startswith("| [Table 1]"))
+    assert summary.split(" | ")[1:5] == ["small", "1/2", "4", "Acc"]
+    page = (miniature / "tiny.md").read_text()
+    assert "![Digits](tiny/1/small-figure-1.svg)" in page
+    assert "| Label skew | FedAvg | 85.00 ± 0.24 | " in page
+    assert "Absent" not in page
+
+
+def test_the_order_of_methods_leaves_out_misprints(miniature):
+    rows = [{"name": f"m{i}", "method": "fedavg"} for i in range(6)]
+    printed = {f"m{i}": [str(80 + i)] for i in range(6)}
+    broken = [{"rows": ["m5"], "reason": "it is a typing error"}]
+    content = tomllib.loads(MINIATURE) | {"rows": rows, "printed": {"label": printed}}
+    table = reading.from_table("tiny/1", content | {"broken": broken, "figures": []})
+    results = Results(miniature)
+    for unit in units_of(table, "small", [0], ["label"]):
+        accuracy = {"m0": 0.83, "m1": 0.82, "m2": 0.84, "m3": 0.85, "m4": 0.86, "m5": 0.1}
+        content = {"setting": unit.setting, "seconds": 1.0, "seed": 0}
+        results.write(unit, content | {"metrics": {"accuracy": accuracy[unit.row.name]}})
+    comparison = compare(table, "small", results, {"optdigits"}, [0])
+    assert "| Acc | +2.00 | 0.90 | Digits |" in overview([comparison])
+
+
+def test_the_variant_of_a_grid_is_chosen_by_held_out_samples(miniature):
+    content = tomllib.loads(MINIATURE) | {"grid": {"objective.learning_rate": [0.1, 0.2]}}
+    table = reading.from_table("tiny/1", content)
+    results = Results(miniature)
+    for unit in units_of(table, "small", [0, 1], ["label"], ["FedAvg"]):
+        rate = unit.row.options["objective"]["learning_rate"]
+        metrics = {
+            "accuracy": 0.9 - rate,
+            "held_out_nll": {0.1: 0.7, 0.2: 0.6 + unit.seed / 10}[rate],
+        }
+        results.write(unit, {"setting": unit.setting, "seconds": 1.0, "metrics": metrics})
+    first, second, *_ = compare(table, "small", results, {"optdigits"}, [0, 1]).lines
+    assert first.row.name == "FedAvg, objective.learning_rate=0.2"
+    assert first.cells[0].mean == pytest.approx(70)
+    assert first.cells[0].printed.mean == 85
+    assert (second.row.name, second.seeds) == ("IFCA & more", ())
+
+
+def test_samples_that_clients_hold_out_are_scored(miniature):
+    content = tomllib.loads(MINIATURE) | {"grid": {"calibration": [0.2]}}
+    results, reporter = Results(miniature), Reporter(callbacks=quiet)
+    (unit,) = units_of(reading.from_table("tiny/1", content), "small", [0], ["label"], ["FedAvg"])
+    carry_out([unit], results, Machine(), reporter)
+    assert results.find(unit).value("held_out_nll") > 0
 
 
 def test_methods_without_an_option_are_run_once_for_all_its_values(miniature):
@@ -240,14 +319,22 @@ def test_the_list_says_what_can_run_and_what_is_done(miniature):
     ("change", "message"),
     [
         ({"colums": []}, "Did you mean 'columns'?"),
+        ({"grid": {"mu": 0.1}}, "[grid] needs a list of values of 'mu', got 0.1"),
         ({"printed": {"lable": {}}}, "Did you mean 'label'?"),
         ({"printed": {"label": {"FedAvg": ["1", "2"]}}}, "needs 1 values, got 2"),
         ({"broken": [{"reason": "r", "rows": ["FedAv"]}]}, "Did you mean 'FedAvg'?"),
-        ({"figures": [{"kind": "pie", "metrics": [], "titles": []}]}, "must be curves or bars"),
+        (
+            {"figures": [{"kind": "pie", "metrics": [], "titles": []}]},
+            "must be curves, bars, segments",
+        ),
+        (
+            {"figures": [{"kind": "segments", "metrics": ["ari"], "titles": ["ARI"]}]},
+            "segments have two ends",
+        ),
     ],
 )
 def test_a_file_with_a_mistake_is_refused(change, message):
-    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+    with pytest.raises(ValueError, match=re.escape(message)):
         reading.from_table("tiny/1", tomllib.loads(MINIATURE) | change)
 
 

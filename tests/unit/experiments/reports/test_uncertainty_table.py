@@ -17,7 +17,7 @@ from experiments.reports.uncertainty_table import (
     table,
 )
 from experiments.runs.files import Pair
-from experiments.scores.uncertainty_evaluation import ClientPredictions, UncertaintyScores
+from experiments.scores.client_predictions import ClientPredictions, UncertaintyScores
 
 NOTHING = UncertaintyScores(np.zeros(0), np.zeros(0), np.zeros(0))
 NO_PREDICTIONS = ClientPredictions(

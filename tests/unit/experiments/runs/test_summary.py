@@ -113,31 +113,42 @@ def test_the_table_of_rounds_has_a_line_for_each():
     assert read[0]["seconds_total"] == "2.0"
 
 
-def results():
+def results(seeds=1):
     def metrics(accuracy, ari, nll):
         cells = dict.fromkeys(("accuracy", "macro_f1"), accuracy)
         cells |= {"ari": ari, "nll": nll, "ece": 0.1, "seconds": 3.0}
         cells |= {"trainings_requested": 1000, "trainings_run": 250}
-        return {name: summary.over_seeds([value]) for name, value in cells.items()}
+        return {name: summary.over_seeds([value] * seeds) for name, value in cells.items()}
 
     return {"fedavg": metrics(0.9181, None, 0.3), "bcfl-mh-6": metrics(0.962, 1.0, 0.21)}
 
 
-def test_the_best_of_each_column_is_marked():
-    header, fedavg, best = compare.aligned(results())
+def test_what_is_better_by_paired_tests_is_marked():
+    header, fedavg, best, *note = compare.aligned(results(6))
     assert header.split() == [
         *("method", "accuracy", "macro-F1", "ARI", "NLL", "ECE", "seconds"),
         *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "requested", "/", "run"),
     ]
     assert fedavg.split() == [
-        *("fedavg", "91.8", "91.8", "–", "0.300", "0.100", "▲", "3.0"),
+        *("fedavg", "91.8", "±0.0", "91.8", "±0.0", "–", "0.300", "±0.000", "0.100", "±0.000"),
+        *("3.0", "±0.0"),
         *("–", "–", "–", "1000", "/", "250"),
     ]
     assert best.split() == [
-        *("bcfl-mh-6", "96.2", "▲", "96.2", "▲", "1.00", "▲", "0.210", "▲", "0.100", "▲"),
-        *("3.0", "–", "–", "–", "1000", "/", "250"),
+        *("bcfl-mh-6", "96.2", "±0.0", "▲", "96.2", "±0.0", "▲", "1.00", "±0.00"),
+        *("0.210", "±0.000", "▲", "0.100", "±0.000", "3.0", "±0.0"),
+        *("–", "–", "–", "1000", "/", "250"),
     ]
     assert len(fedavg) == len(best)
+    assert " ".join(note).startswith("▲ better than every other method")
+    assert "▲" not in "".join(compare.aligned(results(6), paired=False))
+
+
+def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes():
+    _, *rows, note = compare.aligned(results(5))[:4]
+    assert "▲" not in "".join(rows)
+    assert note.startswith("No best is marked: whether one of 2 methods is better than each other")
+    assert "at least 6 seeds" in compare.latex(results(5))[-3]
 
 
 def test_one_row_has_no_best_and_several_seeds_have_a_spread():
@@ -148,10 +159,10 @@ def test_one_row_has_no_best_and_several_seeds_have_a_spread():
 
 
 def test_latex_compiles_in_principle():
-    text = "\n".join(compare.latex(results()))
+    text = "\n".join(line for line in compare.latex(results(6)) if line[0] != "%")
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 1
-    assert r"bcfl-mh-6 & \textbf{96.2} & \textbf{96.2} & \textbf{1.00} & \textbf{0.210}" in text
-    assert "fedavg & 91.8 & 91.8 & -- & 0.300" in text
+    assert r"bcfl-mh-6 & \textbf{96.2 $\pm$ 0.0} & \textbf{96.2 $\pm$ 0.0} & 1.00 $\pm$" in text
+    assert r"fedavg & 91.8 $\pm$ 0.0 & 91.8 $\pm$ 0.0 & -- & 0.300 $\pm$ 0.000" in text
     assert all(line.endswith(r"\\") for line in text.splitlines() if "&" in line)
     columns = text.splitlines()[0].split("{")[-1].rstrip("}")
     assert {line.count("&") + 1 for line in text.splitlines() if "&" in line} == {len(columns)}

@@ -62,10 +62,10 @@ def test_gauss_newton_ignores_targets_and_empirical_fisher_does_not(network, inp
     assert not torch.allclose(*fisher)
 
 
-@pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian", "bernoulli"])
 def test_drawn_targets_depend_on_the_generator_alone(network, inputs, likelihood):
     targets = [CLASSES, torch.tensor([2, 2, 0, 0])]
-    if likelihood == "gaussian":
+    if likelihood != "categorical":
         targets = [torch.zeros(4, 3), torch.ones(4, 3)]
 
     def draw(seed, values, chunk_bytes):
@@ -187,7 +187,7 @@ def test_an_input_changed_in_place_is_refused(inputs):
     [
         ({"kind": "hessian"}, "kind must be one of ggn, mc_ggn, empirical_fisher, got 'hessian'"),
         ({"kind": "mc_ggn"}, "generator must be given for kind 'mc_ggn'"),
-        ({"likelihood": "poisson"}, "likelihood must be one of categorical, gaussian"),
+        ({"likelihood": "poisson"}, "likelihood must be one of categorical, gaussian, bernoulli"),
         ({"targets": CLASSES[:3]}, "same number of samples"),
         ({"inputs": torch.zeros(0, 5), "targets": CLASSES[:0]}, "at least one"),
         ({"targets": torch.tensor([0, 1, 3, 0])}, "targets must lie in 0 to 2, found 0 to 3"),

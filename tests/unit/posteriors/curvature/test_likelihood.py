@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from scipy.stats import norm
@@ -58,6 +60,8 @@ def test_function_of_the_vector():
         (torch.zeros(3, 2), torch.zeros(2, 1), "gaussian", "same number of samples"),
         (torch.zeros(3, 2), torch.zeros(3, 2), "gaussian", "targets must have the outputs' shape"),
         (torch.zeros(3, 2), torch.tensor([0, 1, 0]), "categorical", "targets must lie in 0 to 0"),
+        (torch.zeros(3, 2), torch.zeros(3), "bernoulli", "targets must have the outputs' shape"),
+        (torch.zeros(3, 2), torch.full((3, 1), 0.5), "bernoulli", "targets must be 0 or 1"),
     ],
 )
 def test_bad_data_are_named(inputs, targets, likelihood, message):
@@ -100,13 +104,16 @@ def test_gaussian_columns_are_the_identity():
     torch.testing.assert_close(product(columns), torch.eye(3).double().expand(4, 3, 3))
 
 
-@pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian", "bernoulli"])
 def test_empirical_fisher_column_is_the_loss_gradient(likelihood):
     generator = torch.Generator().manual_seed(0)
     outputs = torch.randn(5, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     if likelihood == "categorical":
         targets = torch.tensor([0, 2, 1, 1, 0])
         loss = torch.nn.functional.cross_entropy(outputs, targets, reduction="sum")
+    elif likelihood == "bernoulli":
+        targets = torch.randint(2, (5, 3), generator=generator).double()
+        loss = -torch.distributions.Bernoulli(logits=outputs).log_prob(targets).sum()
     else:
         targets = torch.randn(5, 3, generator=generator, dtype=torch.float64)
         loss = 0.5 * (outputs - targets).square().sum()
@@ -128,6 +135,24 @@ def test_drawn_classes_follow_the_softmax_and_never_have_probability_zero():
     assert shares[[0, 3, 5]].tolist() == [0.0] * 3
 
 
+def test_drawn_labels_follow_their_probabilities():
+    probabilities = torch.tensor([0.0, 0.2, 0.9, 1.0], dtype=torch.float64)
+    outputs = torch.special.logit(probabilities).expand(40_000, 4)
+    noise = draw_noise("mc_ggn", outputs, "bernoulli", torch.Generator().manual_seed(2))
+    shares = draw_targets(outputs, noise, "bernoulli").mean(0)
+    torch.testing.assert_close(shares, probabilities, rtol=0, atol=0.01)
+    assert shares[[0, 3]].tolist() == [0.0, 1.0]
+
+
+def test_confident_labels_keep_their_small_losses_and_curvature():
+    outputs = torch.tensor([[60.0, -60.0]], dtype=torch.float64)
+    loss = negative_log_likelihood(outputs, torch.tensor([[1.0, 0.0]]), "bernoulli")
+    small = 2 * math.exp(-60)
+    assert float(loss) == pytest.approx(small)
+    columns = output_factors(outputs, torch.zeros(1, 2), "ggn", "bernoulli")
+    assert float(columns.square().sum()) == pytest.approx(small)
+
+
 @pytest.mark.parametrize("noise", [0.0, 1 - 2**-53])
 def test_extreme_noise_still_names_a_class(noise):
     uniform = torch.tensor([noise], dtype=torch.float64)
@@ -142,23 +167,29 @@ def test_noise_is_only_drawn_where_it_is_used():
     assert torch.equal(draw_targets(torch.ones(2, 3), normal, "gaussian"), 1 + normal)
 
 
-@pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian", "bernoulli"])
 def test_weighted_gradients_are_those_of_autograd_for_many_models(likelihood):
     generator = torch.Generator().manual_seed(0)
     outputs = torch.randn(2, 4, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     weights = torch.rand(2, 4, generator=generator, dtype=torch.float64)
     drawn = torch.randn(2, 4, 3, generator=generator, dtype=torch.float64)
-    targets = drawn.argmax(2) if likelihood == "categorical" else drawn
+    kinds = {"categorical": drawn.argmax(2), "gaussian": drawn, "bernoulli": (drawn > 0).double()}
+    targets = kinds[likelihood]
     flat = negative_log_likelihood(outputs.flatten(0, 1), targets.flatten(0, 1), likelihood)
     (expected,) = torch.autograd.grad((flat * weights.flatten()).sum(), outputs)
     found = loss_gradient(outputs.detach(), targets, likelihood, weights)
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("likelihood", ["categorical", "gaussian"])
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian", "bernoulli"])
 def test_reductions_are_those_of_the_values_of_single_samples(likelihood):
     outputs = torch.randn(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    targets = outputs.argmin(1) if likelihood == "categorical" else outputs.square()
+    kinds = {
+        "categorical": outputs.argmin(1),
+        "gaussian": outputs.square(),
+        "bernoulli": (outputs < 0).double(),
+    }
+    targets = kinds[likelihood]
     each = negative_log_likelihood(outputs, targets, likelihood)
     assert each.shape == (5,)
     for reduction in ("mean", "sum"):

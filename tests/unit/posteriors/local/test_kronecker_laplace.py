@@ -3,6 +3,8 @@ import importlib
 import pytest
 import torch
 
+from posteriors.gaussians.gaussian import DiagonalGaussian
+from posteriors.local import KroneckerLaplace, UnsupportedFitError
 from posteriors.local.kronecker_laplace import KroneckerCurvature
 
 
@@ -36,3 +38,11 @@ def test_posterior_of_rotated_factors():
     maps = torch.randn(4, 2, 6, generator=generator, dtype=torch.float64)
     covariances = maps @ torch.linalg.inv(posterior) @ maps.transpose(1, 2)
     torch.testing.assert_close(one.under(prior).of_outputs(maps), covariances)
+
+
+def test_labels_are_refused_with_what_takes_them():
+    prior = DiagonalGaussian.isotropic(torch.zeros(9), 1.0)
+    with pytest.raises(
+        UnsupportedFitError, match="got labels; laplace-diag, -last-layer and -full"
+    ):
+        KroneckerLaplace("bernoulli").check(torch.nn.Linear(2, 3), torch.zeros(1, 2), prior)

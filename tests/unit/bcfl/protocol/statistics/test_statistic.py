@@ -15,6 +15,7 @@ from bcfl.protocol.statistics.best_counts import BestModels
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.features import Features
 from bcfl.protocol.statistics.held_out import HeldOutLosses
+from bcfl.protocol.statistics.label_predictions import LabelPredictions
 from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.protocol.statistics.predictions import Predictions
 from bcfl.protocol.statistics.regression import Regression
@@ -36,6 +37,7 @@ EVERY = [
     Predictions((0.25, 0.75), "logits"),
     TUNING,
     Regression((0.25, 0.75), "logits"),
+    LabelPredictions((0.25, 0.75), "logits"),
 ]
 
 
@@ -82,6 +84,7 @@ def test_sizes_are_those_of_the_answers(linear):
         "predictions": 8 * (4 + 2 + 45),
         "held_out": 8 * (6 + 1),
         "regression": 8 * (4 + 4),
+        "label_predictions": 8 * (4 + 2 * (3 + 45)),
     }
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from experiments.reports.pictures.trust import draw_calibration, draw_entropies, draw_risk
-from experiments.scores.uncertainty_evaluation import ClientPredictions, UncertaintyScores
+from experiments.scores.client_predictions import ClientPredictions, UncertaintyScores
 
 P = np.array([[0.95, 0.05], [0.92, 0.08], [0.3, 0.7], [0.45, 0.55]])
 

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from experiments.studies import association_predictions as study
+from experiments.studies.association_posterior import clients_of
+from experiments.studies.associations import predictions as study
 
 
 @pytest.fixture(scope="module")
 def found():
-    run, clients = study.trained("bcfl-race-2", 8, seed=0, rounds=3)
-    return study.losses(run, clients)
+    clients = clients_of("rotated", 8, 0, study.TESTED)
+    assert {len(client.views["test"]) for client in clients} == {study.TESTED}
+    return study.losses(study.trained("bcfl-race-2", clients, seed=0, rounds=3), clients)
 
 
 def test_each_way_predicts(found):

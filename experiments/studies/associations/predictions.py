@@ -2,9 +2,10 @@
 
 Test log loss and accuracy of three ways to predict for a client: by the cluster of the leading
 hypothesis, by the association of all hypotheses by which clients train, and by the belief, mixed
-over hypotheses. Rotated handwritten digits, 4 groups, 40 clients with 20 test samples each beside
-8, 12 or 20 for training, 25 rounds; differences from the leading hypothesis with standard errors
-over draws. `python -m experiments.studies.association_predictions DRAWS METHODS` (10 draws).
+over hypotheses. The clients of `association_posterior`, with 20 test samples each beside those for
+training, 25 rounds; differences from the leading hypothesis with standard errors over draws.
+`python -m experiments.studies.associations.predictions DRAWS METHODS KIND SAMPLES`: 10 draws of
+rotated handwritten digits with 8, 12 and 20 training samples by default.
 """
 
 from __future__ import annotations
@@ -19,43 +20,40 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from bcfl import Federation, HypothesisSet, Run, methods
+from bcfl import ClientData, Federation, HypothesisSet, Run, methods
 from bcfl.runtime import limited_threads
-from experiments import datasets, models, partitions
+from experiments import models
+from experiments.studies.association_posterior import CLUSTERS, GROUPS, ROUNDS, clients_of
 
-GROUPS, CLIENTS, ROUNDS, TESTED = 4, 40, 25, 20
-SAMPLES = (8, 12, 20)
+TESTED = 20
 METHODS = ("bcfl-mht-8", "bcfl-race-4")
 Way = Literal["belief", "association"]
 WAYS = ("leading", "association", "belief")
 
 
 def trained(
-    name: str, samples: int, seed: int, rounds: int = ROUNDS
-) -> tuple[Run, partitions.Partition]:
-    """A run on rotated digits, and its clients.
+    name: str,
+    clients: Sequence[ClientData],
+    seed: int,
+    clusters: int = GROUPS,
+    rounds: int = ROUNDS,
+) -> Run:
+    """A run of a method on one draw.
 
     Args:
         name: of the method.
-        samples: training samples of each client; 20 more are for tests.
-        seed: of the draw and the run.
+        clients: with test samples.
+        seed: of the run.
+        clusters: number K of clusters.
         rounds: number of rounds.
     """
-    clients = partitions.rotated(
-        datasets.load("optdigits"),
-        groups=GROUPS,
-        clients=CLIENTS,
-        seed=seed,
-        samples_per_client=samples + TESTED,
-        test_fraction=TESTED / (samples + TESTED),
-    )
-    method = methods.build(name, num_clusters=GROUPS)
-    model = models.mlp((1, 8, 8), 32, 10)
-    run = Federation(clients, model, method, seed=seed, evaluate=False).run(rounds)
-    return run, clients
+    shape = tuple(clients[0].views["train"].inputs.shape[1:])
+    method = methods.build(name, num_clusters=clusters)
+    federation = Federation(clients, models.mlp(shape, 32, 10), method, seed=seed, evaluate=False)
+    return federation.run(rounds)
 
 
-def losses(run: Run, clients: partitions.Partition) -> NDArray[np.float64]:
+def losses(run: Run, clients: Sequence[ClientData]) -> NDArray[np.float64]:
     """Test log loss, nats, and accuracy of each way to predict, (ways, 2)."""
     leading = HypothesisSet.weighted([run.hypotheses.best], run.state.round, float("nan"))
     alone = replace(run, state=replace(run.state, hypotheses=leading))
@@ -97,16 +95,20 @@ def main(arguments: Sequence[str]) -> None:
     Args:
         arguments: of the command line.
     """
-    draws, names = (*arguments, *["10", ";".join(METHODS)][len(arguments) :])
+    defaults = ["10", ";".join(METHODS), "rotated", "8,12,20"]
+    draws, names, kind, samples = (*arguments, *defaults[len(arguments) :])
     console = Console(stderr=True)
     columns = [f"{way}: {score}" for way in WAYS for score in ("NLL", "accuracy")]
-    print("| samples | method | " + " | ".join(columns) + " |")
+    print(f"\n{kind}\n\n| samples | method | " + " | ".join(columns) + " |")
     print("|---:|---|" + "---:|" * len(columns), flush=True)
-    for samples in SAMPLES:
+    for count in map(int, samples.split(",")):
         for name in names.split(";"):
-            seeds = track(range(int(draws)), name, console=console, transient=True)
-            found = [losses(*trained(name, samples, seed)) for seed in seeds]
-            print(row(name, samples, np.array(found)), flush=True)
+            found = []
+            for seed in track(range(int(draws)), name, console=console, transient=True):
+                clients = clients_of(kind, count, seed, TESTED)
+                run = trained(name, clients, seed, CLUSTERS.get(kind, GROUPS))
+                found.append(losses(run, clients))
+            print(row(name, count, np.array(found)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,142 @@
+"""Pages of all results: an overview, and one page for each paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean, median
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from experiments.published.comparison import Comparison, Line
+from experiments.published.formats import in_columns, remarks
+from experiments.published.table import UNKNOWN
+from experiments.runs.files import write_aside
+
+FEWEST = 4
+"""Methods of a column whose order is compared."""
+INTRODUCTION = """# The papers' tables
+
+Theirs beside ours; each unit of one column, method and seed is run by `bcfl reproduce`, and these
+pages are written by `bcfl reproduce --all --show`. *Columns* counts those with a number of ours and
+*units* those that were run. *Difference* is the median of ours less theirs over all cells of the
+first metric that have both, without known misprints. *Order* is Spearman's correlation of theirs
+and ours over the methods of a column that has at least four, mean over columns. The scale `small`
+shortens what a paper ran: values differ then, and the order of methods is what can be compared.
+Each page says what is changed.
+"""
+
+
+def write_overview(comparisons: Sequence[Comparison], folder: Path) -> list[Path]:
+    """Write README.md and PAPER.md into the folder of all results.
+
+    Args:
+        comparisons: of all tables, by paper.
+        folder: where they go.
+
+    Returns:
+        The files.
+    """
+    pages = {"README.md": overview(comparisons)}
+    for paper, group in _by_paper(comparisons).items():
+        if any(comparison.has_results for comparison in group):
+            pages[f"{paper}.md"] = paper_page(group, folder)
+    for name, text in pages.items():
+        write_aside(folder / name, text)
+    return [folder / name for name in pages]
+
+
+def overview(comparisons: Sequence[Comparison]) -> str:
+    """Markdown with a line for each table, and how theirs and ours agree.
+
+    Args:
+        comparisons: of all tables, by paper.
+    """
+    lines = [INTRODUCTION]
+    for paper, group in _by_paper(comparisons).items():
+        lines += [f"## {group[0].table.paper}", ""]
+        if any(comparison.has_results for comparison in group):
+            lines += [f"[All tables with results]({paper}.md)", ""]
+        lines += [
+            "| table | scale | columns | units | metric | difference | order | what it shows |",
+            "|---|---|---:|---:|---|---:|---:|---|",
+            *map(_summary, group),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def paper_page(comparisons: Sequence[Comparison], folder: Path) -> str:
+    """Markdown with the columns of a paper's tables that have results.
+
+    Args:
+        comparisons: of the tables of one paper.
+        folder: of all results, in which pictures are looked for.
+    """
+    lines = [f"# {comparisons[0].table.paper}", "", "[Overview](README.md)", ""]
+    for comparison in comparisons:
+        if comparison.has_results:
+            lines += [*_section(comparison, folder), ""]
+    return "\n".join(lines)
+
+
+def _section(comparison: Comparison, folder: Path) -> Iterator[str]:
+    table, scale = comparison.table, comparison.scale
+    files = ", ".join(f"[{kind}]({table.name}/{scale}.{kind})" for kind in ("md", "tex", "json"))
+    yield f"## {table.item}, scale `{scale}`"
+    yield f"\n{table.caption}. `bcfl reproduce {table.name} --scale {scale}`; whole: {files}\n"
+    yield from in_columns([line for block in _with_results(comparison) for line in block])
+    yield ""
+    for picture in sorted((folder / table.name).glob(f"{scale}-figure-*.svg")):
+        yield f"![{table.caption}]({table.name}/{picture.name})\n"
+    yield from (f"- {note}" for note in remarks(comparison) if not note.startswith("Data not here"))
+
+
+def _summary(comparison: Comparison) -> str:
+    table = comparison.table
+    lines = comparison.lines
+    columns = f"{len(_with_results(comparison))}/{len(table.columns)}"
+    units = sum(len(line.seeds) for line in lines)
+    differences = [ours - theirs for line in lines for theirs, ours in _both(line)]
+    orders = [order for block in _with_results(comparison) if (order := _order(block)) is not None]
+    cells = (
+        f"[{table.item}]({table.name}/{comparison.scale}.md)" if units else table.item,
+        comparison.scale,
+        columns,
+        str(units),
+        table.metrics[0].name,
+        f"{median(differences):+.{table.metrics[0].digits}f}" if differences else UNKNOWN,
+        f"{fmean(orders):.2f}" if orders else UNKNOWN,
+        table.caption,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _with_results(comparison: Comparison) -> list[list[Line]]:
+    """The lines of each column that has a number of ours."""
+    blocks = [list(block) for _, block in groupby(comparison.lines, lambda line: line.column.name)]
+    return [block for block in blocks if any(line.seeds for line in block)]
+
+
+def _both(line: Line) -> Iterator[tuple[float, float]]:
+    """Theirs and ours of the first metric, if both are known."""
+    cell = line.cells[0]
+    if cell.printed.mean is not None and cell.mean is not None and not cell.broken:
+        yield cell.printed.mean, cell.mean
+
+
+def _order(block: Sequence[Line]) -> float | None:
+    """Spearman's correlation of theirs and ours; None for few methods, or if all are alike."""
+    pairs = np.array([pair for line in block for pair in _both(line)], float)
+    if len(pairs) < FEWEST or (np.ptp(pairs, axis=0) == 0).any():
+        return None
+    return float(spearmanr(pairs).statistic)
+
+
+def _by_paper(comparisons: Sequence[Comparison]) -> Mapping[str, list[Comparison]]:
+    papers: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        papers.setdefault(comparison.table.name.partition("/")[0], []).append(comparison)
+    return papers

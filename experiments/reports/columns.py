@@ -1,0 +1,90 @@
+"""Columns of tables of results, and which row of one is marked as the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Literal
+
+from experiments.scores.significance import LEVEL, compare_best, seeds_needed
+
+BEST = "▲"
+UNKNOWN = "–"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: heading.
+        metric: name in `summary.json`, or a field of the rounds that is summed over the run.
+        format: format of mean and standard deviation.
+        better: 1 if higher is better, -1 if lower is better, 0 if the best is not marked.
+        factor: factor applied to the values.
+        unit: unit of the values, empty for dimensionless ones.
+    """
+
+    title: str
+    metric: str
+    format: str
+    better: Literal[-1, 0, 1] = 0
+    factor: float = 1.0
+    unit: str = ""
+
+    def text(self, value: float | None) -> str:
+        """A value as it is shown, or a dash where it is not known."""
+        if value is None or not isfinite(value):
+            return UNKNOWN
+        return format(value * self.factor, self.format)
+
+    def best(self, values: Mapping[str, Sequence[float | None]]) -> str | None:
+        """The row that paired tests over seeds find better than every other one, if any.
+
+        Args:
+            values: by row, one value per seed, the same seeds in the same order for all.
+        """
+        if not self.better:
+            return None
+        known = {row: [nan if v is None else v for v in found] for row, found in values.items()}
+        found = compare_best(known, self.better)
+        return found.best if found is not None and found.is_significant else None
+
+
+ACCURACY = Column(
+    title="accuracy", unit="%", metric="accuracy", better=1, format=".1f", factor=100.0
+)
+MACRO_F1 = Column(
+    title="macro-F1", unit="%", metric="macro_f1", better=1, format=".1f", factor=100.0
+)
+ARI = Column(title="ARI", metric="ari", better=1, format=".2f")
+NLL = Column(title="NLL", unit="nats", metric="nll", better=-1, format=".3f")
+ECE = Column(title="ECE", metric="ece", better=-1, format=".3f")
+
+
+def explain_marks(num_rows: int, num_seeds: int, *, paired: bool) -> str:
+    """What the marks of a table mean, or why it has none; empty for a single row.
+
+    Args:
+        num_rows: methods compared.
+        num_seeds: seeds of each.
+        paired: whether a seed is the same data for all.
+    """
+    if num_rows < 2:
+        return ""
+    if not paired:
+        return "No best is marked: seeds or data of the rows differ, so they cannot be paired."
+    least = seeds_needed(num_rows)
+    if num_seeds < least:
+        return (
+            f"No best is marked: whether one of {num_rows} methods is better than each other one "
+            f"takes at least {least} seeds to tell (paired Wilcoxon tests, Holm, level {LEVEL}); "
+            f"there {'are' if num_seeds > 1 else 'is'} {num_seeds}."
+        )
+    return (
+        f"{BEST} better than every other method (accuracy, F1, ARI, AMI, homogeneity, "
+        f"completeness: higher; NLL, ECE: lower): two-sided Wilcoxon signed-rank tests over "
+        f"{num_seeds} seeds, adjusted after Holm, p ≤ {LEVEL}. A column without {BEST} has no such "
+        "method."
+    )

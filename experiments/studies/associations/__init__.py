@@ -1,0 +1,1 @@
+"""Studies of associations besides the posterior: predictions, new clients, many clusters."""
