@@ -6,8 +6,8 @@ All attributes are numbers or text, so that every graph can be written as GraphM
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 from scipy.special import entr
 
@@ -15,6 +15,9 @@ from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.faacl.support import Support
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def support_graph(
@@ -33,6 +36,8 @@ def support_graph(
             edges.
         groups: true group of each client.
     """
+    import networkx as nx
+
     graph: nx.DiGraph[str] = nx.DiGraph(kind="support")
     association = hypothesis.association
     names = _cluster_names(association.num_clusters, association.clients, " ")
@@ -138,6 +143,8 @@ def _joined(
     """The graph of clients with an edge for each pair of rows and its probability."""
     if not 0 <= min_probability <= 1:
         raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
+    import networkx as nx
+
     graph: nx.Graph[str] = nx.Graph(kind="association", edges=edges)
     for client, label in zip(leading.clients, leading.labels, strict=True):
         _add_client(graph, client, groups, cluster=int(label))
@@ -165,6 +172,8 @@ def client_cluster_graph(
         groups: true group of each client, None where it is unknown.
     """
     probabilities = hypotheses.association_probabilities()
+    import networkx as nx
+
     graph: nx.Graph[str] = nx.Graph(
         kind="client-cluster", edges=f"belief after round {hypotheses.round}"
     )
@@ -192,6 +201,8 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     the trainings of its own round, so its parent is the hypothesis of the round before that these
     belong to; it survives if it is the parent of a hypothesis of the next round.
     """
+    import networkx as nx
+
     graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
     names: list[str] = []
     for snapshot in history:

@@ -9,8 +9,6 @@ from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import networkx as nx
-
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
 from bcfl.analysis import rows as rounds
 from bcfl.data import TRAIN, Schedule, at_step
@@ -24,6 +22,8 @@ from experiments.runs.grids import write_held_out
 from experiments.scores.generalisation import HoldOut
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from experiments.config.scenario import Scenario
     from experiments.datasets import Dataset
     from experiments.partitions import Partition
@@ -262,6 +262,8 @@ def write_graphs(run: Run, files: PairFiles) -> None:
         run: after its last round.
         files: of its method and seed.
     """
+    import networkx as nx
+
     supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
     graphs: Mapping[str, nx.Graph[str]] = {
         **supports,
