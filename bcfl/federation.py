@@ -110,6 +110,10 @@ def _as_method(method: Method | Policy) -> Method:
             f"method must be a method or a policy, got {method!r}; by its name: "
             f"bcfl.methods.build({method!r})"
         )
+    if not isinstance(method, Method) and (
+        isinstance(method, type) or not hasattr(method, "associate")
+    ):
+        raise TypeError(f"method must be a method or a policy with `associate`, got {method!r}")
     return method if isinstance(method, Method) else Method(policy=method)
 
 

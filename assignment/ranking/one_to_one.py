@@ -6,7 +6,8 @@ Lawler, 1972). As in Miller, Stone and Cox (1997) each half takes over the dual 
 so that reduced costs stay non-negative and its best association is a single least cycle of
 exchanges through one client. The least reduced costs of leaving and of entering a column bound its
 length, and a half is solved only when no other bound is lower. Free columns are one node together,
-so that the work doesn't grow with their number.
+so that the work doesn't grow with their number. Where they abound and conflicts are rare, ranking
+with free sizes is faster still (`assignment.ranking.wide`).
 
 Of associations of equal excess the one whose half was split off first comes first; of halves split
 off together, the one of the earlier client in the order of `dual_prices`.
