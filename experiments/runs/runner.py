@@ -56,6 +56,7 @@ class Experiment:
         threads: limit for torch, BLAS and OpenMP; None is no limit.
         reach: makes the executor that reaches the clients of a federation elsewhere; None where
             they are in this process.
+        samples: of all clients, where they have been read before.
     """
 
     scenario: Scenario
@@ -63,11 +64,14 @@ class Experiment:
     executor: ExecutorConfig = field(default_factory=ExecutorConfig)
     threads: int | None = 1
     reach: Callable[[Federation, Pair], Executor] | None = None
+    samples: Dataset | None = None
     _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
 
     @cached_property
     def dataset(self) -> Dataset:
         """The samples of all clients."""
+        if self.samples is not None:
+            return self.samples
         return datasets.load(self.scenario.data.dataset, self.scenario.data.data_dir)
 
     @cached_property
