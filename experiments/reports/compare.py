@@ -14,9 +14,11 @@ from experiments.reports.columns import (
     ECE,
     MACRO_F1,
     NLL,
+    OF_SOME,
     UNKNOWN,
     Column,
     explain_marks,
+    known,
 )
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import read_description
@@ -84,6 +86,11 @@ def paired(folders: Sequence[Path]) -> bool:
     return all(one == data[0] for one in data) and all(one == seeds[0] for one in seeds)
 
 
+def columns_of(results: Mapping[str, Metrics]) -> list[Column]:
+    """The columns of a table, those of numbers or labels where these are predicted."""
+    return [*COLUMNS[:5], *known(OF_SOME, results), *COLUMNS[5:]]
+
+
 def text(column: Column, statistic: Mapping[str, Any], plus_minus: str = "±") -> str:
     """Format the mean, with the standard deviation where there are several seeds.
 
@@ -111,7 +118,7 @@ def best_rows(results: Mapping[str, Metrics], *, paired: bool) -> dict[str, str 
         )
         if paired
         else None
-        for column in COLUMNS
+        for column in columns_of(results)
     }
 
 
@@ -127,7 +134,7 @@ def aligned(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]
     """
     columns = [["method", *results]]
     best = best_rows(results, paired=paired)
-    for column in COLUMNS:
+    for column in columns_of(results):
         mark = {name: f" {BEST}" if name == best[column.metric] else "  " for name in results}
         cells = [
             text(column, row.get(column.metric, MISSING)) + mark[name]
@@ -157,10 +164,11 @@ def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
         results: metrics by name of the row, as in `summary.json`.
         paired: whether a seed is the same data for all rows.
     """
-    titles = (column.title.replace("×", r"$\times$") for column in COLUMNS)
+    columns = columns_of(results)
+    titles = (column.title.replace("×", r"$\times$") for column in columns)
     header = " & ".join(["Method", *titles])
     lines = [
-        rf"\begin{{tabular}}{{l{'r' * len(COLUMNS)}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
         r"\toprule",
         rf"{header} \\",
         r"\midrule",
@@ -168,7 +176,7 @@ def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
     best = best_rows(results, paired=paired)
     for name, row in results.items():
         cells = [name.replace("_", r"\_")]
-        for column in COLUMNS:
+        for column in columns:
             shown = text(column, row.get(column.metric, MISSING), r"$\pm$ ").replace(UNKNOWN, "--")
             cells.append(rf"\textbf{{{shown}}}" if name == best[column.metric] else shown)
         lines.append(rf"{' & '.join(cells)} \\")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LAST_ROUNDS = 3
 AVERAGED = ("accuracy", "macro_f1", "weighted_f1", "ari", "ami", "nll", "ece")
 OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness", "macro_f1", "hold_out_f1")
+OF_SOME = ("rmse", "coverage_error", "micro_f1")
+"""Scores of numbers and of labels alone, averaged like those of `AVERAGED`."""
 SUMMED = ("trainings_requested", "trainings_run")
 SCALARS = (
     "accuracy",
@@ -70,6 +72,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
     return {
         **averaged,
+        **{name: _mean([row.get(name) for row in last]) for name in OF_SOME if name in last[-1]},
         **always,
         "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
         "seconds": sum(row["seconds"]["total"] for row in rounds),
