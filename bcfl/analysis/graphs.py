@@ -5,7 +5,9 @@ All attributes are numbers or text, so that every graph can be written as GraphM
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +17,15 @@ from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.faacl.support import Support
+from bcfl.runtime.folders import write_aside
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from bcfl.analysis.run import Run
+
+LEAST_PROBABILITY = 1e-3
+"""Of an edge between two clients in the graphs of a run."""
 
 
 def support_graph(
@@ -255,3 +263,25 @@ def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Seq
                 non_empty=0,
             )
         graph.add_edge(source, name)
+
+
+def write_graphs(run: Run, path_of: Callable[[str], Path]) -> None:
+    """Write the graphs of a run as GraphML; those that all runs have come last.
+
+    Args:
+        run: after its last round.
+        path_of: file of a kind of graph: `support`, `clients`, `clusters` and `hypotheses`.
+    """
+    import networkx as nx
+
+    supports = {"support": run.support_graph()} if run.tests_support else {}
+    graphs: Mapping[str, nx.Graph[str]] = {
+        **supports,
+        "clients": run.association_graph(LEAST_PROBABILITY),
+        "clusters": run.client_cluster_graph(),
+        "hypotheses": run.hypothesis_tree(),
+    }
+    for kind, graph in graphs.items():
+        buffer = BytesIO()
+        nx.write_graphml(graph, buffer)
+        write_aside(path_of(kind), buffer.getvalue())

@@ -14,6 +14,7 @@ from typing import Any
 
 import tomli_w
 
+from bcfl.analysis import rows
 from bcfl.data import Schedule
 from bcfl.runtime import BusyError, limited_threads
 from experiments import datasets
@@ -22,7 +23,6 @@ from experiments.config.variants import Pair
 from experiments.datasets import Dataset
 from experiments.published.results import CURVES, DIGITS, FACTS, Results
 from experiments.published.units import Unit
-from experiments.runs import rows
 from experiments.runs.files import PairFiles, write_aside
 from experiments.runs.grids import read_held_out
 from experiments.runs.plan import versions

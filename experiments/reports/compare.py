@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from experiments.reports.columns import (
 )
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import read_description
+from experiments.runs.summary import read_summary
 
 Metrics = Mapping[str, Mapping[str, Any]]
 
@@ -58,14 +58,14 @@ def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
         NoResultsError: the run is not finished, or its summary cannot be read.
     """
     read_description(folder)
-    path = RunFiles(folder).summary
-    if not path.is_file():
-        raise NoResultsError(f"{folder} is not finished; continue it with: bcfl resume {folder}")
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-        return summary["scenario"], summary["methods"]
+        summary = read_summary(folder)
+        if summary:
+            return summary["scenario"], summary["methods"]
     except (ValueError, KeyError, TypeError) as error:
+        path = RunFiles(folder).summary
         raise NoResultsError(f"{path} cannot be read: {error!r}") from error
+    raise NoResultsError(f"{folder} is not finished; continue it with: bcfl resume {folder}")
 
 
 def gather(folders: Sequence[Path]) -> dict[str, Metrics]:

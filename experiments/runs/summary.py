@@ -7,13 +7,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from bcfl.analysis import rows
 from experiments.config.variants import Pair
-from experiments.runs import rows
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices, read_held_out
+from experiments.runs.index import read_index
 from experiments.scores import costs
 
 if TYPE_CHECKING:
@@ -127,6 +129,30 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
             scalars = [row.get(name) for name in SCALARS]
             writer.writerow([pair.method, pair.seed, row["round"], *scalars, *spent])
     return text.getvalue()
+
+
+def read_summary(folder: Path) -> Mapping[str, Any]:
+    """The contents of `summary.json`; where a server wrote the folder, those that it would have.
+
+    Args:
+        folder: of a run.
+
+    Returns:
+        Empty for an unfinished run.
+
+    Raises:
+        ValueError: the file is no JSON, or one of the folder is damaged.
+    """
+    files, index = RunFiles(folder), read_index(folder)
+    if index.deployment is None:
+        path = files.summary
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    done = {
+        pair: rows.read(files.of(pair).metrics)
+        for pair in index.pairs
+        if files.of(pair).is_finished
+    }
+    return summarise(index.name, done) if done else {}
 
 
 def write_summary(plan: Plan, files: RunFiles) -> None:
