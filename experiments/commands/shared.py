@@ -82,8 +82,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in FULL:
         where = f" for {error.filename}" if error.filename else ""
         return (
-            f"no space left on the disk{where}; free some, then `bcfl resume DIR` goes on, or `bcfl "
-            "report DIR` writes the report of a finished run again"
+            f"no space left on the disk{where}; free some, then `bcfl resume DIR` goes on, or "
+            "`bcfl report DIR` writes the report of a finished run again"
         )
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
