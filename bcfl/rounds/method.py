@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.architecture.model import Model
-from bcfl.policies import Policy
+from bcfl.policies import Policy, SideBySide
 from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
@@ -100,9 +100,14 @@ class Method:
                 refuse.
         """
         first = self.first_clusters(num_clients)
-        if first > num_clients:
+        alone = (
+            max(policy.num_clusters for policy in self.policy.policies)
+            if isinstance(self.policy, SideBySide)
+            else first
+        )
+        if alone > num_clients:
             raise ValueError(
-                f"num_clusters must be at most the number of clients, {num_clients}, got {first}"
+                f"num_clusters must be at most the number of clients, {num_clients}, got {alone}"
             )
         self.aggregation.check(self.policy.objective)
         for part in (self.policy, self.tracker):
