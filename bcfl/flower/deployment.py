@@ -117,6 +117,7 @@ class Deployment:
             check_private(self.network, self.method.policy.objective)
         present = participants(names, self.client_fraction, self.seed, 0)
         self.method.check(len(names), len(present))
+        self.method.check_rounds(self.method.starts, len(present), range(int(self.rounds)))
 
     @property
     def network(self) -> Model:

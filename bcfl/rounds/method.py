@@ -12,6 +12,7 @@ from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.trackers import Greedy, Tracker
+from bcfl.trackers.tracker import ChecksRounds
 from posteriors.evidence.closed_form import Temperature
 
 
@@ -112,3 +113,18 @@ class Method:
         for part in (self.policy, self.tracker):
             if isinstance(part, Validates):
                 part.check(first, num_clients, num_participants)
+
+    def check_rounds(self, num_hypotheses: int, num_participants: int, rounds: range) -> None:
+        """Check that the tracker can do the rounds of a run.
+
+        Args:
+            num_hypotheses: hypotheses before the first of them.
+            num_participants: participants of a round.
+            rounds: their numbers, from 0.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        if isinstance(self.tracker, ChecksRounds):
+            clusters = self.policy.num_clusters
+            self.tracker.check_rounds(num_hypotheses, clusters, num_participants, rounds)

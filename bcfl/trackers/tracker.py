@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
@@ -58,6 +58,27 @@ class Tracker(Protocol):
 
         Returns:
             The hypotheses after the round, and diagnostics.
+        """
+        ...
+
+
+@runtime_checkable
+class ChecksRounds(Protocol):
+    """A tracker that checks, before a run starts, whether it can do all of its rounds."""
+
+    def check_rounds(
+        self, num_hypotheses: int, num_clusters: int, num_participants: int, rounds: range
+    ) -> None:
+        """Check the rounds that are to be done.
+
+        Args:
+            num_hypotheses: hypotheses before the first of them.
+            num_clusters: clusters of the policy.
+            num_participants: participants of a round.
+            rounds: their numbers, from 0.
+
+        Raises:
+            ValueError: the tracker cannot do them.
         """
         ...
 

@@ -143,8 +143,7 @@ class Experiment:
         device_named(self.device)
         try:
             for pair in reversed(self.scenario.pairs):
-                federation = self.federation(pair)
-                Schedule.of(federation.clients, self.scenario.federation.rounds)
+                self.federation(pair).check(self.scenario.federation.rounds)
         except TypeError as error:
             raise ValueError(f"the scenario holds a value of the wrong type: {error}") from error
 
