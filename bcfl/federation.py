@@ -110,6 +110,10 @@ def _as_method(method: Method | Policy) -> Method:
             f"method must be a method or a policy, got {method!r}; by its name: "
             f"bcfl.methods.build({method!r})"
         )
+    if not isinstance(method, Method) and (
+        isinstance(method, type) or not hasattr(method, "associate")
+    ):
+        raise TypeError(f"method must be a method or a policy with `associate`, got {method!r}")
     return method if isinstance(method, Method) else Method(policy=method)
 
 
@@ -204,8 +208,8 @@ class Federation:
         self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
         self.device, self.privacy = device_named(device), privacy
         names = [data.client for data in self.clients]
-        present = participants(names, self.client_fraction, self.seed, 0)
-        self.method.check(len(names), len(present))
+        self._num_participants = len(participants(names, self.client_fraction, self.seed, 0))
+        self.method.check(len(names), self._num_participants)
         self.clients = tuple(fitted(data, self.model, dtype) for data in self.clients)
         self._check_fit()
 
@@ -276,6 +280,23 @@ class Federation:
         later = [self._executor(step) for step in range(1, schedule.num_steps)]
         return Stepwise([self._first, *later], schedule)
 
+    def check(self, rounds: int, state: FederationState | None = None) -> None:
+        """Check, without any work, that a run of so many rounds can be done.
+
+        Args:
+            rounds: rounds in all.
+            state: state to begin from; by default the initial one.
+
+        Raises:
+            ValueError: time steps of the clients differ or are more than the rounds, or the tracker
+                could not follow its hypotheses to the end.
+        """
+        planned = None if state is None else state.planned_rounds
+        Schedule.of(self.clients, planned or rounds)
+        count = self.method.starts if state is None else len(state.hypotheses)
+        left = range(0 if state is None else state.round, rounds)
+        self.method.check_rounds(count, self._num_participants, left)
+
     @standard_switches()
     def initial_state(self) -> FederationState:
         """The state before the first round."""
@@ -335,6 +356,7 @@ class Federation:
                 "executor must be given to run where its name is 'flower': a "
                 "bcfl.executors.RemoteExecutor on a grid of bcfl.flower"
             )
+        self.check(rounds, state)
         schedule = Schedule.of(self.clients, planned)
         reliable = self.executor_of(planned) if executor is None else executor
         present = self._dropping_out(reliable)

@@ -1,11 +1,17 @@
 """Configuration of Sphinx: `make docs` builds the pages into build/docs, warnings are errors."""
 
+import os
 import re
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+# What the kernels of notebooks see: the packages of this folder, and their command.
+PATHS = {"PYTHONPATH": HERE.parent, "PATH": HERE.parent / ".venv" / "bin"}
+for variable, folder in PATHS.items():
+    os.environ[variable] = os.pathsep.join([str(folder), os.environ.get(variable, "")])
+os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 
 import generated  # noqa: E402 - it lies beside this file
 from docutils.nodes import SkipNode  # noqa: E402
@@ -14,9 +20,14 @@ from latex2mathml.converter import convert  # noqa: E402
 project = "bcfl"
 author = "The bcfl developers"
 copyright = "The bcfl developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+nb_execution_mode = "auto"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 exclude_patterns = ["_build"]
 default_role = "code"
 suppress_warnings = ["ref.python"]  # one object under two public names, either will do

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 from method_notes import NOTES
@@ -115,7 +116,34 @@ def module_page(module: str) -> str:
     # What the top of bcfl lists is indexed under the package that it comes from.
     index = "   :no-index:\n" if module == "bcfl" else ""
     directive = f".. automodule:: {module}\n   :members:\n   :show-inheritance:\n{index}"
-    return f"# {module}\n\n```{{eval-rst}}\n{directive}```\n"
+    return f"# {module}\n\n```{{eval-rst}}\n{directive}```\n{_values(module)}"
+
+
+def public(module: str) -> dict[str, object]:
+    """The public names of a module: those of `__all__`, or what it defines without underscore.
+
+    Args:
+        module: its full name.
+    """
+    found = import_module(module)
+    own = [
+        name
+        for name, value in vars(found).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module
+    ]
+    return {name: getattr(found, name) for name in getattr(found, "__all__", own)}
+
+
+def _values(module: str) -> str:
+    """The public names that have no docstring of their own: values, aliases of types, modules."""
+    lines = []
+    for name, value in public(module).items():
+        if inspect.ismodule(value):
+            lines.append(f"- `{name}`: the module `{value.__name__}`")
+        elif not (inspect.isclass(value) or inspect.isfunction(value)):
+            text = " ".join(str(value).split())
+            lines.append(f"- `{name}` = `{text[:200]}{'...' if len(text) > 200 else ''}`")
+    return "\n## Values, types and modules\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def api_index() -> str:

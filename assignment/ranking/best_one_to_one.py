@@ -8,7 +8,6 @@ a power of two to stay far below; all others go to scipy.
 
 import lap
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from assignment.arrays import BoolArray, FloatArray, IntArray
 from assignment.costs import InfeasibleError
@@ -69,6 +68,8 @@ def lap_columns(cost: FloatArray) -> IntArray:
 
 
 def _scipy_columns(cost: FloatArray) -> IntArray:
+    from scipy.optimize import linear_sum_assignment
+
     try:
         return linear_sum_assignment(cost)[1].astype(np.int64, copy=False)
     except ValueError as error:

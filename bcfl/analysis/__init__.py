@@ -10,6 +10,7 @@ from bcfl.analysis.graphs import (
     client_cluster_graph,
     hypothesis_tree,
     support_graph,
+    write_graphs,
 )
 from bcfl.analysis.plots import (
     plot_association_graph,
@@ -45,4 +46,5 @@ __all__ = [
     "score_values",
     "support_graph",
     "uncertainty",
+    "write_graphs",
 ]

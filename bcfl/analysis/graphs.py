@@ -5,9 +5,11 @@ All attributes are numbers or text, so that every graph can be written as GraphM
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 from scipy.special import entr
 
@@ -15,6 +17,15 @@ from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.faacl.support import Support
+from bcfl.runtime.folders import write_aside
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from bcfl.analysis.run import Run
+
+LEAST_PROBABILITY = 1e-3
+"""Of an edge between two clients in the graphs of a run."""
 
 
 def support_graph(
@@ -33,6 +44,8 @@ def support_graph(
             edges.
         groups: true group of each client.
     """
+    import networkx as nx
+
     graph: nx.DiGraph[str] = nx.DiGraph(kind="support")
     association = hypothesis.association
     names = _cluster_names(association.num_clusters, association.clients, " ")
@@ -138,6 +151,8 @@ def _joined(
     """The graph of clients with an edge for each pair of rows and its probability."""
     if not 0 <= min_probability <= 1:
         raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
+    import networkx as nx
+
     graph: nx.Graph[str] = nx.Graph(kind="association", edges=edges)
     for client, label in zip(leading.clients, leading.labels, strict=True):
         _add_client(graph, client, groups, cluster=int(label))
@@ -165,6 +180,8 @@ def client_cluster_graph(
         groups: true group of each client, None where it is unknown.
     """
     probabilities = hypotheses.association_probabilities()
+    import networkx as nx
+
     graph: nx.Graph[str] = nx.Graph(
         kind="client-cluster", edges=f"belief after round {hypotheses.round}"
     )
@@ -192,6 +209,8 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     the trainings of its own round, so its parent is the hypothesis of the round before that these
     belong to; it survives if it is the parent of a hypothesis of the next round.
     """
+    import networkx as nx
+
     graph: nx.DiGraph[str] = nx.DiGraph(kind="hypothesis-tree")
     names: list[str] = []
     for snapshot in history:
@@ -244,3 +263,25 @@ def _join(graph: nx.DiGraph[str], name: str, parents: Sequence[int], before: Seq
                 non_empty=0,
             )
         graph.add_edge(source, name)
+
+
+def write_graphs(run: Run, path_of: Callable[[str], Path]) -> None:
+    """Write the graphs of a run as GraphML; those that all runs have come last.
+
+    Args:
+        run: after its last round.
+        path_of: file of a kind of graph: `support`, `clients`, `clusters` and `hypotheses`.
+    """
+    import networkx as nx
+
+    supports = {"support": run.support_graph()} if run.tests_support else {}
+    graphs: Mapping[str, nx.Graph[str]] = {
+        **supports,
+        "clients": run.association_graph(LEAST_PROBABILITY),
+        "clusters": run.client_cluster_graph(),
+        "hypotheses": run.hypothesis_tree(),
+    }
+    for kind, graph in graphs.items():
+        buffer = BytesIO()
+        nx.write_graphml(graph, buffer)
+        write_aside(path_of(kind), buffer.getvalue())

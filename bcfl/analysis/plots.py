@@ -30,6 +30,7 @@ from bcfl.drawing import (
     draw_uncertain_clients,
     in_style,
 )
+from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ def plot_uncertain_clients(runs: Runs, axes: Places = None) -> NDArray[np.object
 def plot_reliability(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
     """Accuracy against confidence of the clients' tests after the last round, in 15 bins.
 
+    Of labels, the share of samples with a label against the probability that it is present.
+
     Args:
         runs: a run, or several by name; with their records.
         axes: to draw on, one for each run; by default those of a new figure.
@@ -151,17 +154,27 @@ def _pairs(name: str, run: Run) -> tuple[NDArray[np.float64], list[int | None]]:
 
 
 def _tested(name: str, run: Run) -> Reliability:
-    evaluations = run.records[-1].evaluations.values() if run.records else ()
-    tested = [sums for sums in evaluations if sums.num_samples]
-    if not tested:
-        raise ValueError(f"runs must have tested their clients, {name!r} has not")
-    total = PredictionSums.total(tested)
-    counts = total.bin_counts
+    last = run.records[-1] if run.records else None
+    tested = [sums for sums in last.evaluations.values() if sums.num_samples] if last else []
+    labels = [sums for sums in last.labels.values() if sums.num_samples] if last else []
+    if tested:
+        total = PredictionSums.total(tested)
+        return _reliability(total.bin_counts, total.bin_confidence, total.bin_correct)
+    if labels:
+        of_all = LabelSums.total(labels)
+        bins = (of_all.bin_counts, of_all.bin_probability, of_all.bin_present)
+        return _reliability(*(sums.sum(axis=0) for sums in bins))
+    raise ValueError(f"runs must have tested their clients, {name!r} has not")
+
+
+def _reliability(
+    counts: NDArray[np.int64], confidence: NDArray[np.float64], correct: NDArray[np.int64]
+) -> Reliability:
     filled = counts > 0
     return Reliability(
         counts[filled].astype(np.int64),
-        total.bin_confidence[filled] / counts[filled],
-        total.bin_correct[filled] / counts[filled],
+        confidence[filled] / counts[filled],
+        correct[filled] / counts[filled],
     )
 
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
@@ -29,6 +28,7 @@ from bcfl.rounds.state import FederationState, RoundRecord
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas
     import xarray
 

@@ -124,7 +124,7 @@ def serve(grid: Grid, plan: Deployment, config: Mapping[str, Any]) -> Run:
     for name in (block.name for block in plan.network.blocks if block.scope == "client"):
         LOG.warning("block %r of a client's model travels to the server, which keeps it", name)
     LOG.info("run folder %s", plan.folder)
-    return plan.run(executor, _show)
+    return plan.run(executor, _show, config)
 
 
 def _show(record: RoundRecord, row: Row) -> None:

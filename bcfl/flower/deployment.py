@@ -6,7 +6,7 @@ Independent of Flower: any `bcfl.executors.Grid` reaches the nodes.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -34,6 +34,7 @@ from bcfl.executors import (
     check_covered,
     check_private,
 )
+from bcfl.federation import Federation
 from bcfl.flower.folder import DeploymentFolder
 from bcfl.policies import Centralised
 from bcfl.rounds.fitting import fitted
@@ -44,6 +45,7 @@ from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
 CPU = torch.device("cpu")
+NONE: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,7 +60,7 @@ class Deployment:
         model: the architecture, as for `Federation`.
         method: the method.
         rounds: of the whole run.
-        folder: of the run, on the machine of the server; a run in it is resumed.
+        folder: of runs, on the machine of the server; one of this method and seed is resumed.
         seed: of all randomness.
         client_fraction: share of the clients that take part in a round, in (0, 1].
         num_steps: time steps of the clients' data, over which the rounds are spread.
@@ -115,6 +117,7 @@ class Deployment:
             check_private(self.network, self.method.policy.objective)
         present = participants(names, self.client_fraction, self.seed, 0)
         self.method.check(len(names), len(present))
+        self.method.check_rounds(self.method.starts, len(present), range(int(self.rounds)))
 
     @property
     def network(self) -> Model:
@@ -153,6 +156,23 @@ class Deployment:
         executor = self._randomised(Stepwise(executors, self.schedule), split, secret)
         return Site(ThreadLimited(executor, self.threads), (data.client,), network, where)
 
+    def federation(self, clients: Sequence[ClientData]) -> Federation:
+        """The same federation in this process, where all samples are at hand.
+
+        Args:
+            clients: all clients, with their samples.
+        """
+        return Federation(
+            clients,
+            self.model,
+            self.method,
+            seed=self.seed,
+            client_fraction=self.client_fraction,
+            device="cpu",
+            threads=self.threads,
+            executor="loop",
+        )
+
     def _randomised(self, executor: Executor, data: ClientData, secret: bytes | None) -> Executor:
         if self.privacy is None:
             return executor
@@ -164,12 +184,14 @@ class Deployment:
         self,
         executor: RemoteExecutor,
         on_round: Callable[[RoundRecord, Row], None] = lambda record, row: None,
+        settings: Mapping[str, Any] = NONE,
     ) -> Run:
         """Do the rounds that are left, from the newest checkpoint in the folder.
 
         Args:
             executor: reaches the nodes.
             on_round: called after each round with its record and its line of `metrics.jsonl`.
+            settings: from which this federation was built, kept in the folder.
 
         Returns:
             The run, whose executor still reaches the nodes: they can be asked more.
@@ -179,11 +201,13 @@ class Deployment:
             MissingAccountantError: there is `privacy`, and its epsilon cannot be computed.
             ValueError: the method asks for what `privacy` does not cover.
             CheckpointError: the newest checkpoint is damaged, or of other clients.
+            MetricsError: a file of the folder was changed.
         """
         if self.privacy is not None:
             check_accountant()
         records: list[RoundRecord] = []
-        with DeploymentFolder(self.folder).opened(self.clients) as folder:
+        files = DeploymentFolder(self.folder, self.method.name, self.seed)
+        with files.opened(self.clients, self.model.name, settings) as folder:
             state = (folder.state or self._initial()).planned(self.rounds, None)
             with limited_threads(self.threads):
                 while state.round < self.rounds:
@@ -191,13 +215,15 @@ class Deployment:
                     records.append(record)
                     folder.write(state, row, self._saves(state.round))
                     on_round(record, row)
-        return Run(
-            model=self.network,
-            state=state,
-            records=tuple(records),
-            groups=dict.fromkeys(self.clients),
-            executor=executor,
-        )
+            run = Run(
+                model=self.network,
+                state=state,
+                records=tuple(records),
+                groups=dict.fromkeys(self.clients),
+                executor=executor,
+            )
+            folder.finish(run)
+        return run
 
     def _initial(self) -> FederationState:
         return initial_state(self.method, self.network, self.clients, self.seed, CPU, DTYPE)

@@ -1,63 +1,91 @@
-"""The run folder of a deployed federation: `metrics.jsonl` and `checkpoints/`."""
+"""The run folder of a deployed federation, laid out as that of `bcfl run`.
+
+DIR/run.json names the methods and seeds that were run in it, each with its settings;
+DIR/METHOD/seed-S/ holds `metrics.jsonl`, `checkpoints/` and, after the last round, graphs.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from bcfl.analysis import rows
+from bcfl.analysis.graphs import write_graphs
 from bcfl.analysis.rows import Row
+from bcfl.analysis.run import Run
 from bcfl.rounds import checkpoint
 from bcfl.rounds.state import FederationState
-from bcfl.runtime.folders import locked
+from bcfl.runtime.folders import RUN_FORMAT, locked, write_aside
+
+GRAPHS = {
+    "clients": "graph.graphml",
+    "clusters": "clusters.graphml",
+    "hypotheses": "hypotheses.graphml",
+    "support": "support.graphml",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class DeploymentFolder:
-    """The files of a run, and the state that its newest checkpoint holds.
+    """The files of one method and seed, and the state that its newest checkpoint holds.
 
     Attributes:
-        folder: the folder.
+        folder: of all methods and seeds.
+        method: name of the method.
+        seed: of the run.
         state: of the newest checkpoint; None where there is none, or before `opened`.
     """
 
     folder: Path
+    method: str
+    seed: int = 0
     state: FederationState | None = None
+
+    @property
+    def own(self) -> Path:
+        """The folder of this method and seed."""
+        return self.folder / self.method / f"seed-{self.seed}"
 
     @property
     def metrics(self) -> Path:
         """One line of JSON for each round, as `bcfl.analysis.rows` describes."""
-        return self.folder / "metrics.jsonl"
+        return self.own / "metrics.jsonl"
 
     @property
     def checkpoints(self) -> Path:
         """Folder of checkpoints."""
-        return self.folder / "checkpoints"
+        return self.own / "checkpoints"
 
     def rows(self) -> list[Row]:
-        """The rounds so far; a last line that is not whole is left out."""
-        if not self.metrics.is_file():
-            return []
-        text = self.metrics.read_text(encoding="utf-8")
-        lines = text[: text.rfind("\n") + 1].splitlines()
-        return [json.loads(line) for line in lines]
+        """The rounds so far; a last line that is not whole is left out.
+
+        Raises:
+            MetricsError: the file was changed.
+        """
+        return rows.read(self.metrics)
 
     @contextmanager
-    def opened(self, clients: Sequence[str]) -> Iterator[DeploymentFolder]:
-        """The folder with its state, locked for this process; rounds after it are dropped.
+    def opened(
+        self, clients: Sequence[str], name: str, settings: Mapping[str, Any]
+    ) -> Iterator[DeploymentFolder]:
+        """The folder with its state, locked for this process; rounds and graphs after it go.
 
         Args:
             clients: names of the clients, sorted.
+            name: of what is learned, for tables.
+            settings: from which server and nodes build the federation.
 
         Raises:
             BusyError: another process is working in the folder.
             CheckpointError: the newest checkpoint is damaged, or of other clients.
+            MetricsError: the rounds so far are fewer than the checkpoint says.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder):
+        self.own.mkdir(parents=True, exist_ok=True)
+        with locked(self.own):
             newest = checkpoint.newest(self.checkpoints)
             state = None if newest is None else checkpoint.load(newest)
             if state is not None:
@@ -67,12 +95,25 @@ class DeploymentFolder:
                         f"checkpoint {newest} is of the clients {', '.join(theirs)}, not "
                         f"{', '.join(clients)}; give a new folder"
                     )
-            done = state.round if state else 0
-            kept = [row for row in self.rows() if row["round"] <= done]
-            aside = self.metrics.with_name(".metrics.partial")
-            aside.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
-            aside.replace(self.metrics)
+            self._describe(clients, name, settings)
+            for graph in GRAPHS.values():
+                (self.own / graph).unlink(missing_ok=True)
+            rows.keep_rounds(self.metrics, state.round if state else 0)
             yield replace(self, state=state)
+
+    def _describe(self, clients: Sequence[str], name: str, settings: Mapping[str, Any]) -> None:
+        """Write `run.json`, or add this method and seed to it."""
+        path = self.folder / "run.json"
+        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        description = {
+            "format": RUN_FORMAT,
+            "scenario": {"name": name},
+            "methods": list(dict.fromkeys((*known.get("methods", ()), self.method))),
+            "seeds": sorted({*known.get("seeds", ()), self.seed}),
+            "data": {"clients": len(clients), "groups": 0},
+            "deployment": {**known.get("deployment", {}), self.method: dict(settings)},
+        }
+        write_aside(path, json.dumps(description, indent=2) + "\n")
 
     def write(self, state: FederationState, row: Row, saves: bool) -> None:
         """Write the line of a round, and a checkpoint where one is due.
@@ -82,9 +123,14 @@ class DeploymentFolder:
             row: of the round.
             saves: whether a checkpoint is due.
         """
-        with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, allow_nan=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        rows.append(self.metrics, row)
         if saves:
             checkpoint.save(state, self.checkpoints)
+
+    def finish(self, run: Run) -> None:
+        """Write the graphs of a run after its last round.
+
+        Args:
+            run: the run.
+        """
+        write_graphs(run, lambda kind: self.own / GRAPHS[kind])

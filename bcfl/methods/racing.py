@@ -25,6 +25,7 @@ def bcfl_race(
     annealed_until: float = 0.8,
     warm_starts: int = 1,
     warm_rounds: float = 1,
+    held_rounds: int = 0,
     burn_in: float = 0.3,
     min_weight: float = 0.002,
     same: float = 0.95,
@@ -52,6 +53,8 @@ def bcfl_race(
         warm_rounds: rounds of K-means, or share of the run below 1. In the first all clients
             train from one model, so that local models differ by their data alone; K-means of the
             second round found fewer clusters. Default: measured.
+        held_rounds: rounds after these in which warm starts keep the clusters of K-means, so that
+            models of many clusters learn to tell clients apart before these move.
         burn_in: round, or share of the run below 1, before which every start is kept. Default:
             measured.
         min_weight: starts of lower weight are dropped. Default: measured.
@@ -74,5 +77,5 @@ def bcfl_race(
     policy = method.policy
     if annealing is not None:
         policy = AnnealedAssociation(policy, annealing, annealed_until)
-    warmed_up = WarmUp.by_kmeans(policy, warm_rounds, warm_starts)
+    warmed_up = WarmUp.by_kmeans(policy, warm_rounds, warm_starts, held_rounds)
     return replace(method, starts=starts, policy=warmed_up)

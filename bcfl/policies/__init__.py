@@ -32,6 +32,7 @@ from bcfl.policies.policy import (
     Ranking,
     candidate,
 )
+from bcfl.policies.ranking import ranked
 from bcfl.policies.updates.bipartition import RecursiveBipartition
 from bcfl.policies.updates.fedgroup import FedGroup
 from bcfl.policies.updates.kmeans import KMeansAssociation
@@ -89,4 +90,5 @@ __all__ = [
     "StableSGD",
     "WarmUp",
     "candidate",
+    "ranked",
 ]

@@ -191,7 +191,17 @@ class Ranking:
     reference: Fraction = Fraction(0)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return iter(self.candidates)
+        for each in self.candidates:
+            if not isinstance(each, Candidate):
+                raise TypeError(f"a ranking must hold bcfl.policies.candidate(...), got {each!r}")
+            yield each
+
+    @property
+    def first(self) -> Candidate:
+        """The most probable candidate; ValueError if there is none."""
+        for each in self:
+            return each
+        raise ValueError("a policy must rank at least one association, got none")
 
     @classmethod
     def only(cls, candidate: Candidate) -> Ranking:

@@ -195,6 +195,28 @@ Result = TypeVar("Result")
 Steps: TypeAlias = Generator[Exchange, Replies, Result]
 
 
+def checked_exchange(made: object) -> Exchange:
+    """What a generator has yielded, if it is an exchange of requests about statistics.
+
+    Args:
+        made: what was yielded.
+
+    Raises:
+        TypeError: it is no exchange, it holds no requests, or a score asks for no statistic.
+    """
+    if not isinstance(made, Exchange):
+        raise TypeError(f"a policy or tracker must yield a bcfl.protocol.Exchange, got {made!r}")
+    for request in made.requests:
+        if not isinstance(request, Describe | Score | Train):
+            raise TypeError(f"an exchange must hold Describe, Score and Train, got {request!r}")
+        if isinstance(request, Score) and not isinstance(request.statistic, Statistic):
+            raise TypeError(
+                f"the statistic of a Score must be one of bcfl.protocol, such as Loss(), got "
+                f"{request.statistic!r}"
+            )
+    return made
+
+
 def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
     """Run several generators in lockstep, joining their exchanges."""
     results: dict[int, Result] = {}
@@ -202,7 +224,8 @@ def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
 
     def advance(index: int, replies: Replies | None) -> None:
         try:
-            asking[index] = next(steps[index]) if replies is None else steps[index].send(replies)
+            made = next(steps[index]) if replies is None else steps[index].send(replies)
+            asking[index] = checked_exchange(made)
         except StopIteration as end:
             asking.pop(index, None)
             results[index] = end.value

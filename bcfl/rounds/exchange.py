@@ -11,7 +11,7 @@ from bcfl.executors import Executor, Outcome
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.driving import run_exchanges
-from bcfl.protocol.requests import Exchange, Replies, Request, Steps
+from bcfl.protocol.requests import Exchange, Replies, Request, Steps, checked_exchange
 from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.validation import checked
@@ -58,7 +58,7 @@ class RoundExchange:
         return {r: answer for r, answer in self._answers.items() if r.holds_for(keys)}
 
     def _answer(self, exchange: Exchange) -> Replies:
-        self._models.update(exchange.models)
+        self._models.update(checked_exchange(exchange).models)
         for request in exchange.requests:
             self.ledger.ask(request)
         missing = self._missing(exchange.requests)
@@ -82,7 +82,7 @@ class RoundExchange:
         started = perf_counter()
         self.ledger.exchanges += 1
         for request in requests:
-            self.ledger.send(request, self._models)
+            self._send(request)
         outcomes = self._executor.answer(requests, self._models, self._round)
         for request in requests:
             outcome = outcomes.get(request, Failure("missing", "no answer"))
@@ -91,6 +91,15 @@ class RoundExchange:
         phase = "train" if trains else "score"
         spent = perf_counter() - started
         self.ledger.seconds[phase] = self.ledger.seconds.get(phase, 0.0) + spent
+
+    def _send(self, request: Request) -> None:
+        try:
+            self.ledger.send(request, self._models)
+        except KeyError as error:
+            raise ValueError(
+                f"an exchange of the round must carry the models that its requests name, "
+                f"{error} is missing: {request}"
+            ) from error
 
     def _take(self, request: Request, outcome: Outcome) -> None:
         """Store an answer part by part, or the failure."""

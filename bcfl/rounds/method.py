@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.architecture.model import Model
-from bcfl.policies import Policy
+from bcfl.policies import Policy, SideBySide
 from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.trackers import Greedy, Tracker
+from bcfl.trackers.tracker import ChecksRounds
 from posteriors.evidence.closed_form import Temperature
 
 
@@ -99,11 +100,31 @@ class Method:
                 refuse.
         """
         first = self.first_clusters(num_clients)
-        if first > num_clients:
+        alone = (
+            max(policy.num_clusters for policy in self.policy.policies)
+            if isinstance(self.policy, SideBySide)
+            else first
+        )
+        if alone > num_clients:
             raise ValueError(
-                f"num_clusters must be at most the number of clients, {num_clients}, got {first}"
+                f"num_clusters must be at most the number of clients, {num_clients}, got {alone}"
             )
         self.aggregation.check(self.policy.objective)
         for part in (self.policy, self.tracker):
             if isinstance(part, Validates):
                 part.check(first, num_clients, num_participants)
+
+    def check_rounds(self, num_hypotheses: int, num_participants: int, rounds: range) -> None:
+        """Check that the tracker can do the rounds of a run.
+
+        Args:
+            num_hypotheses: hypotheses before the first of them.
+            num_participants: participants of a round.
+            rounds: their numbers, from 0.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        if isinstance(self.tracker, ChecksRounds):
+            clusters = self.policy.num_clusters
+            self.tracker.check_rounds(num_hypotheses, clusters, num_participants, rounds)

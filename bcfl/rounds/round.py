@@ -25,6 +25,7 @@ from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.seeds import generator
+from bcfl.trackers.tracker import stepped
 
 Result = TypeVar("Result")
 LAST_ROUNDS = 3
@@ -140,7 +141,8 @@ def server_round(
     records = _can_record(method, model) and (planned or round == config.last_round)
     fits = records and fits_cavities(model, len(clients), len(state.hypotheses.competing))
     hypotheses, info = exchange.drive(
-        method.tracker.step(
+        stepped(
+            method.tracker,
             state.hypotheses,
             method.policy,
             method.aggregation,

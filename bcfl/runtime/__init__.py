@@ -4,11 +4,12 @@ Independent of clients and models.
 """
 
 from bcfl.runtime.devices import device_named, limited_threads
-from bcfl.runtime.folders import BusyError, locked
+from bcfl.runtime.folders import RUN_FORMAT, BusyError, locked, write_aside
 from bcfl.runtime.seeds import derive_seed, generator, lineage_key
 from bcfl.runtime.workers import become_worker, died, portable
 
 __all__ = [
+    "RUN_FORMAT",
     "BusyError",
     "become_worker",
     "derive_seed",
@@ -19,4 +20,5 @@ __all__ = [
     "lineage_key",
     "locked",
     "portable",
+    "write_aside",
 ]

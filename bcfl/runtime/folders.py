@@ -1,4 +1,4 @@
-"""Folders in which one process at a time works."""
+"""Folders in which one process at a time works, and files that are whole or not there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+RUN_FORMAT = 2
+"""Of `run.json` and of what stands in the rest of the folder of a run."""
 
 
 class BusyError(ValueError):
@@ -40,3 +43,19 @@ def _hold(lock: Callable[[int, int], None], handle: int, how: int, folder: Path)
         lock(handle, how)
     except BlockingIOError:
         raise BusyError(f"another process is working in {folder}; wait for it, or end it") from None
+
+
+def write_aside(path: Path, content: str | bytes) -> None:
+    """Write a file atomically: under another name, then renamed.
+
+    Args:
+        path: file to write; missing folders are made.
+        content: text or bytes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.partial")
+    with aside.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)

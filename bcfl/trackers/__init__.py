@@ -9,6 +9,7 @@ from bcfl.trackers.multi_hypothesis import Exact, Greedy, MultiHypothesis
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Birth, Death, Merge, Proposal, SplitAndFree
 from bcfl.trackers.racing import RacingStarts
+from bcfl.trackers.successors import Successor, expand, follow, log_captured_mass, train
 from bcfl.trackers.survival import AncestorQuota, NScan
 from bcfl.trackers.tracker import Tracker, TrackerInfo
 
@@ -27,6 +28,11 @@ __all__ = [
     "Proposal",
     "RacingStarts",
     "SplitAndFree",
+    "Successor",
     "Tracker",
     "TrackerInfo",
+    "expand",
+    "follow",
+    "log_captured_mass",
+    "train",
 ]

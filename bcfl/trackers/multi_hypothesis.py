@@ -107,6 +107,25 @@ class Exact:
         """
         self._refuse(num_clusters**num_participants, 0)
 
+    def check_rounds(
+        self, num_hypotheses: int, num_clusters: int, num_participants: int, rounds: range
+    ) -> None:
+        """Refuse rounds after which the limit would be exceeded. See `ChecksRounds.check_rounds`.
+
+        Args:
+            num_hypotheses: hypotheses before the first of them.
+            num_clusters: clusters of the policy.
+            num_participants: participants of a round.
+            rounds: their numbers, from 0.
+
+        Raises:
+            ValueError: the number of hypotheses would exceed the limit.
+        """
+        count = num_hypotheses
+        for round in rounds:
+            count *= num_clusters**num_participants
+            self._refuse(count, round)
+
     def step(
         self,
         hypotheses: HypothesisSet,

@@ -19,10 +19,10 @@ from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
 from bcfl.policies.context import RoundContext, check_round, round_number
 from bcfl.policies.policy import Candidate, Policy
-from bcfl.protocol.requests import Steps, together
+from bcfl.protocol.requests import Steps
 from bcfl.trackers.start_evidence import start_weights, with_evidence
 from bcfl.trackers.successors import Successor, train
-from bcfl.trackers.tracker import TrackerInfo
+from bcfl.trackers.tracker import TrackerInfo, rankings_of
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class RacingStarts:
         """Associate each start, weight them, drop losers, train the rest. See `Tracker.step`."""
         parents = hypotheses.hypotheses
         named = [replace(h, lineage=h.lineage or (i,)) for i, h in enumerate(parents)]
-        rankings = yield from together([policy.associate(h, context) for h in named])
-        first = [next(iter(ranking)) for ranking in rankings]
+        rankings = yield from rankings_of(named, policy, context)
+        first = [ranking.first for ranking in rankings]
         needed = any(one.needs_cavities for one in first)
         folds = max(one.folds for one in first)
         chosen = [replace(one, needs_cavities=needed, folds=folds) for one in first]

@@ -21,9 +21,9 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, answered
 from bcfl.policies.ranking import membership_probabilities
 from bcfl.protocol.answers import Trained as LocalModel
-from bcfl.protocol.requests import Exchange, Steps, Train, together
+from bcfl.protocol.requests import Exchange, Steps, Train
 from bcfl.trackers.convergence import convergence_of
-from bcfl.trackers.tracker import TrackerInfo
+from bcfl.trackers.tracker import TrackerInfo, rankings_of
 from bcfl.trackers.update_measures import local_updates_of, temperature_of
 
 
@@ -69,8 +69,12 @@ def expand(
 
     Returns:
         Successors, most probable first, and the log total in nats; NaN if a policy has none.
+
+    Raises:
+        TypeError: the policy's generator yields or returns something else than `Policy` says.
+        ValueError: the policy ranks no association.
     """
-    rankings = yield from together([policy.associate(h, context) for h in hypotheses])
+    rankings = yield from rankings_of(hypotheses, policy, context)
     carried = np.array([aggregation.carried_log_weight(h.log_weight) for h in hypotheses])
     carried = assignment.normalise(carried)
     origins = [Fraction(c) + r.reference for c, r in zip(carried, rankings, strict=True)]
@@ -87,6 +91,8 @@ def expand(
         Successor(candidate, parent, -cost, rankings[parent].facts)
         for cost, parent, candidate in islice(merged, keep)
     ]
+    if not successors:
+        raise ValueError("a policy must rank at least one association, got none")
     totals = np.array([h + r.log_total for h, r in zip(heights, rankings, strict=True)])
     log_total = float("nan") if np.isnan(totals).any() else float(np.logaddexp.reduce(totals))
     return successors, log_total

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar, runtime_checkable
 
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
-from bcfl.hypotheses.hypothesis import HypothesisSet
+from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
-from bcfl.policies.policy import Policy
-from bcfl.protocol.requests import Steps
+from bcfl.policies.policy import Policy, Ranking
+from bcfl.protocol.requests import Steps, together
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -58,3 +60,78 @@ class Tracker(Protocol):
             The hypotheses after the round, and diagnostics.
         """
         ...
+
+
+@runtime_checkable
+class ChecksRounds(Protocol):
+    """A tracker that checks, before a run starts, whether it can do all of its rounds."""
+
+    def check_rounds(
+        self, num_hypotheses: int, num_clusters: int, num_participants: int, rounds: range
+    ) -> None:
+        """Check the rounds that are to be done.
+
+        Args:
+            num_hypotheses: hypotheses before the first of them.
+            num_clusters: clusters of the policy.
+            num_participants: participants of a round.
+            rounds: their numbers, from 0.
+
+        Raises:
+            ValueError: the tracker cannot do them.
+        """
+        ...
+
+
+def rankings_of(
+    hypotheses: Sequence[Hypothesis], policy: Policy, context: RoundContext
+) -> Steps[list[Ranking]]:
+    """What a policy ranks for each hypothesis; requests of all are asked together.
+
+    Args:
+        hypotheses: those that are followed.
+        policy: ranks the associations that may follow each.
+        context: read-only context of the round.
+
+    Raises:
+        TypeError: the policy asks for nothing that there is, or returns no ranking.
+    """
+    where = f"{type(policy).__name__}.associate"
+    started: list[Steps[Ranking]] = []
+    for hypothesis in hypotheses:
+        steps = policy.associate(hypothesis, context)
+        started.append(_generator(where, steps))
+    rankings = yield from together(started)
+    for ranking in rankings:
+        if not isinstance(ranking, Ranking):
+            raise TypeError(f"{where} must return a bcfl.policies.Ranking, got {ranking!r}")
+    return rankings
+
+
+def stepped(
+    tracker: Tracker,
+    hypotheses: HypothesisSet,
+    policy: Policy,
+    aggregation: Aggregation,
+    context: RoundContext,
+) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
+    """A tracker's step, whose outcome is what `Tracker.step` says; see there.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    where = f"{type(tracker).__name__}.step"
+    outcome = yield from _generator(where, tracker.step(hypotheses, policy, aggregation, context))
+    match outcome:
+        case (HypothesisSet(), TrackerInfo()):
+            return outcome
+    raise TypeError(f"{where} must return a HypothesisSet and a TrackerInfo, got {outcome!r}")
+
+
+def _generator(where: str, steps: Steps[Result]) -> Steps[Result]:
+    if not isinstance(steps, Generator):
+        raise TypeError(
+            f"{where} must be a generator, with a `yield` for what it asks of clients (`yield from "
+            f"()` if nothing); it returned {steps!r}"
+        )
+    return steps

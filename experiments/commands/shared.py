@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import traceback
 from collections.abc import Callable
 from functools import wraps
@@ -39,6 +40,7 @@ Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")
 ]
 MISTAKE, INTERRUPTED = 2, 130
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def console() -> Console:
@@ -77,6 +79,12 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
 
 def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in FULL:
+        where = f" for {error.filename}" if error.filename else ""
+        return (
+            f"no space left on the disk{where}; free some, then `bcfl resume DIR` goes on, or "
+            "`bcfl report DIR` writes the report of a finished run again"
+        )
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__

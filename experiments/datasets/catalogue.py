@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -125,13 +126,16 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
 
 
 def _optdigits() -> Dataset:
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
+    """The digits in the files of scikit-learn, read without importing it."""
+    library = find_spec("sklearn")
+    assert library is not None
+    assert library.submodule_search_locations is not None
+    (folder,) = library.submodule_search_locations
+    digits = np.loadtxt(Path(folder) / "datasets/data/digits.csv.gz", delimiter=",")
     return Dataset(
         name=OPTDIGITS,
-        inputs=(digits.images / 16).astype(np.float32)[:, None],
-        targets=digits.target.astype(np.int64),
+        inputs=(digits[:, :-1].reshape(-1, 1, 8, 8) / 16).astype(np.float32),
+        targets=digits[:, -1].astype(np.int64),
         num_classes=10,
         source=OPTDIGITS_SOURCE,
     )

@@ -8,6 +8,9 @@ from typing import Any
 
 from bcfl.flower import DeploymentFolder
 from bcfl.rounds import checkpoint
+from experiments.runs.files import Pair
+from experiments.runs.index import read_index
+from experiments.runs.plan import FolderError
 
 SHOWN = 5
 """Rounds and failures that are listed."""
@@ -22,15 +25,28 @@ def status_lines(folder: Path) -> list[str]:
     Raises:
         ValueError: there is no run in it.
     """
-    files = DeploymentFolder(folder)
+    try:
+        pairs = read_index(folder).pairs
+    except FolderError:
+        pairs = ()
+    lines = [line for pair in pairs for line in _of(folder, pair, len(pairs) > 1)]
+    if not lines:
+        raise ValueError(f"{folder} holds no round of a deployed federation yet")
+    return lines
+
+
+def _of(folder: Path, pair: Pair, among_others: bool) -> list[str]:
+    """Lines of one method and seed; none before its first round."""
+    files = DeploymentFolder(folder, pair.method, pair.seed)
     rows = files.rows()
     if not rows:
-        raise ValueError(f"{folder} holds no round of a deployed federation yet")
+        return []
     newest = checkpoint.newest(files.checkpoints)
-    lines = [_line(row) for row in rows[-SHOWN:]]
+    lines = [f"{pair}"] if among_others else []
+    lines += [_line(row) for row in rows[-SHOWN:]]
     failures = Counter(text for row in rows for text in row["failures"])
     lines += [f"failed   {count} times {text}" for text, count in failures.most_common(SHOWN)]
-    lines.append(f"resumes  from {newest.name if newest else 'the beginning'} in {folder}")
+    lines.append(f"resumes  from {newest.name if newest else 'the beginning'} in {files.own}")
     return lines
 
 

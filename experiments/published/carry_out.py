@@ -7,25 +7,29 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean
 from time import process_time
 from typing import Any
 
 import tomli_w
 
+from bcfl.analysis import rows
 from bcfl.data import Schedule
 from bcfl.runtime import BusyError, limited_threads
+from experiments import datasets
 from experiments.config.scenario import Scenario
 from experiments.config.variants import Pair
+from experiments.datasets import Dataset
 from experiments.published.results import CURVES, DIGITS, FACTS, Results
 from experiments.published.units import Unit
-from experiments.runs import rows
 from experiments.runs.files import PairFiles, write_aside
 from experiments.runs.grids import read_held_out
 from experiments.runs.plan import versions
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import of_seed
 
+Load = Callable[[str, str | None], Dataset]
 LONGEST = 500
 """Characters of an error that are kept."""
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[/\\][\w.@+-]+){2,}")
@@ -77,12 +81,13 @@ def carry_out(
     Raises:
         Interrupted: a stop was requested; the unit in work goes on from its checkpoint later.
     """
+    load = lru_cache(maxsize=1)(datasets.load)
     for number, unit in enumerate(units, start=1):
         if results.is_done(unit):
             continue
         reporter.on_unit(unit, number)
         try:
-            results.write(unit, _measured(unit, results, machine, reporter))
+            results.write(unit, _measured(unit, results, machine, reporter, load))
         except Interrupted:
             raise
         except BusyError:
@@ -93,11 +98,18 @@ def carry_out(
             reporter.on_failure(unit, why)
 
 
-def _measured(unit: Unit, results: Results, machine: Machine, reporter: Reporter) -> dict[str, Any]:
+def _measured(
+    unit: Unit, results: Results, machine: Machine, reporter: Reporter, load: Load
+) -> dict[str, Any]:
     """Run a unit, from its newest checkpoint if there is one."""
     scenario, files = unit.scenario(machine.data_dir), results.work(unit)
     _keep_if_same(files, tomli_w.dumps(unit.scenario().table()))
-    setup = Experiment(scenario=scenario, device=machine.device, threads=machine.threads)
+    setup = Experiment(
+        scenario=scenario,
+        device=machine.device,
+        threads=machine.threads,
+        samples=load(scenario.data.dataset, scenario.data.data_dir),
+    )
     setup.check()
     began = process_time()
     with reporter.callbacks(scenario) as callbacks, limited_threads(machine.threads):

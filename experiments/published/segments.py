@@ -58,4 +58,5 @@ def _panel(axes: Axes, lines: list[Line], figure: Figure, names: list[str]) -> N
         first = line.column.title == titles[0]
         axes.plot(place, upper, "o", color=colour, ms=4, label=line.row.name if first else None)
         axes.plot(place, lower, "o", color=colour, ms=4, markerfacecolor="white")
-    axes.set_xticks(range(len(titles)), [title.partition(",")[2].strip() for title in titles])
+    splits = [title.partition(",")[2].strip().replace(" ", "\n") for title in titles]
+    axes.set_xticks(range(len(titles)), splits)

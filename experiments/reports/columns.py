@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
-from typing import Literal
+from typing import Any, Literal
 
 from experiments.scores.significance import LEVEL, compare_best, seeds_needed
 
@@ -47,8 +47,8 @@ class Column:
         """
         if not self.better:
             return None
-        known = {row: [nan if v is None else v for v in found] for row, found in values.items()}
-        found = compare_best(known, self.better)
+        filled = {row: [nan if v is None else v for v in found] for row, found in values.items()}
+        found = compare_best(filled, self.better)
         return found.best if found is not None and found.is_significant else None
 
 
@@ -61,6 +61,31 @@ MACRO_F1 = Column(
 ARI = Column(title="ARI", metric="ari", better=1, format=".2f")
 NLL = Column(title="NLL", unit="nats", metric="nll", better=-1, format=".3f")
 ECE = Column(title="ECE", metric="ece", better=-1, format=".3f")
+
+
+OF_SOME = (
+    Column(title="RMSE", metric="rmse", better=-1, format=".3f"),
+    Column(
+        title="coverage error",
+        unit="%",
+        metric="coverage_error",
+        better=-1,
+        format=".1f",
+        factor=100.0,
+    ),
+    Column(title="micro-F1", unit="%", metric="micro_f1", better=1, format=".1f", factor=100.0),
+)
+"""Columns of runs that predict numbers or labels."""
+
+
+def known(columns: Sequence[Column], results: Mapping[str, Mapping[str, Any]]) -> list[Column]:
+    """The columns of which all rows have the metric.
+
+    Args:
+        columns: some columns.
+        results: metrics by row, as in `summary.json`.
+    """
+    return [c for c in columns if all(c.metric in row for row in results.values())]
 
 
 def explain_marks(num_rows: int, num_seeds: int, *, paired: bool) -> str:
@@ -84,7 +109,7 @@ def explain_marks(num_rows: int, num_seeds: int, *, paired: bool) -> str:
         )
     return (
         f"{BEST} better than every other method (accuracy, F1, ARI, AMI, homogeneity, "
-        f"completeness: higher; NLL, ECE: lower): two-sided Wilcoxon signed-rank tests over "
-        f"{num_seeds} seeds, adjusted after Holm, p ≤ {LEVEL}. A column without {BEST} has no such "
-        "method."
+        "completeness: higher; NLL, ECE, RMSE, coverage error: lower): two-sided Wilcoxon "
+        f"signed-rank tests over {num_seeds} seeds, adjusted after Holm, p ≤ {LEVEL}. A column "
+        f"without {BEST} has no such method."
     )

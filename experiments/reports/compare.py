@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,12 +14,15 @@ from experiments.reports.columns import (
     ECE,
     MACRO_F1,
     NLL,
+    OF_SOME,
     UNKNOWN,
     Column,
     explain_marks,
+    known,
 )
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import read_description
+from experiments.runs.summary import read_summary
 
 Metrics = Mapping[str, Mapping[str, Any]]
 
@@ -56,14 +58,14 @@ def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
         NoResultsError: the run is not finished, or its summary cannot be read.
     """
     read_description(folder)
-    path = RunFiles(folder).summary
-    if not path.is_file():
-        raise NoResultsError(f"{folder} is not finished; continue it with: bcfl resume {folder}")
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-        return summary["scenario"], summary["methods"]
+        summary = read_summary(folder)
+        if summary:
+            return summary["scenario"], summary["methods"]
     except (ValueError, KeyError, TypeError) as error:
+        path = RunFiles(folder).summary
         raise NoResultsError(f"{path} cannot be read: {error!r}") from error
+    raise NoResultsError(f"{folder} is not finished; continue it with: bcfl resume {folder}")
 
 
 def gather(folders: Sequence[Path]) -> dict[str, Metrics]:
@@ -82,6 +84,11 @@ def paired(folders: Sequence[Path]) -> bool:
     data = [[d.get("scenario", {}).get(part) for part in ("data", "partition")] for d in told]
     seeds = [d.get("seeds") for d in told]
     return all(one == data[0] for one in data) and all(one == seeds[0] for one in seeds)
+
+
+def columns_of(results: Mapping[str, Metrics]) -> list[Column]:
+    """The columns of a table, those of numbers or labels where these are predicted."""
+    return [*COLUMNS[:5], *known(OF_SOME, results), *COLUMNS[5:]]
 
 
 def text(column: Column, statistic: Mapping[str, Any], plus_minus: str = "±") -> str:
@@ -111,7 +118,7 @@ def best_rows(results: Mapping[str, Metrics], *, paired: bool) -> dict[str, str 
         )
         if paired
         else None
-        for column in COLUMNS
+        for column in columns_of(results)
     }
 
 
@@ -127,7 +134,7 @@ def aligned(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]
     """
     columns = [["method", *results]]
     best = best_rows(results, paired=paired)
-    for column in COLUMNS:
+    for column in columns_of(results):
         mark = {name: f" {BEST}" if name == best[column.metric] else "  " for name in results}
         cells = [
             text(column, row.get(column.metric, MISSING)) + mark[name]
@@ -157,10 +164,11 @@ def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
         results: metrics by name of the row, as in `summary.json`.
         paired: whether a seed is the same data for all rows.
     """
-    titles = (column.title.replace("×", r"$\times$") for column in COLUMNS)
+    columns = columns_of(results)
+    titles = (column.title.replace("×", r"$\times$") for column in columns)
     header = " & ".join(["Method", *titles])
     lines = [
-        rf"\begin{{tabular}}{{l{'r' * len(COLUMNS)}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
         r"\toprule",
         rf"{header} \\",
         r"\midrule",
@@ -168,7 +176,7 @@ def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
     best = best_rows(results, paired=paired)
     for name, row in results.items():
         cells = [name.replace("_", r"\_")]
-        for column in COLUMNS:
+        for column in columns:
             shown = text(column, row.get(column.metric, MISSING), r"$\pm$ ").replace(UNKNOWN, "--")
             cells.append(rf"\textbf{{{shown}}}" if name == best[column.metric] else shown)
         lines.append(rf"{' & '.join(cells)} \\")

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.reports.columns import ACCURACY, ARI, ECE, MACRO_F1, NLL, Column, explain_marks
+from experiments.reports.columns import (
+    ACCURACY,
+    ARI,
+    ECE,
+    MACRO_F1,
+    NLL,
+    OF_SOME,
+    Column,
+    explain_marks,
+    known,
+)
 from experiments.reports.pictures.cost import unit_of
 from experiments.runs.run_folder import RunFolder
 
@@ -85,10 +95,10 @@ def agreement_table(run: RunFolder, *, paired: bool = True) -> Table | None:
         paired: whether a seed is the same data for all methods.
     """
     methods = [method for method in run.methods if method in run.summary]
-    known = [c for c in AGREEMENT_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
-    if not any(isfinite(_mean_std(run, m, c.metric)[0]) for m in methods for c in known):
+    columns = known(AGREEMENT_COLUMNS, {method: run.summary[method] for method in methods})
+    if not any(isfinite(_mean_std(run, m, c.metric)[0]) for m in methods for c in columns):
         return None
-    return _table(run, methods, known, paired)
+    return _table(run, methods, columns, paired)
 
 
 def results_table(run: RunFolder, *, paired: bool = True) -> Table | None:
@@ -101,8 +111,10 @@ def results_table(run: RunFolder, *, paired: bool = True) -> Table | None:
     methods = [method for method in run.methods if method in run.summary]
     if not methods:
         return None
-    private = [c for c in PRIVACY_COLUMNS if all(c.metric in run.summary[m] for m in methods)]
-    return _table(run, methods, [*COLUMNS, *_bytes_columns(run, methods), *private], paired)
+    results = {method: run.summary[method] for method in methods}
+    scores, private = known(OF_SOME, results), known(PRIVACY_COLUMNS, results)
+    columns = [*COLUMNS, *scores, *_bytes_columns(run, methods), *private]
+    return _table(run, methods, columns, paired)
 
 
 def _table(

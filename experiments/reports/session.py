@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bcfl import Run, checkpoint
+from bcfl.analysis import rows, write_graphs
+from bcfl.runtime import RUN_FORMAT
 from experiments.reports.report import render
-from experiments.runs import rows
 from experiments.runs.files import Pair, RunFiles, write_aside
 from experiments.runs.index import FEDERATIONS
-from experiments.runs.plan import FORMAT, check_free, versions
+from experiments.runs.plan import check_free, versions
 from experiments.runs.run_folder import RunFolder
-from experiments.runs.runner import write_graphs
 from experiments.runs.summary import as_csv, summarise
 
 SEED = 0
@@ -113,7 +113,7 @@ def _write(
     first = next(iter(runs.values()))
     groups = {group for group in first.groups.values() if group is not None}
     description = {
-        "format": FORMAT,
+        "format": RUN_FORMAT,
         "scenario": {"name": name},
         "methods": list(runs),
         "seeds": [SEED],
@@ -128,6 +128,6 @@ def _write(
         logged[pair] = run.rows()
         rows.write(files.of(pair).metrics, logged[pair])
         checkpoint.save(run.state, files.of(pair).checkpoints)
-        write_graphs(run, files.of(pair))
+        write_graphs(run, files.of(pair).graph)
     files.summary.write_text(json.dumps(summarise(name, logged)), encoding="utf-8")
     return logged

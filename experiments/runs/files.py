@@ -7,11 +7,11 @@ DIR/summary.json, DIR/rounds.csv and DIR/report.html come at the end, in this or
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bcfl.runtime import write_aside as write_aside
 from experiments.config.variants import Pair as Pair
 
 GRAPHS: Mapping[str, str] = {
@@ -108,19 +108,3 @@ class RunFiles:
     def of(self, pair: Pair) -> PairFiles:
         """Files of one method with one seed."""
         return PairFiles(self.folder / pair.method / f"seed-{pair.seed}")
-
-
-def write_aside(path: Path, content: str | bytes) -> None:
-    """Write a file atomically: under another name, then renamed.
-
-    Args:
-        path: file to write; missing folders are made.
-        content: text or bytes.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.partial")
-    with aside.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)

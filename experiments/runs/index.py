@@ -1,4 +1,7 @@
-"""What a run folder holds: methods and seeds, whether `bcfl run` or a Python session wrote it."""
+"""What a run folder holds: methods and seeds, whoever wrote it.
+
+`bcfl run`, a Python session, or the server of a deployed federation.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bcfl.methods import imported, misfit
 from experiments.config.variants import Pair
+from experiments.runs.deployed import DEPLOYMENT, gathered
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import FolderError, read_description
 
@@ -29,14 +33,23 @@ class RunIndex:
         name: of the scenario, or of a run that was saved from Python.
         methods: labels of the methods.
         seeds: of the run.
+        folder: of the run.
         federations: references of federations by method, of a run that was saved from Python; None
-            for one that a scenario describes.
+            for others.
+        deployment: settings of each method, of a deployed federation; None for others.
     """
 
     name: str
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
+    folder: Path
     federations: Mapping[str, str] | None = None
+    deployment: Mapping[str, Mapping[str, Any]] | None = None
+
+    @property
+    def has_scenario(self) -> bool:
+        """Whether a scenario describes the run."""
+        return self.federations is None and self.deployment is None
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -44,7 +57,7 @@ class RunIndex:
         return tuple(Pair(name, seed) for seed in self.seeds for name in self.methods)
 
     def federation(self, method: str) -> Federation:
-        """The federation of a method of a run that was saved from Python.
+        """The federation of a method of a run that no scenario describes.
 
         Args:
             method: its label.
@@ -52,8 +65,12 @@ class RunIndex:
         Raises:
             FolderError: the run does not say where its federation is.
             UnknownObjectError: it cannot be imported, or is of another kind.
+            SamplesElsewhereError: the samples stay with the nodes of a deployment.
         """
         from bcfl import Federation
+
+        if self.deployment is not None:
+            return gathered(self.folder, self.deployment.get(method, {}))
 
         reference = (self.federations or {}).get(method)
         if reference is None:
@@ -84,7 +101,9 @@ def read_index(folder: Path) -> RunIndex:
             name=table["scenario"]["name"],
             methods=tuple(table["methods"]),
             seeds=tuple(table["seeds"]),
+            folder=folder,
             federations=table.get(FEDERATIONS),
+            deployment=table.get(DEPLOYMENT),
         )
     except (KeyError, TypeError) as error:
         path = RunFiles(folder).run

@@ -16,16 +16,16 @@ import joblib
 import tomli_w
 
 from bcfl.executors import ExecutorConfig
+from bcfl.runtime import RUN_FORMAT
 from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
 from experiments.config.variants import Pair
+from experiments.runs.deployed import DEPLOYMENT
 from experiments.runs.files import RunFiles, write_aside
 
 if TYPE_CHECKING:
     from experiments.runs.runner import Experiment
 
-FORMAT = 2
-"""Of `run.json` and of what stands in the rest of the folder; the first had none written down."""
 PACKAGES = ("bcfl", "torch", "numpy", "scipy", "scikit-learn")
 
 
@@ -115,7 +115,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
     """
     partition, dataset = setup.partition(plan.scenario.seeds[0]), setup.dataset
     description = {
-        "format": FORMAT,
+        "format": RUN_FORMAT,
         "scenario": plan.scenario.table(),
         "methods": list(plan.scenario.methods),
         "seeds": list(plan.scenario.seeds),
@@ -162,6 +162,11 @@ def read_plan(folder: Path) -> Plan:
         FolderError: there is no run in it, or its `run.json` is malformed.
     """
     table = read_description(folder)
+    if DEPLOYMENT in table:
+        raise FolderError(
+            f"{folder} is of a deployed federation; go on with: bcfl federation resume "
+            f"{shlex.quote(str(folder.parent))}"
+        )
     if "federations" in table:
         raise FolderError(
             f"{folder} was saved from Python, so there is no scenario by which to go on; continue "
@@ -208,9 +213,9 @@ def check_format(description: Mapping[str, Any], path: Path) -> None:
         FolderError: its format is another.
     """
     found = description.get("format", 1)
-    if found != FORMAT:
+    if found != RUN_FORMAT:
         raise FolderError(
-            f"{path} has format {found}, this version of bcfl reads format {FORMAT}; "
+            f"{path} has format {found}, this version of bcfl reads format {RUN_FORMAT}; "
             "read it with the version that wrote it, or run it again into a new folder"
         )
 

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl import Run, checkpoint
-from bcfl.analysis import rows as rounds
+from bcfl.analysis import rows
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_index
 from experiments.runs.plan import read_plan
-from experiments.runs.rows import Row
-from experiments.runs.rows import read as read_rows
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
@@ -29,8 +27,7 @@ class Restored:
     """A run at its newest checkpoint.
 
     Attributes:
-        setup: the scenario with its data set, on the CPU; None for a run that was saved from
-            Python.
+        setup: the scenario with its data set, on the CPU; None for a run without one.
         state: the newest checkpoint.
         federation: of the method, on the CPU.
     """
@@ -65,16 +62,15 @@ class FinishedRun:
     Attributes:
         folder: folder of the whole run.
         pair: the method and seed.
-        config: its scenario, defaults filled in; empty for a run that was saved from Python.
-        rows: metrics of each round, see `experiments.runs.rows.round_row`.
-        setup: the scenario with its data set, on the CPU; None for a run that was saved from
-            Python.
+        config: its scenario, defaults filled in; empty for a run without one.
+        rows: metrics of each round, see `bcfl.analysis.rows`.
+        setup: the scenario with its data set, on the CPU; None for a run without one.
     """
 
     folder: Path
     pair: Pair
     config: Mapping[str, Any] = field(repr=False)
-    rows: tuple[Row, ...] = field(repr=False)
+    rows: tuple[rows.Row, ...] = field(repr=False)
     setup: Experiment | None = field(repr=False)
 
     @cached_property
@@ -89,11 +85,11 @@ class FinishedRun:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A line for each round, with its metrics; see `bcfl.analysis.rows.to_dataframe`."""
-        return rounds.to_dataframe(self.rows)
+        return rows.to_dataframe(self.rows)
 
 
 def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
-    """The finished runs in a folder that `bcfl run` or `save` wrote, by method and seed.
+    """The finished runs in a folder that `bcfl run`, `save` or a server wrote, by method and seed.
 
     Checkpoints and data are read on access: `open_runs(folder)["ifca", 0].run`.
 
@@ -109,7 +105,7 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
             config = tomllib.loads(files.config.read_text(encoding="utf-8")) if setup else {}
-            logged = tuple(read_rows(files.metrics))
+            logged = tuple(rows.read(files.metrics))
             runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
             )
@@ -140,7 +136,7 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
 
 
 def setup_of(folder: Path) -> Experiment | None:
-    """The experiment of a folder on the CPU; None for a run that was saved from Python.
+    """The experiment of a folder on the CPU; None for a run without one.
 
     Args:
         folder: folder of a run.
@@ -148,7 +144,7 @@ def setup_of(folder: Path) -> Experiment | None:
     Raises:
         FolderError: there is no run in it, or its `run.json` is malformed.
     """
-    if read_index(folder).federations is not None:
+    if not read_index(folder).has_scenario:
         return None
     return Experiment(scenario=read_plan(folder).scenario, device="cpu")
 

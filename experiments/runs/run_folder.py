@@ -13,10 +13,12 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.analysis import rows
 from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
+from experiments.runs.deployed import DEPLOYMENT
 from experiments.runs.files import Pair, PairFiles, RunFiles
 from experiments.runs.plan import check_format
-from experiments.runs.rows import read as read_rounds
+from experiments.runs.summary import read_summary
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -65,6 +67,8 @@ class RunFolder:
         summary: Any = {}
         if files.summary.is_file():
             summary = _json_object(files.summary).get("methods", {})
+        elif DEPLOYMENT in description:
+            summary = read_summary(path).get("methods", {})
         rounds = {method: _seeds(path / method) for method in description.get("methods", [])}
         if not any(rounds.values()):
             raise NoRunError(f"folder {str(path)!r} holds no run: no method has done a round yet")
@@ -285,7 +289,7 @@ def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
     seeds = {}
     for path in folder.glob("seed-*"):
         number = path.name.removeprefix("seed-")
-        rounds = read_rounds(PairFiles(path).metrics)
+        rounds = rows.read(PairFiles(path).metrics)
         if number.isdecimal() and rounds:
             seeds[int(number)] = rounds
     return dict(sorted(seeds.items()))

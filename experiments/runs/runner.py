@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import networkx as nx
-
-from bcfl import Federation, FederationState, Method, Model, RoundRecord, Run, checkpoint
-from bcfl.analysis import rows as rounds
+from bcfl import Federation, FederationState, Method, Model, RoundRecord, checkpoint
+from bcfl.analysis import rows, write_graphs
 from bcfl.data import TRAIN, Schedule, at_step
 from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
 from bcfl.runtime import device_named, locked
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
-from experiments.runs import rows
-from experiments.runs.files import SUPPORT, PairFiles, write_aside
+from experiments.runs.files import PairFiles
 from experiments.runs.grids import write_held_out
+from experiments.scores.costs import models_used
 from experiments.scores.generalisation import HoldOut
 
 if TYPE_CHECKING:
     from experiments.config.scenario import Scenario
     from experiments.datasets import Dataset
     from experiments.partitions import Partition
-
-LEAST_PROBABILITY = 1e-3
-"""Of an edge between two clients in the graphs of a run."""
 
 
 class Interrupted(Exception):
@@ -62,6 +56,7 @@ class Experiment:
         threads: limit for torch, BLAS and OpenMP; None is no limit.
         reach: makes the executor that reaches the clients of a federation elsewhere; None where
             they are in this process.
+        samples: of all clients, where they have been read before.
     """
 
     scenario: Scenario
@@ -69,11 +64,14 @@ class Experiment:
     executor: ExecutorConfig = field(default_factory=ExecutorConfig)
     threads: int | None = 1
     reach: Callable[[Federation, Pair], Executor] | None = None
+    samples: Dataset | None = None
     _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
 
     @cached_property
     def dataset(self) -> Dataset:
         """The samples of all clients."""
+        if self.samples is not None:
+            return self.samples
         return datasets.load(self.scenario.data.dataset, self.scenario.data.data_dir)
 
     @cached_property
@@ -145,8 +143,7 @@ class Experiment:
         device_named(self.device)
         try:
             for pair in reversed(self.scenario.pairs):
-                federation = self.federation(pair)
-                Schedule.of(federation.clients, self.scenario.federation.rounds)
+                self.federation(pair).check(self.scenario.federation.rounds)
         except TypeError as error:
             raise ValueError(f"the scenario holds a value of the wrong type: {error}") from error
 
@@ -190,8 +187,9 @@ class Log:
         training = {data.client: len(at_step(data, step).views[TRAIN]) for data in clients}
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
-        row = rows.round_row(record, groups, now - self.since, held_out, self.setup.model, training)
-        row |= rounds.privacy_columns(state, self.setup.scenario.privacy)
+        used = models_used(record, self.setup.model)
+        row = rows.round_row(record, groups, now - self.since, held_out, used, training)
+        row |= rows.privacy_columns(state, self.setup.scenario.privacy)
         self.since = now
         rows.append(self.files.metrics, row)
         self.callbacks.on_round(self.pair, row)
@@ -240,7 +238,7 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
         )
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)
-        write_graphs(run, files)
+        write_graphs(run, files.graph)
 
 
 def _restored(federation: Federation, files: PairFiles) -> FederationState | None:
@@ -253,23 +251,3 @@ def _restored(federation: Federation, files: PairFiles) -> FederationState | Non
             f"checkpoint {newest} is of other clients than config.toml beside it describes"
         )
     return state
-
-
-def write_graphs(run: Run, files: PairFiles) -> None:
-    """Write the graphs; the files that mark a run as finished come last.
-
-    Args:
-        run: after its last round.
-        files: of its method and seed.
-    """
-    supports = {SUPPORT: run.support_graph()} if run.tests_support else {}
-    graphs: Mapping[str, nx.Graph[str]] = {
-        **supports,
-        "clients": run.association_graph(LEAST_PROBABILITY),
-        "clusters": run.client_cluster_graph(),
-        "hypotheses": run.hypothesis_tree(),
-    }
-    for kind, graph in graphs.items():
-        buffer = BytesIO()
-        nx.write_graphml(graph, buffer)
-        write_aside(files.graph(kind), buffer.getvalue())

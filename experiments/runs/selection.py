@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bcfl import checkpoint
+from bcfl.analysis import rows
 from bcfl.methods import nearest
 from experiments.config.options import chosen
 from experiments.config.variants import Pair
-from experiments.runs import rows
 from experiments.runs.files import RunFiles
 from experiments.runs.index import read_index
 from experiments.runs.summary import of_seed

@@ -7,13 +7,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from bcfl.analysis import rows
 from experiments.config.variants import Pair
-from experiments.runs import rows
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices, read_held_out
+from experiments.runs.index import read_index
 from experiments.scores import costs
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 LAST_ROUNDS = 3
 AVERAGED = ("accuracy", "macro_f1", "weighted_f1", "ari", "ami", "nll", "ece")
 OVER_ROUNDS = ("ari", "ami", "homogeneity", "completeness", "macro_f1", "hold_out_f1")
+OF_SOME = ("rmse", "coverage_error", "micro_f1")
+"""Scores of numbers and of labels alone, averaged like those of `AVERAGED`."""
 SUMMED = ("trainings_requested", "trainings_run")
 SCALARS = (
     "accuracy",
@@ -68,6 +72,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
     return {
         **averaged,
+        **{name: _mean([row.get(name) for row in last]) for name in OF_SOME if name in last[-1]},
         **always,
         "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
         "seconds": sum(row["seconds"]["total"] for row in rounds),
@@ -124,6 +129,30 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
             scalars = [row.get(name) for name in SCALARS]
             writer.writerow([pair.method, pair.seed, row["round"], *scalars, *spent])
     return text.getvalue()
+
+
+def read_summary(folder: Path) -> Mapping[str, Any]:
+    """The contents of `summary.json`; where a server wrote the folder, those that it would have.
+
+    Args:
+        folder: of a run.
+
+    Returns:
+        Empty for an unfinished run.
+
+    Raises:
+        ValueError: the file is no JSON, or one of the folder is damaged.
+    """
+    files, index = RunFiles(folder), read_index(folder)
+    if index.deployment is None:
+        path = files.summary
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    done = {
+        pair: rows.read(files.of(pair).metrics)
+        for pair in index.pairs
+        if files.of(pair).is_finished
+    }
+    return summarise(index.name, done) if done else {}
 
 
 def write_summary(plan: Plan, files: RunFiles) -> None:

@@ -1,8 +1,12 @@
 """The generated pages of the documentation cover what there is; they need no Sphinx."""
 
+import doctest
 import importlib
+import inspect
+import re
 import sys
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
@@ -10,6 +14,14 @@ import bcfl
 from bcfl import methods
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")])
+CODE = re.compile(r"```.*?```|`[^`\n]*`", flags=re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+DOTTED = re.compile(r"`((?:bcfl|assignment|posteriors|experiments)(?:\.\w+)+)[(`]")
+ENTRY_POINTS = {"bcfl.datasets", "bcfl.partitions", "bcfl.models"}
+GENERATED = {"results.md", "api", "methods", "tables"}
+WORDS = ("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training")
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +48,74 @@ def test_a_page_names_the_paper_and_every_option(generated, name):
 def test_the_reference_has_every_public_package_of_bcfl(generated):
     folders = {path.parent.name for path in Path(bcfl.__file__).parent.glob("*/__init__.py")}
     assert {f"bcfl.{folder}" for folder in folders} <= set(generated.MODULES)
+
+
+def test_the_reference_shows_every_public_name(generated):
+    """Sphinx shows what has a docstring; the generated page lists the rest."""
+    for module in generated.MODULES:
+        page = generated.module_page(module)
+        for name, value in generated.public(module).items():
+            described = inspect.isclass(value) or inspect.isfunction(value)
+            assert value.__doc__ if described else f"- `{name}`" in page, f"{module}.{name}"
+
+
+@pytest.mark.parametrize("package", ["bcfl", "posteriors"])
+def test_examples_in_docstrings_are_true(package):
+    root = importlib.import_module(package)
+    for found in walk_packages(root.__path__, f"{package}."):
+        path = Path(root.__path__[0]).parent / Path(*found.name.split("."))
+        sources = (path.with_suffix(".py"), path / "__init__.py")
+        if any(each.exists() and ">>> " in each.read_text("utf-8") for each in sources):
+            assert doctest.testmod(importlib.import_module(found.name)).failed == 0
+
+
+def anchors(page):
+    """Targets of links into a page: its headings as Sphinx and GitHub name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    for target, anchor in LINK.findall(CODE.sub("", page.read_text("utf-8"))):
+        if "://" in target:
+            continue
+        path = (page.parent / target).resolve() if target else page
+        if DOCS in path.parents and path.relative_to(DOCS).parts[0] in GENERATED:
+            if path != DOCS / "results.md":
+                continue
+            path = ROOT / "experiments" / "RESULTS.md"
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_names_of_the_packages_are_there(page):
+    if page.name == "CHANGELOG.md":
+        return
+    for name in set(DOTTED.findall(page.read_text("utf-8"))) - ENTRY_POINTS:
+        assert exists(name), name
+
+
+def exists(name):
+    """Whether a dotted name is a module, or reached from one by attributes or fields."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:count]))
+        except ImportError:
+            continue
+        for part in parts[count:]:
+            if not hasattr(found, part):
+                return part in getattr(found, "__annotations__", {})
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def test_the_glossary_has_the_words_of_the_field():
+    text = (DOCS / "glossary.md").read_text("utf-8").lower()
+    assert [word for word in WORDS if f"*{word}" not in text] == []
 
 
 def test_links_out_of_the_documentation_become_names(generated):

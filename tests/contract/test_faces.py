@@ -57,3 +57,16 @@ def test_all_public_names_of_bcfl_exist():
 def test_importing_a_package_loads_neither_torch_nor_matplotlib(package):
     code = f"import {package}, sys; sys.exit(bool({{'torch', 'matplotlib'}} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_starts_a_run_leaves_slow_libraries_to_where_they_are_used():
+    """The first file of a run waits for these imports; together they take a second."""
+    slow = {"sklearn", "scipy.stats", "scipy.optimize", "networkx", "pandas", "matplotlib"}
+    code = (
+        "import sys, experiments.launch, experiments.runs.runner\n"
+        "from experiments import datasets\n"
+        "datasets.load('optdigits')\n"
+        f"sys.exit(', '.join({slow} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()

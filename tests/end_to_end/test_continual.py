@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from bcfl.analysis.rows import read
 from bcfl.data.streams import Schedule
 from experiments.config import scenario
 from experiments.config.variants import Pair
@@ -13,7 +14,6 @@ from experiments.datasets import load
 from experiments.partitions import stream
 from experiments.runs.files import RunFiles
 from experiments.runs.restore import restore
-from experiments.runs.rows import read
 from experiments.studies import continual, run_tables
 
 SMALL = """

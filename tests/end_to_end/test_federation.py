@@ -161,8 +161,8 @@ def network(tmp_path_factory):
         running.end()
 
 
-def state_of(folder):
-    return checkpoint.load(checkpoint.newest(DeploymentFolder(folder).checkpoints))
+def state_of(folder, name):
+    return checkpoint.load(checkpoint.newest(DeploymentFolder(folder, name).checkpoints))
 
 
 def loop(name, rounds):
@@ -172,12 +172,12 @@ def loop(name, rounds):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_deployed_run_has_the_bits_of_the_loop(name, network, tmp_path):
     network.run(method=name, rounds=3, folder=str(tmp_path), wait=600.0)
-    assert everything(state_of(tmp_path)) == everything(loop(name, 3))
-    assert all(row["failures"] == [] for row in DeploymentFolder(tmp_path).rows())
+    assert everything(state_of(tmp_path, name)) == everything(loop(name, 3))
+    assert all(row["failures"] == [] for row in DeploymentFolder(tmp_path, name).rows())
 
 
 def test_a_node_that_falls_is_missing_until_it_is_back(network, tmp_path):
-    files = DeploymentFolder(tmp_path)
+    files = DeploymentFolder(tmp_path, "wecfl")
     network.begin(
         method="wecfl", rounds=5, folder=str(tmp_path), deadline=120.0, **{"min-clients": 3}
     )
@@ -194,7 +194,10 @@ def test_a_node_that_falls_is_missing_until_it_is_back(network, tmp_path):
 
 
 def test_a_run_whose_server_fell_is_resumed_to_the_same_bits(network, tmp_path):
-    files, config = DeploymentFolder(tmp_path), {"method": "wecfl", "rounds": 4, "wait": 600.0}
+    files, config = (
+        DeploymentFolder(tmp_path, "wecfl"),
+        {"method": "wecfl", "rounds": 4, "wait": 600.0},
+    )
     network.begin(folder=str(tmp_path), **config)
     network.wait_for(lambda: len(files.rows()) >= 2, "round 2")
     network.kill("server")
@@ -204,7 +207,7 @@ def test_a_run_whose_server_fell_is_resumed_to_the_same_bits(network, tmp_path):
     network.run(folder=str(tmp_path), **config)
     assert [row["round"] for row in files.rows()] == [1, 2, 3, 4]
     assert done < 4
-    assert everything(state_of(tmp_path)) == everything(loop("wecfl", 4))
+    assert everything(state_of(tmp_path, "wecfl")) == everything(loop("wecfl", 4))
 
 
 def stranger(network, change):

@@ -94,6 +94,8 @@ def test_numbers_saved_from_python(here):
     assert isinstance(federation, Federation)
     run = federation.run(6)
     experiments.save(run, "run", name="bcfl-g", federation="of_numbers:federation")
+    assert "RMSE" in command("compare", "run")
+    assert ">RMSE" in (here / "run/report.html").read_text()
     shown = command("uncertainty", "run")
     assert "CRPS" in shown
     assert "other groups" not in shown

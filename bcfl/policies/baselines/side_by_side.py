@@ -56,7 +56,7 @@ class SideBySide:
         parts = self._parts(hypothesis)
         pairs = zip(self.policies, parts, strict=True)
         rankings = yield from together([policy.associate(part, context) for policy, part in pairs])
-        chosen = [next(iter(ranking)) for ranking in rankings]
+        chosen = [ranking.first for ranking in rankings]
         facts = {name: value for ranking in rankings for name, value in ranking.facts.items()}
         return replace(Ranking.only(self._joined(hypothesis, parts, chosen)), facts=facts)
 

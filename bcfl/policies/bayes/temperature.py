@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 Temperature = float | Literal["mean", "auto"]
@@ -83,6 +82,8 @@ def fitted_belief_temperature(first: NDArray[np.float64], second: NDArray[np.flo
 
 def _minimum(log_loss: Callable[[float], float]) -> float:
     """The temperature of least loss, by bounded search around the best point of a grid."""
+    from scipy.optimize import minimize_scalar
+
     grid = np.linspace(np.log(LOWEST), np.log(HIGHEST), 24)
     values = [log_loss(point) for point in grid]
     nearest = int(np.argmin(values))

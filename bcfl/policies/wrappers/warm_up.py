@@ -8,6 +8,7 @@ from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext, round_number
 from bcfl.policies.policy import Candidate, Policy, Ranking, Validates
 from bcfl.policies.updates.kmeans import KMeansAssociation
+from bcfl.policies.wrappers.frozen import Frozen
 from bcfl.policies.wrappers.policy_wrapper import bounds_of, chain_of
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
@@ -44,21 +45,32 @@ class WarmUp:
             )
 
     @classmethod
-    def by_kmeans(cls, then: Policy, rounds: float = 2, starts: int | None = None) -> WarmUp:
+    def by_kmeans(
+        cls, then: Policy, rounds: float = 2, starts: int | None = None, held: int = 0
+    ) -> WarmUp:
         """Warm-up by K-means on local models of equal weight, within the same bounds on sizes.
 
         Args:
             then: policy of the rounds after.
             rounds: see the attributes.
             starts: see the attributes.
+            held: further rounds, in which clients keep their clusters.
+
+        Raises:
+            ValueError: `held` is below 0, or above it and `rounds` is not whole.
         """
-        first = KMeansAssociation(
+        if held < 0:
+            raise ValueError(f"held must be at least 0, got {held}")
+        if held and (rounds < 1 or not float(rounds).is_integer()):
+            raise ValueError(f"rounds must be whole and above 0 to be held after, got {rounds}")
+        kmeans = KMeansAssociation(
             num_clusters=then.num_clusters,
             objective=then.objective,
             weighting="equal",
             cluster_size=bounds_of(then),
         )
-        return cls(first, then, rounds, starts)
+        first = Frozen(kmeans, int(rounds)) if held else kmeans
+        return cls(first, then, rounds + held, starts)
 
     @property
     def num_clusters(self) -> int:

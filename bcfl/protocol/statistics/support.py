@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata
+from scipy.special import ndtr
 from torch import Tensor
 
 from bcfl.architecture.model import Model
@@ -36,6 +36,8 @@ def signed_rank_p_value(differences: NDArray[np.float64]) -> tuple[float, int]:
         The p-value, 1 without a usable difference (none is nonzero, or one is NaN),
         and the number of differences that are not zero.
     """
+    from scipy.stats import rankdata
+
     if not np.isfinite(differences).all():
         return 1.0, 0
     rounded = np.round(differences, DECIMALS)
@@ -67,7 +69,7 @@ def _normal_tail(ranks: NDArray[np.float64], statistic: float) -> float:
     count = len(ranks)
     _, ties = np.unique(ranks, return_counts=True)
     variance = count * (count + 1) * (2 * count + 1) / 24 - float((ties**3 - ties).sum()) / 48
-    return float(norm.sf((statistic - count * (count + 1) / 4) / math.sqrt(variance)))
+    return float(ndtr((count * (count + 1) / 4 - statistic) / math.sqrt(variance)))
 
 
 @dataclass(frozen=True, eq=False)

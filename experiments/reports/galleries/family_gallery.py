@@ -35,10 +35,9 @@ def _objectives(run: RunFolder) -> Picture | None:
         _panel(run, "objective_c", "clustering objective C"),
         _panel(run, "objective_f", "learning objective F, nats"),
     ]
-    if not any(panel.series for panel in panels):
-        return None
-    return Picture.of(
-        lambda: curves.draw_curves(panels, run.methods),
+    return curves.picture(
+        panels,
+        run.methods,
         "objectives",
         "Objectives of clustering and of learning over rounds, by method",
         "Look for whether both fall in every round, which the convergence analysis of WeCFL "
@@ -52,10 +51,9 @@ def _bounds(run: RunFolder) -> Picture | None:
         _panel(run, "clusterability", "clusterability B"),
         _panel(run, "step_size_bound", "largest learning rate for C to fall"),
     ]
-    if not any(panel.series for panel in panels):
-        return None
-    return Picture.of(
-        lambda: curves.draw_curves(panels, run.methods),
+    return curves.picture(
+        panels,
+        run.methods,
         "bounds",
         "Conditions of convergence over rounds, by method",
         "Look for whether the learning rate lies below its bound. B: largest distance of a "

@@ -188,11 +188,9 @@ def _hypotheses(run: RunFolder) -> Picture | None:
             limits=(1.0, 2.0),
         ),
     ]
-    shown = [panel for panel in names if panel.series]
-    if not shown:
-        return None
-    return Picture.of(
-        lambda: curves.draw_curves(shown, run.methods),
+    return curves.picture(
+        names,
+        run.methods,
         "hypotheses",
         "Captured mass and effective number of hypotheses over rounds",
         "Look at how far the mass stays below 0: its exponential is the share of the posterior "

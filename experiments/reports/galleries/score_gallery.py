@@ -30,7 +30,7 @@ def recorded(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
 
 
 def _curves(run: RunFolder) -> Picture | None:
-    names = [
+    panels = [
         curves.Panel(
             name="accuracy",
             title="accuracy, %",
@@ -45,12 +45,9 @@ def _curves(run: RunFolder) -> Picture | None:
             limits=(-0.03, 1.03),
         ),
     ]
-    shown = [panel for panel in names if panel.series]
-    if not shown:
-        return None
     several = any(len(run.seeds(method)) > 1 for method in run.methods)
     band = " Line: mean over seeds; band: minimum to maximum." if several else ""
-    both = len(shown) == 2
+    both = all(panel.series for panel in panels)
     look = (
         "Look for methods that recover the true groups early (index 1): their accuracy should rise "
         "at the same time."
@@ -58,12 +55,12 @@ def _curves(run: RunFolder) -> Picture | None:
         else "Look for when the methods diverge and whether they still improve at the end. True "
         "groups are unknown, so agreement with them cannot be scored."
     )
-    return Picture.of(
-        lambda: curves.draw_curves(shown, run.methods),
+    return curves.picture(
+        panels,
+        run.methods,
         "curves",
         "Accuracy and adjusted Rand index over rounds, one line per method",
         f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
-        curves.round_tips(shown),
     )
 
 
@@ -83,16 +80,13 @@ def _scores(run: RunFolder) -> Picture | None:
             zoom=True,
         ),
     ]
-    shown = [panel for panel in panels if panel.series]
-    if not shown:
-        return None
-    return Picture.of(
-        lambda: curves.draw_curves(shown, run.methods),
+    return curves.picture(
+        panels,
+        run.methods,
         "scores",
         "Macro-F1 and negative log-likelihood over rounds, one line per method",
         "Look for a likelihood that gets worse while F1 still rises: predictions become "
         "overconfident. The first rounds may lie outside the axis.",
-        curves.round_tips(shown),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing import FAINT, INK, SHARES, line_style, mark_rounds, spread, whole_numbers
+from experiments.reports.pictures.drawing import Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,6 +83,24 @@ class Panel:
     format: str = "{:.2f}"
     zoom: bool = False
     limits: tuple[float, float] | None = None
+
+
+def picture(
+    panels: Sequence[Panel], methods: Sequence[str], name: str, title: str, look: str
+) -> Picture | None:
+    """The panels that have values as one figure, with the values of a round; None if none has.
+
+    Args:
+        panels: of the figure.
+        methods: all methods of the run, by which lines are coloured.
+        name: prefix of all ids in the figure.
+        title: text alternative for screen readers.
+        look: how to read it.
+    """
+    shown = [panel for panel in panels if panel.series]
+    if not shown:
+        return None
+    return Picture.of(lambda: draw_curves(shown, methods), name, title, look, round_tips(shown))
 
 
 def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:

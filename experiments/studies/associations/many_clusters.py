@@ -22,8 +22,11 @@ METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "wecfl": ("wecfl", {}),
     "wecfl-w": ("wecfl-w", {}),
     "bcfl-g-w": ("bcfl-g-w", {}),
-    "bcfl-race-2": ("bcfl-race-2", {"warm_starts": 2, "min_weight": 0.05}),
-    "bcfl-race-3": ("bcfl-race-3", {"warm_starts": 3, "min_weight": 0.05, "burn_in": 0.16}),
+    "bcfl-race-2": (
+        "bcfl-race-2",
+        {"warm_starts": 2, "held_rounds": 3, "annealing": None, "min_weight": 0.05},
+    ),
+    "bcfl-race-2, annealed": ("bcfl-race-2", {"warm_starts": 2, "min_weight": 0.05}),
 }
 
 

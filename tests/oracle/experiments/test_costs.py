@@ -3,10 +3,11 @@
 import pytest
 
 import bcfl
+from bcfl.analysis import rows
 from bcfl.rounds.round import RoundConfig, server_round
 from experiments.models import linear
 from experiments.reports import compare
-from experiments.runs import rows, summary
+from experiments.runs import summary
 from experiments.scores.costs import RelativeCost, models_used, over_rounds
 from tests.recipes import built
 
@@ -70,7 +71,9 @@ def test_tables_show_the_costs_of_the_paper(rounds):
 
     def metrics(name, **settings):
         seen, model = rounds(name, **settings)
-        lines = [rows.round_row(record, None, 0.0, unit=model) for _, record in seen]
+        lines = [
+            rows.round_row(record, None, 0.0, used=models_used(record, model)) for _, record in seen
+        ]
         return {key: summary.over_seeds([value]) for key, value in summary.of_seed(lines).items()}
 
     results = {
@@ -91,7 +94,7 @@ def test_tables_show_the_costs_of_the_paper(rounds):
 def test_rounds_without_costs_are_unknown(rounds):
     seen, model = rounds("fedavg")
     with_costs, without_costs = (
-        [rows.round_row(record, None, 0.0, unit=unit) for _, record in seen]
+        [rows.round_row(record, None, 0.0, used=models_used(record, unit)) for _, record in seen]
         for unit in (model, None)
     )
     assert summary.of_seed(without_costs)["storage"] is None

@@ -230,8 +230,12 @@ def test_the_exact_tracker_refuses_more_than_its_limit(linear, clients):
         Federation(clients, linear, method)
     two_asked = Federation(clients, linear, method, client_fraction=0.5)
     assert len(two_asked.run(1).hypotheses) == 2**2
-    with pytest.raises(ValueError, match=r"16 hypotheses after round 1, limit is 15"):
-        two_asked.run(2)
+    for refused in (
+        lambda: two_asked.check(2),
+        lambda: two_asked.run(2, on_round=lambda state, record: pytest.fail("work was done")),
+    ):
+        with pytest.raises(ValueError, match=r"16 hypotheses after round 1, limit is 15"):
+            refused()
 
 
 def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
@@ -243,6 +247,14 @@ def test_a_warm_up_demands_what_its_policies_demand(linear, clients):
     for method in (policy, Picky(Objective()), Method(policy=policy, tracker=Consensus(2))):
         with pytest.raises(ValueError, match="not with 1, 4, 2"):
             Federation(clients, linear, method, client_fraction=0.5)
+
+
+@pytest.mark.parametrize("method", [object(), FedAvg], ids=["no policy", "class"])
+def test_what_is_no_method_is_refused(linear, clients, method):
+    with pytest.raises(
+        TypeError, match="method must be a method or a policy with `associate`, got"
+    ):
+        Federation(clients, linear, method)
 
 
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):

@@ -189,3 +189,12 @@ def test_whole_numbers_in_rows_are_labels_and_must_be_zero_or_one(samples):
     first = ClientData.from_arrays("a", (x, y[:, 0]), (x, y[:, 0]))
     run = Federation([first], single, methods.build("fedavg"), seed=0).run(1)
     assert run.predict("a", x[:4]).mean.shape == (4, 1)
+
+
+def test_reliability_is_of_the_probability_that_a_label_is_present(federation, samples):
+    run = federation("fedavg").run(2)
+    (axes,) = run.plot_reliability()
+    (line,) = (one for one in axes.lines if one.get_label() != "" and one.get_marker() == "o")
+    p = np.concatenate([run.predict(c, x[50:], "plug-in").mean for c, (x, _) in samples.items()])
+    places = np.unique(np.ceil(p.ravel() * 15))
+    assert len(line.get_xdata()) == len(places)

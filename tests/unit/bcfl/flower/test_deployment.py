@@ -52,7 +52,7 @@ def loop(name, rounds=ROUNDS):
 def test_clients_that_read_their_own_samples_give_the_bits_of_the_loop(name, tmp_path):
     run, _ = started(plan_of(name, tmp_path))
     assert everything(run.state) == everything(loop(name).state)
-    rows = DeploymentFolder(tmp_path).rows()
+    rows = DeploymentFolder(tmp_path, name).rows()
     assert [row["round"] for row in rows] == [1, 2, 3]
     assert rows[0]["connected"] == ["c0", "c1", "c2", "c3"]
     assert all(row["failures"] == [] and row["traffic"]["bytes_down"] > 0 for row in rows)
@@ -72,7 +72,9 @@ def test_a_run_goes_on_from_its_newest_checkpoint_to_the_same_bits(tmp_path):
         started(plan, on_round=falls)
     resumed, _ = started(plan)
     assert [record.round for record in resumed.records] == [3, 4, 5]
-    assert [row["round"] for row in DeploymentFolder(tmp_path).rows()] == [1, 2, 3, 4, 5]
+    assert [row["round"] for row in DeploymentFolder(tmp_path, "bcfl-mht-8").rows()] == [
+        *range(1, 6)
+    ]
     whole, _ = started(plan_of("bcfl-mht-8", tmp_path / "whole", rounds=5, checkpoint_every=2))
     assert everything(resumed.state) == everything(whole.state)
     again, grid = started(plan)
@@ -120,7 +122,7 @@ def test_a_round_waits_for_clients_and_begins_without_late_ones(tmp_path):
             grid.sites.setdefault(3, late)
 
     started(plan, grid, sleep=arrives)
-    rows = DeploymentFolder(tmp_path).rows()
+    rows = DeploymentFolder(tmp_path, "wecfl").rows()
     assert [len(row["connected"]) for row in rows] == [3, 4, 4]
     assert "c3: client 'c3' is not connected (missing)" in rows[0]["failures"]
 
@@ -137,7 +139,11 @@ def test_a_round_does_not_begin_without_any_client(tmp_path):
             grid.sites = dict(list(sites.items())[:2])
 
     started(plan, grid, sleep=arrives)
-    assert [len(row["connected"]) for row in DeploymentFolder(tmp_path).rows()] == [2, 2, 2]
+    assert [len(row["connected"]) for row in DeploymentFolder(tmp_path, "wecfl").rows()] == [
+        2,
+        2,
+        2,
+    ]
 
 
 def test_a_node_that_came_back_is_greeted_again(tmp_path):
@@ -226,7 +232,7 @@ def test_nodes_noise_by_secrets_of_their_own_and_releases_are_counted(tmp_path, 
     )
     assert everything(first.state) == everything(again.state)
     assert len({repr(everything(run.state)) for run in (first, *others)}) == 3
-    last = DeploymentFolder(tmp_path / "a").rows()[-1]
+    last = DeploymentFolder(tmp_path / "a", "ifca").rows()[-1]
     assert last["releases"] == first.state.most_releases >= 3 * ROUNDS
     assert last["epsilon"] == 10 * last["releases"]
 

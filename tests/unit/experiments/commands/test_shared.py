@@ -1,5 +1,7 @@
 """A command that made no result never ends with status 0."""
 
+import errno
+
 import pytest
 import typer
 
@@ -27,3 +29,24 @@ def test_a_command_ends_with_a_status_of_its_own(code):
     with pytest.raises(typer.Exit) as ended:
         command()
     assert ended.value.exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "no space left on the disk; free some"),
+        (
+            OSError(errno.ENOSPC, "No space", "run/a.json"),
+            "no space left on the disk for run/a.json",
+        ),
+        (OSError(errno.EACCES, "Permission denied", "run/a.json"), "run/a.json: Permission denied"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_with_what_to_do(error, told, capsys):
+    @explained
+    def command():
+        raise error
+
+    with pytest.raises(typer.Exit):
+        command()
+    assert told in capsys.readouterr().err

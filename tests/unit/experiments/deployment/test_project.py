@@ -1,11 +1,13 @@
 """The folder that `bcfl federation init` writes, and the lines of `bcfl federation status`."""
 
 import os
+import shutil
 import stat
 import subprocess
 import tomllib
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +15,7 @@ from bcfl.executors import Privacy
 from bcfl.flower import Deployment, read_client
 from experiments.cli import app
 from experiments.deployment import Project, status_lines, write_project
+from experiments.runs.restore import open_runs
 from tests.contract.conftest import MODEL, clients_of, recipe_of
 from tests.fake_grid import FakeGrid, reaching
 
@@ -122,18 +125,24 @@ echo registered
     assert (done.returncode, done.stderr) == (1, "the key is of no known kind\n")
 
 
-def test_status_shows_rounds_failures_and_the_checkpoint(tmp_path):
-    clients = clients_of((8, 3, 5))
+def run_of(name, folder, clients=3):
+    """A run of three clients, of whom some are connected."""
+    data = clients_of((8, 3, 5))
     plan = Deployment(
-        clients=tuple(data.client for data in clients),
+        clients=tuple(own.client for own in data),
         model=MODEL,
-        method=recipe_of("wecfl"),
+        method=recipe_of(name),
         rounds=2,
-        folder=tmp_path / "run",
+        folder=folder,
     )
-    sites = {number: plan.site(data) for number, data in enumerate(clients[:2])}
+    sites = {number: plan.site(own) for number, own in enumerate(data[:clients])}
     grid = FakeGrid({number: lambda setup, s=site: s for number, site in sites.items()})
-    plan.run(reaching(grid, SimpleNamespace(model=plan.network)))
+    plan.run(reaching(grid, SimpleNamespace(model=plan.network)), settings={"clients": "c0,c1,c2"})
+    return data
+
+
+def test_status_shows_rounds_failures_and_the_checkpoint(tmp_path):
+    run_of("wecfl", tmp_path / "run", clients=2)
     lines = status_lines(tmp_path / "run")
     assert lines[0].startswith("round    1   2 clients took part, 2 connected   accuracy ")
     assert "failed" in lines[2]
@@ -143,3 +152,65 @@ def test_status_shows_rounds_failures_and_the_checkpoint(tmp_path):
     assert shown.output.splitlines() == lines
     with pytest.raises(ValueError, match="holds no round"):
         status_lines(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    """A federation of two methods whose app and samples lie beside its run folder."""
+    folder = tmp_path_factory.mktemp("trial")
+    for name in ("fedavg", "faacl"):
+        clients = run_of(name, folder / "run")
+    (folder / "app").mkdir()
+    (folder / "app" / "federation.py").write_text(APP)
+    for own in clients:
+        node = folder / "nodes" / own.client
+        node.mkdir(parents=True)
+        np.savez(
+            node / "data.npz",
+            **{f"x_{name}": view.inputs.numpy() for name, view in own.views.items()},
+            **{f"y_{name}": view.targets.numpy() for name, view in own.views.items()},
+        )
+    return folder
+
+
+APP = """
+from bcfl.flower import Deployment
+from tests.contract.conftest import MODEL, recipe_of
+
+def deployment(config):
+    names = tuple(config["clients"].split(","))
+    return Deployment(clients=names, model=MODEL, method=recipe_of("fedavg"), rounds=2, folder=".")
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["compare"], "fedavg"),
+        (["report"], "report.html"),
+        (["graph", "--method", "faacl", "--kind", "support"], "graphml"),
+        (["explain", "--method", "fedavg"], "c2"),
+        (["uncertainty", "--method", "fedavg", "--no-tune"], "plug-in"),
+        (["federation", "status"], "round    2   3 clients took part"),
+    ],
+)
+def test_commands_read_the_folder_of_a_deployment_as_any_other(command, shown, trial):
+    result = CliRunner().invoke(app, [*command, str(trial / "run")])
+    assert result.exit_code == 0, result.output
+    assert shown in result.output
+
+
+def test_runs_of_a_deployment_open_as_any_other(trial):
+    runs = open_runs(trial / "run")
+    assert sorted(runs) == [("faacl", 0), ("fedavg", 0)]
+    run = runs["fedavg", 0].run
+    assert run.predict("c0", clients_of((8, 3, 5))[0].views["test"].inputs).mean.shape == (5, 2)
+
+
+def test_samples_that_are_elsewhere_are_missed_in_words(trial, tmp_path):
+    shutil.copytree(trial / "run", tmp_path / "run")
+    result = CliRunner().invoke(app, ["explain", str(tmp_path / "run")])
+    assert result.exit_code == 2
+    assert "stay with its nodes" in " ".join(result.output.split())
+    resumed = CliRunner().invoke(app, ["resume", str(tmp_path / "run")])
+    assert "bcfl federation resume" in " ".join(resumed.output.split())

@@ -258,6 +258,16 @@ def test_samples_that_clients_hold_out_are_scored(miniature):
     assert results.find(unit).value("held_out_nll") > 0
 
 
+def test_units_of_one_data_set_read_it_once(miniature, monkeypatch):
+    from experiments import datasets
+
+    read, load = [], datasets.load
+    monkeypatch.setattr(datasets, "load", lambda *of: read.append(of) or load(*of))
+    units = units_of(reading.load("tiny/1"), "small", [0], ["label"])
+    carry_out(units, Results(miniature), Machine(), Reporter(callbacks=quiet))
+    assert read == [("optdigits", None)]
+
+
 def test_methods_without_an_option_are_run_once_for_all_its_values(miniature):
     table = reading.load("tiny/1")
     results, reporter = Results(miniature), Reporter(callbacks=quiet)

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from experiments.runs.plan import FORMAT
+from bcfl.runtime import RUN_FORMAT
 
 SCORES = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
 
@@ -97,7 +97,7 @@ def make_run(tmp_path_factory):
             for name, times in {"communication": 7.5, "storage": 10, "computation": 4}.items():
                 summary[method][name] = statistic([times] * len(seeds))
         description = {
-            "format": FORMAT,
+            "format": RUN_FORMAT,
             "scenario": {
                 "name": "tiny",
                 "description": "A <tiny> example",

@@ -2,9 +2,12 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from experiments.reports import run_warnings
 from experiments.reports.run_warnings import (
+    class_warnings,
     edge_warnings,
     failure_warnings,
     first_seen,
@@ -32,11 +35,19 @@ def test_partitions_are_equal_whatever_the_numbers_of_clusters():
 
 @pytest.mark.parametrize(("second", "told"), [([1, 1, 0], True), ([0, 1, 1], False)])
 def test_hypotheses_that_are_one_partition_are_told(second, told):
-    import numpy as np
-
     kept = [SimpleNamespace(labels=np.array(labels)) for labels in ([0, 0, 1], second)]
     histories = {"bcfl-mht-2": [SimpleNamespace(associations=kept)]}
     assert bool(single_partition_warnings(histories)) == told
+
+
+@pytest.mark.parametrize(("counts", "told"), [([[5, 0], [3, 0]], True), ([[5, 1], [3, 0]], False)])
+def test_samples_of_one_class_are_told(monkeypatch, counts, told):
+    """Where the division of the samples is known; else nothing is said."""
+    known = SimpleNamespace(class_counts=lambda: np.array(counts))
+    monkeypatch.setattr(run_warnings, "divided_clients", lambda run: known)
+    assert [text[:28] for text in class_warnings(None)] == ["All samples are of one class"] * told
+    monkeypatch.setattr(run_warnings, "divided_clients", lambda run: None)
+    assert class_warnings(None) == []
 
 
 @pytest.mark.parametrize(("best", "told"), [(0.1, True), (1.0, False)])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from bcfl import PredictionRule
+from bcfl.analysis import TUNING_GRID
+from experiments.reports.uncertainty_page import edge_warnings
 from experiments.reports.uncertainty_results import Result, as_json
 from experiments.reports.uncertainty_table import (
     ASSOCIATION,
@@ -90,6 +92,25 @@ def test_tuned_values_of_all_seeds_are_in_one_line():
     found = [result(seed, 0.5, rule=rule) for seed, rule in enumerate(rules)]
     assert chosen_values(found) == ["ifca linearised: prior 100 T 1.25 · prior 1e+04 T 1"]
     assert chosen_values([result(0, 0.5)]) == []
+
+
+def test_tuned_values_at_an_end_of_the_grid_are_told():
+    lowest, highest = TUNING_GRID.prior_precisions[0], TUNING_GRID.prior_precisions[-1]
+
+    def tuned(seed, precision, temperature=1.0):
+        rule = PredictionRule(
+            predictive="linearised", prior_precision=precision, temperature=temperature
+        )
+        return result(seed, 0.5, rule=rule)
+
+    assert edge_warnings([tuned(0, 100.0), result(1, 0.5)]) == []
+    (one,) = edge_warnings([tuned(0, highest), tuned(1, lowest), tuned(2, 100.0)])
+    assert f"{highest:g} (ifca linearised, seed 0); {lowest:g} (ifca linearised, seed 1)" in one
+    assert "prior precision at an end of the values tried" in one
+    (other,) = edge_warnings([tuned(0, 100.0, TUNING_GRID.temperatures[-1])])
+    assert other.startswith("Tuned temperature at an end of the values tried, 0.25 to 4: 4 (ifca")
+    (many,) = edge_warnings([tuned(seed, highest) for seed in range(6)])
+    assert "and 2 more" in many
 
 
 def test_undefined_scores_are_null_in_json():

@@ -4,8 +4,9 @@ import gc
 
 import pytest
 
+from bcfl.analysis import rows
 from experiments.launch import start
-from experiments.runs import cluster, rows
+from experiments.runs import cluster
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import Plan, read_plan
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks

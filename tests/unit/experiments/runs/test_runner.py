@@ -8,10 +8,11 @@ import tomllib
 import networkx as nx
 import pytest
 
+from bcfl.analysis import rows
 from bcfl.rounds.checkpoint import CheckpointError
 from bcfl.runtime import locked
 from experiments.config.scenario import from_table
-from experiments.runs import files, plan, rows
+from experiments.runs import files, plan
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 
 PAIR = files.Pair("bcfl-mh-3", 4)

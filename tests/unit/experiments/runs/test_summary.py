@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from bcfl.analysis.rows import COUNTS
 from bcfl.rounds.round import LAST_ROUNDS
 from experiments.reports import compare
 from experiments.runs import summary
 from experiments.runs.files import Pair
-from experiments.runs.rows import COUNTS
 
 F1 = [(0.5, 0.7), (0.8, 0.3), (0.7, 0.4), (0.8, 0.2)]
 ACCURACY = {0: [0.1, 0.2, 0.6, 0.9], 1: [0.5, 0.5, 0.5, 0.8]}

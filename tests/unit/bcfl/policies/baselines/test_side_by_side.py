@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bcfl import Association, Hypothesis, Objective, drive
+from bcfl import Association, ClientData, Federation, Hypothesis, Objective, drive, methods
 from bcfl.policies import Continue, FedAvg, LocalTraining
 from bcfl.policies.baselines.side_by_side import SideBySide
 
@@ -47,6 +47,18 @@ def test_parts_go_on_from_their_own_state(linear, parent, newborn, context):
     keys = [cluster.key for cluster in clusters]
     starts = [(t.client, t.start) for t in second.trainings]
     assert starts == [("b", keys[0]), ("c", keys[0]), ("b", keys[2]), ("c", keys[3])]
+
+
+def test_each_policy_may_have_as_many_clusters_as_there_are_clients(linear):
+    """Together they have more, and each is refused by its own number alone."""
+    random = np.random.default_rng(0)
+    samples = random.normal(size=(4, 20, 3)), random.integers(0, 2, size=(4, 20))
+    pairs = enumerate(zip(*samples, strict=True))
+    clients = [ClientData.from_arrays(f"c{i}", pair, pair) for i, pair in pairs]
+    run = Federation(clients, linear, methods.build("fedavg+ifca", num_clusters=4)).run(2)
+    assert len(run.hypotheses.best.clusters) == 5
+    with pytest.raises(ValueError, match="at most the number of clients, 4, got 5"):
+        Federation(clients, linear, methods.build("fedavg+ifca", num_clusters=5))
 
 
 def test_one_policy_is_no_ensemble():

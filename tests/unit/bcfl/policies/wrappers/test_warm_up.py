@@ -1,6 +1,7 @@
 import pytest
 
-from bcfl import Association, Hypothesis, Objective
+from bcfl import Association, Federation, Hypothesis, Objective
+from bcfl.methods import build
 from bcfl.policies import (
     FedAvg,
     KMeansAssociation,
@@ -58,3 +59,24 @@ def test_some_starts_may_begin_with_the_second_policy(
         lineage=lineage,
     )
     assert isinstance(next(policy.associate(parent, context(("a", "b"), 1))).requests[0], first)
+
+
+def test_clusters_of_kmeans_may_be_held(clients, linear):
+    """In held rounds clients train from the model that serves them, and score none."""
+    method = build(
+        "bcfl-race-2", num_clusters=2, warm_starts=2, held_rounds=2, objective=Objective()
+    )
+    records = Federation(clients, linear, method, device="cpu").run(4).records
+    labels = [record.snapshot.associations[0].labels.tolist() for record in records]
+    assert labels[0] == labels[1] == labels[2]
+    assert [record.ledger.scores_requested > 0 for record in records] == [False] * 3 + [True]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "held", "words"),
+    [(1, -1, "held must be at least 0"), (0.5, 2, "rounds must be whole")],
+)
+def test_what_cannot_be_held_is_refused(rounds, held, words):
+    policy = LikelihoodAssociation(num_clusters=2, objective=Objective())
+    with pytest.raises(ValueError, match=words):
+        WarmUp.by_kmeans(policy, rounds, held=held)

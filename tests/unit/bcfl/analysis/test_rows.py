@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bcfl import Federation, methods
+from bcfl.analysis import rows
 from experiments import datasets, models, partitions
-from experiments.runs import rows
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,85 @@
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from bcfl import drive
+from bcfl.policies import Ranking
+from bcfl.protocol import Exchange, Score
+from bcfl.trackers import TrackerInfo, expand
+from bcfl.trackers.tracker import rankings_of, stepped
+
+CONTEXT = SimpleNamespace(candidates_per_parent=1)
+
+
+def asks(made):
+    yield made
+    return Ranking(())
+
+
+def returns(result):
+    yield from ()
+    return result
+
+
+def policy(steps):
+    return SimpleNamespace(associate=lambda hypothesis, context: steps)
+
+
+def score(statistic):
+    return Exchange((Score(client="a", models=("m",), statistic=statistic),), {})
+
+
+@pytest.mark.parametrize(
+    ("steps", "match"),
+    [
+        (None, "associate must be a generator, with a `yield` for"),
+        ("labels", "(`yield from ()` if nothing); it returned 'labels'"),
+        (returns(None), "associate must return a bcfl.policies.Ranking, got None"),
+        (returns("labels"), "associate must return a bcfl.policies.Ranking, got 'labels'"),
+        (asks(["a request"]), "must yield a bcfl.protocol.Exchange, got ['a request']"),
+        (asks(Exchange(("what?",), {})), "must hold Describe, Score and Train, got 'what?'"),
+        (asks(score("label_histogram")), "such as Loss(), got 'label_histogram'"),
+    ],
+    ids=["none", "text", "returns none", "returns text", "list", "no request", "statistic"],
+)
+def test_what_a_policy_must_not_do_is_named(steps, match):
+    with pytest.raises(TypeError, match=re.escape(match)):
+        drive(rankings_of(["a hypothesis"], policy(steps), CONTEXT), {})
+
+
+def test_a_ranking_holds_candidates():
+    with pytest.raises(TypeError, match=r"must hold bcfl.policies.candidate\(\.\.\.\), got 'a'"):
+        next(iter(Ranking(("a",))))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda ranking: ranking.first,
+        lambda ranking: drive(expand(HYPOTHESES, policy(returns(ranking)), MEMORY, CONTEXT, 1)),
+    ],
+    ids=["first", "expand"],
+)
+def test_a_policy_that_ranks_nothing_is_refused(read):
+    with pytest.raises(ValueError, match="must rank at least one association, got none"):
+        read(Ranking(()))
+
+
+HYPOTHESES = [SimpleNamespace(log_weight=0.0)]
+MEMORY = SimpleNamespace(carried_log_weight=lambda log_weight: log_weight)
+
+
+@pytest.mark.parametrize(
+    ("steps", "match"),
+    [
+        (None, "step must be a generator.*returned None"),
+        (returns(None), "step must return a HypothesisSet and a TrackerInfo, got None"),
+        (returns(("hypotheses", TrackerInfo)), "step must return a HypothesisSet and a Tracker"),
+    ],
+    ids=["none", "returns none", "returns others"],
+)
+def test_what_a_tracker_must_not_do_is_named(steps, match):
+    tracker = SimpleNamespace(step=lambda *given: steps)
+    with pytest.raises(TypeError, match=match):
+        drive(stepped(tracker, None, None, None, CONTEXT), {})
