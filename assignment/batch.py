@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, validate_count
+from assignment.arrays import BoolArray, FloatArray, IntArray, frozen, refuse_mask, validate_count
 from assignment.costs import InfeasibleError, row_minima, validate_costs
 from assignment.problem import ClusterSizes, make_problem, stated_sizes
 from assignment.ranked import RankedAssignments, label_table
@@ -124,7 +124,7 @@ def m_best_assignments_batch(
 
 
 def _validate(costs: npt.ArrayLike) -> FloatArray:
-    given = np.asarray(costs)
+    given = np.asarray(refuse_mask("costs", costs))
     if given.ndim != 3 or given.size == 0:
         raise ValueError(
             f"costs must be a non-empty array (problems, clients, clusters), got {given.shape}"
@@ -134,7 +134,8 @@ def _validate(costs: npt.ArrayLike) -> FloatArray:
         flat = validate_costs(flat)
     except InfeasibleError:  # a row that is all +inf leaves its own problem infeasible
         flat = np.asarray(flat, dtype=np.float64)
-        validate_costs(flat[np.isfinite(flat).any(axis=1)])
+        if len(filled := flat[np.isfinite(flat).any(axis=1)]):
+            validate_costs(filled)
     return frozen(np.array(flat.reshape(given.shape), order="C"))
 
 
@@ -151,7 +152,7 @@ def _in_turn(
             found.append(m_best_assignments(matrix, count, least, most, solver=solver))
         except InfeasibleError:
             found.append(None)
-    longest = max(1, *(len(ranked) for ranked in found if ranked is not None))
+    longest = max((len(ranked) for ranked in found if ranked is not None), default=1)
     counts, labels, excess = _empty(matrices, longest)
     for one, ranked in enumerate(found):
         if ranked is not None:

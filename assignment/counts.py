@@ -3,7 +3,8 @@
 The bounds depend on the clients placed so far only through the clusters' counts, so the clients,
 taken one by one, form a Markov chain over count vectors. A backward pass gives the summed
 weight of all completions of every count vector, a forward pass the probability of each
-(forward-backward; Rabiner, 1989). One cluster's count follows from the others' and is left out.
+(forward-backward; Rabiner, 1989). One cluster's count follows from the others' and is left out, as
+are clusters that can take no client.
 
 All costs are taken above those of the best association, under dual prices on the clusters. Log
 weights on the way of probable associations are thus a few nats, and keep their digits where bounds
@@ -40,7 +41,7 @@ def number_of_states(clients: int, bounds: Bounds) -> int:
     return (clients + 1) * prod(sizes[:-1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CountChain:
     """The distribution of associations within bounds, as a chain over count vectors.
 
@@ -48,7 +49,8 @@ class CountChain:
         extra: costs plus prices above those of the best association in nats, float64 of shape
             (clients, clusters).
         best_gap: cost of the best association above the row minima in nats.
-        implied: the cluster whose count follows from the others'.
+        open_clusters: clusters that can take a client, ascending, int64 of shape (open clusters,).
+        implied: the place among these of the one whose count follows from the others'.
         completions: log of the summed weight of all completions in nats, one array per number of
             clients already placed (clients + 1 of them), indexed by the counts of the others. The
             last holds minus the prices of the sizes' differences from those of the best.
@@ -56,6 +58,7 @@ class CountChain:
 
     extra: FloatArray
     best_gap: float
+    open_clusters: IntArray
     implied: int
     completions: tuple[FloatArray, ...]
 
@@ -65,9 +68,9 @@ class CountChain:
         return float(self.completions[0].flat[0])
 
     def transitions(self, client: int) -> FloatArray:
-        """Probability of each cluster given the counts so far, shape (clusters, *counts)."""
+        """Probability of each open cluster given the counts so far, shape (open, *counts)."""
         after = self.completions[client + 1]
-        log_weights = _log_placements(after, self.extra[client], self.implied)
+        log_weights = _log_placements(after, self.extra[client, self.open_clusters], self.implied)
         before = self.completions[client]
         reference = np.where(np.isfinite(before), before, 0.0)
         probabilities: FloatArray = np.exp(log_weights - reference)
@@ -80,11 +83,11 @@ class CountChain:
             probabilities: float64 of shape (clients, clusters), rows sum to one.
             entropy: log partition function plus mean excess over the best.
         """
-        table = np.empty(self.extra.shape)
+        table = np.zeros(self.extra.shape)
         placed = np.zeros(())
         for client, (state, transition) in enumerate(self._forward()):
             placed = transition * state
-            table[client] = placed.reshape(len(placed), -1).sum(axis=1)
+            table[client, self.open_clusters] = placed.reshape(len(placed), -1).sum(axis=1)
         probabilities = table / table.sum(axis=1, keepdims=True)
         mean_excess = _mean(probabilities, self.extra)
         mean_excess += _mean(_advance(placed, self.implied), -self.completions[-1])
@@ -114,16 +117,17 @@ class CountChain:
 
     def sample(self, rng: np.random.Generator, n: int) -> IntArray:
         """Independent draws of associations. See `JointDistribution.sample`."""
-        clients, clusters = self.extra.shape
+        clients = len(self.extra)
         strides = _strides(self.completions[0].shape, self.implied)
-        labels = np.empty((n, clients), dtype=np.int64)
+        places = np.empty((n, clients), dtype=np.int64)
         at = np.zeros(n, dtype=np.int64)
         for client in range(clients):
-            probabilities = self.transitions(client).reshape(clusters, -1)[:, at]
+            probabilities = self.transitions(client).reshape(len(self.open_clusters), -1)[:, at]
             cumulative = np.cumsum(probabilities, axis=0)
             draws = rng.random(n) * cumulative[-1]
-            labels[:, client] = (cumulative <= draws).sum(axis=0)
-            at += strides[labels[:, client]]
+            places[:, client] = (cumulative <= draws).sum(axis=0)
+            at += strides[places[:, client]]
+        labels: IntArray = self.open_clusters[places]
         return labels
 
     def _forward(self) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -160,21 +164,31 @@ def count_chain(gaps: FloatArray, bounds: Bounds, max_states: int = MAX_STATES) 
     labels = best_labels(gaps, bounds)
     prices = cluster_prices(gaps, labels, bounds)
     extra = reduced_costs(gaps, labels, prices)
-    implied = int(np.argmax(bounds.upper))
-    completions = [_final_weights(labels, prices, bounds, implied)]
-    for row in extra[::-1]:
+    open_clusters = np.flatnonzero(bounds.upper)
+    implied = int(np.argmax(bounds.upper[open_clusters]))
+    completions = [_final_weights(labels, prices, bounds, open_clusters, implied)]
+    for row in extra[::-1, open_clusters]:
         completions.append(logsumexp(_log_placements(completions[-1], row, implied), axis=0))
     best_gap = float(gaps[np.arange(len(gaps)), labels].sum())
-    return CountChain(extra, best_gap, implied, tuple(completions[::-1]))
+    return CountChain(
+        extra=extra,
+        best_gap=best_gap,
+        open_clusters=open_clusters,
+        implied=implied,
+        completions=tuple(completions[::-1]),
+    )
 
 
-def _final_weights(best: IntArray, prices: FloatArray, bounds: Bounds, implied: int) -> FloatArray:
+def _final_weights(
+    best: IntArray, prices: FloatArray, bounds: Bounds, open_clusters: IntArray, implied: int
+) -> FloatArray:
     """Log weights of final count vectors by the prices of sizes other than those of the best."""
     sizes = np.bincount(best, minlength=len(prices))
-    counts = np.indices(tuple(np.delete(bounds.upper, implied) + 1))
+    counts = np.indices(tuple(np.delete(bounds.upper[open_clusters], implied) + 1))
     rest = len(best) - counts.sum(axis=0)
     allowed, weights = np.ones(rest.shape, dtype=bool), np.zeros(rest.shape)
-    for cluster, count in enumerate(np.insert(counts, implied, rest, axis=0)):
+    by_cluster = np.insert(counts, implied, rest, axis=0)
+    for cluster, count in zip(open_clusters.tolist(), by_cluster, strict=True):
         allowed &= (count >= bounds.lower[cluster]) & (count <= bounds.upper[cluster])
         weights -= prices[cluster] * (sizes[cluster] - count)
     return np.where(allowed, weights, -np.inf)

@@ -89,7 +89,8 @@ def make_parent_problems(
         ValueError: bad costs or weights, or parents with different clients.
         InfeasibleError: no parent has any weight.
     """
-    weights = np.asarray(parent_log_weights, dtype=np.float64)
+    given = refuse_mask("parent_log_weights", parent_log_weights)
+    weights = np.asarray(given, dtype=np.float64)
     if weights.shape != (len(costs),) or weights.size == 0:
         raise ValueError(
             f"parent_log_weights must have shape ({len(costs)},), one per cost matrix and at "

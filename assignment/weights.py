@@ -132,7 +132,7 @@ def pseudo_bma_weights(
     Raises:
         ValueError: no model, no unit, another shape, or a score that is not finite.
     """
-    scores = np.asarray(log_scores, dtype=np.float64)
+    scores = np.asarray(refuse_mask("log_scores", log_scores), dtype=np.float64)
     if scores.ndim != 2 or scores.size == 0 or not np.isfinite(scores).all():
         raise ValueError(
             f"log_scores must be finite and of shape (models, units), got shape {scores.shape}"
@@ -166,7 +166,7 @@ def exact_sum(values: npt.ArrayLike) -> Fraction:
     Returns:
         The sum, 0 for no numbers.
     """
-    rest = np.asarray(values, dtype=np.float64).ravel().tolist()
+    rest = np.asarray(refuse_mask("values", values), dtype=np.float64).ravel().tolist()
     total = Fraction(0)
     while part := fsum(rest):  # correctly rounded, so that each pass adds 53 bits
         total += Fraction(part)

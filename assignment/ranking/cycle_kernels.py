@@ -1,8 +1,8 @@
 """Least cycles of exchanges, in loops that numba compiles; without it they run as they are, slowly.
 
-They do the same additions in the same order as `assignment.ranking.one_to_one`, and resolve ties by
-the same rules. Clients go by their place in the order of splitting; place `clients` stands for all
-free columns together.
+They do the same additions in the same order as `assignment.ranking.cycles` and `one_to_one_parts`,
+and resolve ties by the same rules. Clients go by their place in the order of splitting; place
+`clients` stands for all free columns together.
 """
 
 from importlib.util import find_spec

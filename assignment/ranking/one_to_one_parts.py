@@ -1,7 +1,7 @@
 """Parts of the one-to-one associations: bounds on the halves of one, and the best of each half."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +26,11 @@ class Split:
     places: IntArray
     slack: float
 
+    @cached_property
+    def _until(self) -> BoolArray:
+        """Whether a place is no later than the row's, bool of shape (clients + 1, clients + 1)."""
+        return np.tri(len(self.order) + 1, dtype=bool)
+
     def bounds(self, part: Part) -> list[tuple[int, float]]:
         """The clients whose halves of a part may hold associations, and bounds on their excess."""
         reduced = self._reduced(part)
@@ -34,8 +39,8 @@ class Split:
         leave, enter = onward.diagonal()[:, None], inward.diagonal()[:, None]
         leaving = reduced + np.minimum(reduced.T, onward.T + enter)
         entering = reduced.T + np.minimum(reduced, leave + inward.T)
-        leaving[_until(len(reduced))] = np.inf
-        entering[_until(len(reduced))] = np.inf
+        until = self._until[: len(reduced), : len(reduced)]
+        leaving[until], entering[until] = np.inf, np.inf
         lengths = np.maximum(leaving.min(axis=1), entering.min(axis=1))[:-1]
         possible = np.flatnonzero(lengths < np.inf)
         length = lengths[possible]
@@ -69,7 +74,7 @@ class Split:
         if wanted is None or wanted < 2:
             return np.inf
         reduced = self._reduced(whole)
-        lengths = (reduced + reduced.T)[~_until(len(reduced))]
+        lengths = (reduced + reduced.T)[~self._until]
         if len(lengths) < wanted - 1:
             return np.inf
         return float(np.partition(lengths, wanted - 2)[wanted - 2]) * (1.0 + ROUNDING) + self.slack
@@ -111,9 +116,3 @@ def _later_minima(values: FloatArray) -> FloatArray:
     minima = np.full_like(values, np.inf)
     minima[:, :-1] = np.minimum.accumulate(values[:, :0:-1], axis=1)[:, ::-1]
     return minima
-
-
-@lru_cache(maxsize=256)
-def _until(places: int) -> BoolArray:
-    """Whether a column is no later than the row, bool of shape (places, places)."""
-    return np.tri(places, dtype=bool)

@@ -65,6 +65,14 @@ def test_other_sizes_are_solved_in_turn(upper):
     assert_same(assignment.m_best_assignments_batch(costs, 5, upper=upper), costs, 5, upper=upper)
 
 
+@pytest.mark.parametrize("costs", [np.full((2, 2, 3), np.inf), np.zeros((2, 5, 2))])
+@pytest.mark.parametrize("upper", [1, 2])
+def test_no_problem_may_be_feasible(costs, upper):
+    batch = assignment.m_best_assignments_batch(costs, 5, upper=upper)
+    assert (batch.counts == 0).all()
+    assert_same(batch, costs, 5, upper=upper)
+
+
 def test_batches_are_read_only_and_listed():
     batch = assignment.m_best_assignments_batch(np.eye(2)[None].repeat(3, axis=0), 2, upper=1)
     assert [len(ranked) for ranked in batch] == [2, 2, 2]
@@ -73,7 +81,12 @@ def test_batches_are_read_only_and_listed():
         batch.excess[0, 0] = 1.0
 
 
-@pytest.mark.parametrize("costs", [np.eye(3), np.empty((0, 2, 2)), np.full((1, 2, 2), np.nan)])
+MASKED = np.ma.masked_less(np.arange(4.0).reshape(1, 2, 2), 1.0)
+
+
+@pytest.mark.parametrize(
+    "costs", [np.eye(3), np.empty((0, 2, 2)), np.full((1, 2, 2), np.nan), MASKED]
+)
 def test_costs_that_are_no_batch(costs):
     with pytest.raises(ValueError, match="cost"):
         assignment.m_best_assignments_batch(costs, 2, upper=1)

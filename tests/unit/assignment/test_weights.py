@@ -70,3 +70,16 @@ def test_bad_numbers_are_refused():
         assignment.cap([0.0], 0)
     with pytest.raises(ValueError, match="log_total"):
         assignment.log_captured_mass([0.0], np.nan)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        assignment.exact_sum,
+        lambda masked: assignment.pseudo_bma_weights(masked[None], np.random.default_rng(0)),
+        lambda masked: assignment.m_best_over_parents(np.zeros((2, 2, 2)), masked, 1),
+    ],
+)
+def test_masked_values_are_refused(call):
+    with pytest.raises(ValueError, match="must not have a mask"):
+        call(np.ma.masked_less([0.0, 1.0], 1.0))

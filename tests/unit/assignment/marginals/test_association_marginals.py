@@ -69,6 +69,23 @@ def test_the_state_budget_is_stated_and_kept():
     assert found.probabilities.sum() == pytest.approx(10.0)
 
 
+def test_clusters_that_can_take_no_client_cost_nothing_and_have_no_probability():
+    """However many they are: arrays have at most 64 axes."""
+    cost, open_clusters = np.full((4, 70), inf), [5, 20, 69]
+    cost[:, open_clusters] = np.random.default_rng(0).normal(size=(4, 3))
+    few = assignment.association_marginals(cost[:, open_clusters], upper=2)
+    found = assignment.association_marginals(cost, upper=2)
+    np.testing.assert_array_equal(found.probabilities[:, open_clusters], few.probabilities)
+    assert found.probabilities.sum() == pytest.approx(4.0)
+    assert found.log_partition == few.log_partition
+    assert found.entropy == pytest.approx(few.entropy)
+    np.testing.assert_array_equal(found.co_association(), few.co_association())
+    np.testing.assert_array_equal(found.sample(0, 20), np.take(open_clusters, few.sample(0, 20)))
+    ranked = assignment.m_best_assignments(cost, 5, upper=2)
+    expected = assignment.m_best_assignments(cost[:, open_clusters], 5, upper=2)
+    assert ranked.log_captured_mass == expected.log_captured_mass
+
+
 def test_hopeless_rare_events_stay_exact():
     """All clients prefer cluster 0 by a margin no float64 weight could express."""
     cost = np.column_stack([np.zeros(4), [2000.0, 2001.0, 2002.0, 2003.0]])
