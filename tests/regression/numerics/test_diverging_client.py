@@ -89,8 +89,8 @@ def test_command_writes_all_rounds(tmp_path, posterior):
     scenario.write_text(SCENARIO)
     arguments = ["run", str(scenario), "--posterior", posterior, "--out", str(folder)]
     result = CliRunner().invoke(app, arguments)
-    if result.exit_code != 0:
-        pytest.fail(f"status {result.exit_code}: {result.output}")
+    assert result.exit_code == 1, result.output
     assert "failed   8 requests of clients" in result.output
+    assert "failed   all clients in all rounds of bcfl-g: no model was trained" in result.output
     with (folder / "bcfl-g" / "seed-0" / "metrics.jsonl").open() as lines:
         assert [json.loads(line)["round"] for line in lines] == [1, 2]

@@ -103,7 +103,7 @@ def test_unknown_scopes_likelihoods_and_repeated_blocks_are_refused():
         ValueError, match="scope must be 'cluster', 'global' or 'client', got 'local'"
     ):
         BlockSpec("head", "local")
-    with pytest.raises(ValueError, match="'categorical' or 'gaussian', got 'softmax'"):
+    with pytest.raises(ValueError, match="'gaussian', 'bernoulli', got 'softmax'"):
         Model(name="net", build=nn.Identity, input_shape=(3,), num_outputs=2, likelihood="softmax")
     with pytest.raises(ValueError, match=r"distinct names, at least one, got \['a', 'a'\]"):
         Model(

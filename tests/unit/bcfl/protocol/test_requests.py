@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bcfl import Objective, drive
-from bcfl.protocol.requests import Exchange, Score, Train, loss_matrix, together
+from bcfl.protocol.requests import Describe, Exchange, Score, Train, loss_matrix, together
 from bcfl.protocol.statistics.best_counts import BestModels
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import LossSum
@@ -13,15 +13,20 @@ from bcfl.protocol.statistics.loss import LossSum
 def asking(*exchanges, result):
     """Ask `exchanges` one after the other, then return what came back and the result."""
     got = []
-    for requests in exchanges:
-        got.append((yield Exchange(tuple(requests), {f"key of {requests[0]}": requests[0]})))
+    for clients in exchanges:
+        requests = tuple(Describe(client) for client in clients)
+        replies = yield Exchange(requests, {f"key of {clients[0]}": clients[0]})
+        got.append({request.client: reply for request, reply in replies.items()})
     return got, result
 
 
 def answered(steps):
-    """Answer every request by its name; returns the requests and models of each exchange."""
-    result, exchanges = drive(steps, lambda r: f"re {r}", return_exchanges=True)
-    return [(exchange.requests, set(exchange.models)) for exchange in exchanges], result
+    """Answer every request by its client; returns the clients and models of each exchange."""
+    result, exchanges = drive(steps, lambda r: f"re {r.client}", return_exchanges=True)
+    return [
+        (tuple(request.client for request in exchange.requests), set(exchange.models))
+        for exchange in exchanges
+    ], result
 
 
 def test_generators_that_end_at_different_times_run_in_lockstep():
