@@ -46,6 +46,10 @@ def compare(
 ) -> None:
     """Put the results of finished runs into one table, and on one page."""
     del debug
+    from experiments.runs.plan import read_description
+
+    for folder in folders:
+        read_description(folder)
     from experiments.reports.compare import aligned, gather, latex, paired, read_results
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
@@ -105,11 +109,12 @@ def graph(
 ) -> None:
     """Write the association graph of a run for networkx, Gephi or the web."""
     del debug
-    from experiments.runs.run_folder import read_graph
-
     if not 0 <= min_probability <= 1:
         raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
-    stored = read_graph(_stored(folder, method, seed, kind), kind.value)
+    path = _stored(folder, method, seed, kind)
+    from experiments.runs.run_folder import read_graph
+
+    stored = read_graph(path, kind.value)
     weak = [
         (a, b) for a, b, p in stored.edges(data="probability", default=1) if p < min_probability
     ]
@@ -132,11 +137,7 @@ def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind)
     if method is None and len(index.methods) > 1:
         raise ValueError(f"the run has several methods: {', '.join(index.methods)}; give --method")
     chosen = Pair(method or index.methods[0], index.seeds[0] if seed is None else seed)
-    if chosen not in index.pairs:
-        raise ValueError(
-            f"the run has no method {chosen.method!r} with seed {chosen.seed}; it has "
-            f"{', '.join(index.methods)} with seeds {', '.join(map(str, index.seeds))}"
-        )
+    index.check((chosen.method,), chosen.seed)
     files = RunFiles(folder).of(chosen)
     path = files.graph(kind.value)
     if not path.is_file() and files.is_finished:
