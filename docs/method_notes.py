@@ -54,7 +54,7 @@ NOTES = {
         "Unknown starts, or an unknown number of clusters (`num_clusters='auto'`).",
     ),
     "bcfl-race": Note(
-        "2.2 to 2.7 times the trainings of `bcfl-g` at four starts.",
+        "2 to 4 times the trainings of `bcfl-g` at four starts.",
         "To know who belongs together, and how sure that is; above all with few samples.",
     ),
     "fedsoft": Note(SCORED, "Clients whose data are mixtures of several distributions."),

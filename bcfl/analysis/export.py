@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.hypotheses.association import UNSEEN, given_both_seen
+from bcfl.hypotheses.association import UNSEEN, given_both_seen, given_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
 from bcfl.hypotheses.matching import best_matching
@@ -180,6 +180,7 @@ def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArr
             place[seen] = names[association.labels[seen]]
             if reference is before:
                 reference = named
+        probabilities[:] = given_seen(probabilities, snapshot.memberships)
         before = probabilities
     return labels, total
 

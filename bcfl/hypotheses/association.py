@@ -215,6 +215,25 @@ def _distinct(
     return tuple((weight / total, one) for weight, one in kept)
 
 
+def given_seen(
+    mixed: NDArray[np.float64], memberships: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Association probabilities over the hypotheses that have seen a client.
+
+    Args:
+        mixed: (clients, clusters) sums over hypotheses of weight times membership.
+        memberships: (clients, clusters) of each hypothesis, zero for clients not seen.
+
+    Returns:
+        The same, with rows of clients that some hypotheses have not seen scaled to sum to 1.
+    """
+    seen = np.array([membership.any(axis=1) for membership in memberships])
+    partly = mixed.any(axis=1) & ~seen.all(axis=0)
+    scaled = mixed.copy()
+    scaled[partly] /= scaled[partly].sum(axis=1, keepdims=True)
+    return scaled
+
+
 def given_both_seen(
     together: NDArray[np.float64],
     weights: NDArray[np.float64],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import assignment
-from bcfl.hypotheses.association import Association
+from bcfl.hypotheses.association import Association, given_seen
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
 
@@ -219,4 +219,4 @@ def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np
     for share, serving, membership in zip(shares, past, memberships, strict=True):
         if share > 0:
             total[:, best_matching(serving.T @ leading)] += share * membership
-    return total
+    return given_seen(total, memberships)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import assignment
 from bcfl.architecture.model import Model
-from bcfl.hypotheses.association import UNSEEN, Association, given_both_seen
+from bcfl.hypotheses.association import UNSEEN, Association, given_both_seen, given_seen
 from bcfl.hypotheses.matching import best_matching
 from bcfl.hypotheses.posterior import Posterior
 from posteriors import DiagonalGaussian, mixture_to_pyro
@@ -246,10 +246,7 @@ class HypothesisSet:
         for weight, hypothesis in zip(self.weights, self.hypotheses, strict=True):
             matched = match_clusters(self.best, hypothesis)
             total[:, matched] += weight * hypothesis.membership
-        seen = np.array([hypothesis.membership.any(axis=1) for hypothesis in self.hypotheses])
-        partly = total.any(axis=1) & ~seen.all(axis=0)
-        total[partly] /= total[partly].sum(axis=1, keepdims=True)
-        return total
+        return given_seen(total, [h.membership for h in self.hypotheses])
 
     def co_association(self) -> NDArray[np.float64]:
         """(clients, clients) probability that two clients share a cluster.

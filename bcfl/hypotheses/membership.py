@@ -40,10 +40,10 @@ class Membership:
             client: name of the client; one never seen is in all clusters alike.
         """
         row = hypotheses.best.association.position[client]
-        seen = np.array([hypothesis.membership[row].any() for hypothesis in hypotheses])
-        if not seen.any():
-            return cls.by_association(hypotheses, client)
         weights = hypotheses.weights
+        seen = np.array([hypothesis.membership[row].any() for hypothesis in hypotheses])
+        if not weights[seen].any():
+            return cls.by_association(hypotheses, client)
         if not seen.all():
             weights = weights * seen / (weights * seen).sum()
         pairs = zip(weights, hypotheses, strict=True)

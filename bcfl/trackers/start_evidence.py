@@ -10,7 +10,7 @@ model selection", 2020).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,9 @@ def with_evidence(
 ) -> list[Candidate]:
     """The candidates, with the evidence of this round added to that of the race so far.
 
+    Rounds in which a client has not scored all starts, such as those that some of them spend on a
+    warm-up, do not count for it: starts are compared over the same rounds.
+
     Args:
         chosen: the candidate of each start, with its costs.
         context: read-only context of the round.
@@ -40,11 +43,13 @@ def with_evidence(
             data, is forgotten.
     """
     temperature = _belief_temperature(chosen)
+    answered = [set[str]() if one.costs is None else set(one.costs.clients) for one in chosen]
+    shared = set.intersection(*answered)
     kept = []
     for one in chosen:
         stored = one.state.get(KEY, {})
         remembered = context.round > first_round and stored.get("step") == context.step
-        rows = _added(stored["rows"] if remembered else {}, one.costs, temperature)
+        rows = _added(stored["rows"] if remembered else {}, one.costs, shared, temperature)
         state = {**one.state, KEY: {"step": context.step, "rows": rows}}
         kept.append(replace(one, state=state))
     return kept
@@ -71,7 +76,7 @@ def start_weights(chosen: Sequence[Candidate], context: RoundContext) -> NDArray
     return assignment.pseudo_bma_weights(scores, random)
 
 
-def _added(before: Rows, costs: Costs | None, temperature: float) -> Rows:
+def _added(before: Rows, costs: Costs | None, shared: Set[str], temperature: float) -> Rows:
     if costs is None:
         return before
     parts = zip(costs.clients, _parts(costs, temperature).tolist(), strict=True)
@@ -80,6 +85,7 @@ def _added(before: Rows, costs: Costs | None, temperature: float) -> Rows:
         **{
             client: [a + b for a, b in zip(before.get(client, [0.0] * 5), (1, *row), strict=True)]
             for client, row in parts
+            if client in shared
         },
     }
 

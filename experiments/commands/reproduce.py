@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from experiments.commands.overrides import items, seed_of
-from experiments.commands.shared import INTERRUPTED, Debug, console, explained
+from experiments.commands.shared import INTERRUPTED, NOTHING_MADE, Debug, console, explained
 
 if TYPE_CHECKING:
     from experiments.published.carry_out import Machine
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from experiments.published.results import Results
     from experiments.published.table import PublishedTable
     from experiments.published.units import Unit
-
-NOTHING_MADE = 1
 
 
 @explained

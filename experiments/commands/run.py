@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from experiments.commands.outcome import show_results
 from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
     INTERRUPTED,
@@ -167,7 +168,7 @@ def run(
         screen.print(note, soft_wrap=True)
     with _stoppable(screen, plan.scenario, folder) as callbacks:
         start(plan, folder, setup, callbacks)
-    _show_results(screen, plan, folder)
+    show_results(screen, plan, folder)
 
 
 @explained
@@ -190,27 +191,13 @@ def resume(
 
     if work.is_finished(plan, RunFiles(folder)):
         screen.print(f"{folder} is finished; nothing to do", soft_wrap=True)
-        _show_results(screen, plan, folder)
+        show_results(screen, plan, folder)
         return
     for name, (was, now) in changed_versions(folder).items():
         screen.print(f"note: the run began with {name} {was}, this is {now}", soft_wrap=True)
     with _stoppable(screen, plan.scenario, folder) as callbacks:
         work.resume(plan, folder, callbacks)
-    _show_results(screen, plan, folder)
-
-
-def _failures(folder: Path) -> list[str]:
-    """A line about requests without a usable answer, if there are any."""
-    from experiments.reports.run_warnings import failures
-    from experiments.runs.run_folder import RunFolder
-
-    counted = failures(RunFolder.read(folder))
-    if not counted:
-        return []
-    method, text, _ = counted[0]
-    total = sum(times for *_, times in counted)
-    where = "all are in the report" if len(counted) > 1 else method
-    return [f"failed   {_counted(total, 'request')} of clients; most often {text} ({where})"]
+    show_results(screen, plan, folder)
 
 
 def _command(scenario: str, given: dict[str, Any]) -> str:
@@ -282,40 +269,3 @@ def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[An
         again = f"bcfl resume {shlex.quote(str(folder))}"
         screen.print(f"stopped; to resume: {again}", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _show_results(screen: Console, plan: Plan, folder: Path) -> None:
-    from experiments.reports.compare import aligned, read_results
-    from experiments.reports.run_warnings import fusion_warnings
-    from experiments.runs.files import RunFiles
-    from experiments.runs.grids import choices
-    from experiments.runs.plan import read_description
-    from experiments.runs.run_folder import RunFolder
-
-    _, results = read_results(folder)
-    data = read_description(folder)["data"]
-    screen.print()
-    for line in aligned(results):
-        screen.print(line, soft_wrap=True)
-    for choice in choices(results):
-        screen.print(str(choice), soft_wrap=True)
-    for warning in fusion_warnings(RunFolder.read(folder)):
-        screen.print(f"warning: {warning}", soft_wrap=True)
-    known = {name: row["ari"]["mean"] for name, row in results.items()}
-    known = {name: ari for name, ari in known.items() if ari is not None}
-    highest = max(known.values(), default=0.0)
-    best = [name for name, ari in known.items() if round(ari, 2) == round(highest, 2)]
-    if len(results) > 1 and known:
-        agreement = f"true groups: {data['groups']} · highest ARI: {', '.join(best)}"
-        screen.print(agreement, soft_wrap=True)
-    for line in _failures(folder):
-        screen.print(line, soft_wrap=True)
-    quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
-    steps = {
-        "report": str(RunFiles(folder).report),
-        "again": plan.command,
-        "story": f"bcfl explain {quoted} --client {min(7, data['clients'] - 1)}",
-        "graph": f"bcfl graph {quoted} --method {method} --format gexf --out graph.gexf",
-    }
-    for name, text in steps.items():
-        screen.print(f"{name:8} {text}", soft_wrap=True)

@@ -39,7 +39,7 @@ GpusPerNode = Annotated[
 Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")
 ]
-MISTAKE, INTERRUPTED = 2, 130
+NOTHING_MADE, MISTAKE, INTERRUPTED = 1, 2, 130
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

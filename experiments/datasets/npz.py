@@ -120,5 +120,6 @@ def _arrays(
             return {key: archive[key] for key in names if key in archive}
     except Exception as error:  # damaged archives raise errors of a dozen kinds
         raise DataError(
-            f"{path} cannot be read as an .npz archive of plain arrays: {error!r}"
+            f"{path} must be an .npz archive of arrays of numbers or text, as numpy.savez writes "
+            f"it; reading it failed with {type(error).__name__}"
         ) from error

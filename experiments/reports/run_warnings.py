@@ -65,6 +65,20 @@ def failure_warnings(run: RunFolder) -> list[str]:
     ]
 
 
+def untrained_methods(run: RunFolder) -> list[str]:
+    """Methods for which every client that was asked failed in every round of every seed."""
+    return [
+        method
+        for method in run.methods
+        if all(
+            len({text.partition(":")[0] for text in entry.get("failures") or ()})
+            >= entry["participants"]
+            for rounds in run.rounds[method].values()
+            for entry in rounds
+        )
+    ]
+
+
 def single_partition_warnings(histories: Histories) -> list[str]:
     """Methods whose hypotheses of the last round are one partition of the clients."""
     alike = []

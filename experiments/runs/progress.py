@@ -18,7 +18,7 @@ from rich.text import Text
 from experiments.config.variants import Pair
 
 if TYPE_CHECKING:
-    from bcfl.analysis import rows as rounds
+    from bcfl.analysis import rows as metrics
     from experiments.config.scenario import Scenario
 
 BAR_WIDTH = 20
@@ -39,7 +39,7 @@ class _Standing:
 
     label: str
     rounds: int
-    rows: list[rounds.Row] = field(default_factory=list)
+    rows: list[metrics.Row] = field(default_factory=list)
 
     @property
     def done(self) -> int:
@@ -184,11 +184,11 @@ def showing_progress(console: Console, scenario: Scenario) -> Iterator[Any]:
     bars = None if is_plain else Bars.on(console)
     display: Display = bars or Lines(console)
 
-    def on_start(pair: Pair, done: Sequence[rounds.Row]) -> None:
+    def on_start(pair: Pair, done: Sequence[metrics.Row]) -> None:
         standings[pair].rows[:] = done
         display.show(pair, standings[pair], begins=True)
 
-    def on_round(pair: Pair, row: rounds.Row) -> None:
+    def on_round(pair: Pair, row: metrics.Row) -> None:
         standings[pair].rows.append(row)
         display.show(pair, standings[pair], begins=False)
 

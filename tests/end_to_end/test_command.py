@@ -43,6 +43,17 @@ def test_priors_that_outweigh_all_data_are_a_warning(tiny, tmp_path):
     assert "that data no longer move" in warning
 
 
+@pytest.mark.parametrize(("method", "status"), [("fedavg", 1), ("fedavg,local", 0)])
+def test_a_run_in_which_no_model_was_trained_fails(tiny, tmp_path, method, status):
+    """What else there is to see is written and printed all the same."""
+    diverging = ("--set", "fedavg.objective.learning_rate=1e30")
+    options = ("--methods", method, "--rounds", 2, "--out", tmp_path / "run")
+    result = invoke("run", tiny, *options, *diverging)
+    assert result.exit_code == status, result.output
+    assert "failed   all clients in all rounds of fedavg: no model was trained" in result.output
+    assert (tmp_path / "run/report.html").is_file()
+
+
 @pytest.mark.parametrize(("clients", "client"), [(8, 7), (5, 4), (1, 0)])
 def test_the_suggested_report_is_of_an_existing_client(whole, tmp_path, clients, client):
     folder = shutil.copytree(whole[0], tmp_path / "run")

@@ -54,7 +54,8 @@ class WarmUp:
             then: policy of the rounds after.
             rounds: see the attributes.
             starts: see the attributes.
-            held: further rounds, in which clients keep their clusters.
+            held: further rounds, in which clients keep their clusters. Rounds with clients never
+                seen before are associated by K-means still.
 
         Raises:
             ValueError: `held` is below 0, or above it and `rounds` is not whole.

@@ -74,6 +74,8 @@ def test_clients_never_seen_and_groups(history):
     assert found.group.sel(client="c") == 4
     assert found.association.sel(round=1, client="b").values.tolist() == [0, 0]
     assert found.co_association.sel(round=1).values.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+    partly = to_xarray((snapshot(1, (0.5, (0, -1, 1)), (0.3, (0, 0, 1)), (0.2, (0, 1, 1))),))
+    np.testing.assert_allclose(partly.association.sel(round=1, client="b"), [0.6, 0.4])
 
 
 def test_a_run_in_a_file(linear, clients, tmp_path):

@@ -88,6 +88,8 @@ def test_clusters_are_named_as_in_the_ancestor_of_the_largest_share():
 def test_clients_not_seen_by_then_have_an_empty_row():
     history = (snapshot(1, (1.0, (0, -1, 1), (0,))), snapshot(2, (1.0, (0, 0, 1), (0,))))
     assert smoothed_associations(history, 1).tolist() == [[1, 0], [0, 0], [0, 1]]
+    some = (snapshot(1, (0.75, (0, -1, 1), (0,)), (0.25, (0, 0, 1), (0,))),)
+    assert smoothed_associations(some, 1).tolist() == [[1, 0], [1, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("round", [0, 4, -1])

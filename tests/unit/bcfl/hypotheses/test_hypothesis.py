@@ -85,6 +85,15 @@ def test_a_client_that_answered_for_some_hypotheses_is_mixed_over_these(hypothes
     np.testing.assert_allclose(newcomer.co_association, [1, 0.9, 0, 0.75], atol=1e-12)
 
 
+def test_a_client_seen_by_a_hypothesis_of_no_weight_alone_is_as_one_never_seen(hypothesis):
+    parts = [hypothesis([0, 0, 1, -1], 1.0), hypothesis([0, 0, 1, 0], 1.0, seeds=(2, 3))]
+    parts[1] = replace(parts[1], log_weight=-2000.0)
+    kept = HypothesisSet.weighted(parts, 1, 0.0)
+    np.testing.assert_allclose(Membership.of_client(kept, "d").association, [0.5, 0.5])
+    assert kept.association_probabilities()[3].tolist() == [0, 0]
+    assert kept.co_association()[3].tolist() == [0, 0, 0, 1]
+
+
 def test_probabilities_are_summed_over_matched_clusters(hypothesis):
     """Labels mean nothing across hypotheses: the same partition under other names adds up."""
     kept = HypothesisSet.weighted(

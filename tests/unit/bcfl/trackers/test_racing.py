@@ -10,6 +10,7 @@ from bcfl.methods import build
 from bcfl.policies import Policy
 from bcfl.policies.policy import Candidate, Costs
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
+from bcfl.rounds.checkpoint import load, save
 from bcfl.trackers import RacingStarts
 from bcfl.trackers.start_evidence import start_weights, with_evidence
 
@@ -80,6 +81,42 @@ def test_a_start_is_weighed_by_its_mean_evidence_in_the_race(context):
         evidence.append([(row[1:] / row[0]).sum() for row in rows])
     np.testing.assert_allclose(np.diff(evidence), [[2.0], [1.0]], atol=1e-3)
     assert start_weights(chosen, context(("a", "b"), 5))[1] > 0.8
+
+
+def test_starts_are_compared_over_the_rounds_that_they_share(context):
+    """A start that was not scored while others did badly is no better for it."""
+    early, late = [[9.0, 9.0], [9.0, 9.0]], [[0.0, 9.0], [0.0, 9.0]]
+    chosen = [chosen_with(early), replace(chosen_with(late), costs=None)]
+    chosen = with_evidence(chosen, context(("a", "b"), 0), 0)
+    assert start_weights(chosen, context(("a", "b"), 0)).tolist() == [0.5, 0.5]
+    now = [
+        chosen_with(late, state=chosen[0].state),
+        chosen_with(late[:1], state=chosen[1].state, clients=("a",)),
+    ]
+    first, second = (
+        one.state["start_evidence"]["rows"] for one in with_evidence(now, context(("a", "b"), 1), 0)
+    )
+    assert first == second
+    assert {client: row[0] for client, row in first.items()} == {"a": 1}
+
+
+@pytest.mark.parametrize("options", [{}, {"burn_in": 0}, {"held_rounds": 9}])
+def test_a_race_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(
+    options, clients, linear, tmp_path
+):
+    given = {"num_clusters": 2, "starts": 3, "objective": OBJECTIVE, "min_weight": 0.0, **options}
+
+    def run(rounds, state=None):
+        federation = Federation(
+            clients, linear, build("bcfl-race", **given), client_fraction=0.75, device="cpu"
+        )
+        return federation.run(rounds, planned_rounds=8, state=state)
+
+    whole = run(8)
+    resumed = run(8, load(save(run(4).state, tmp_path)))
+    assert resumed.hypotheses.log_weights.tolist() == whole.hypotheses.log_weights.tolist()
+    assert [h.state for h in resumed.hypotheses] == [h.state for h in whole.hypotheses]
+    np.testing.assert_array_equal(resumed.co_association(), whole.co_association())
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.05])

@@ -12,6 +12,7 @@ from experiments.reports.run_warnings import (
     failure_warnings,
     first_seen,
     single_partition_warnings,
+    untrained_methods,
 )
 from experiments.runs.run_folder import RunFolder
 from tests.unit.experiments.reports.conftest import statistic
@@ -27,6 +28,17 @@ def test_clients_that_failed_in_every_round_are_named(make_run):
     run.rounds["ifca"][0][3]["failures"] = []
     run.rounds["ifca"][1][3]["failures"] = []
     assert failure_warnings(run) == []
+
+
+def test_methods_without_any_trained_model_are_named(make_run):
+    run = RunFolder.read(make_run(methods=["ifca", "wecfl"], failures=[]))
+    assert untrained_methods(run) == []
+    for rounds in run.rounds["ifca"].values():
+        for entry in rounds:
+            entry["failures"] = [f"client-{c}: NaN" for c in range(entry["participants"])]
+    assert untrained_methods(run) == ["ifca"]
+    run.rounds["ifca"][1][2]["failures"].pop()
+    assert untrained_methods(run) == []
 
 
 def test_partitions_are_equal_whatever_the_numbers_of_clusters():

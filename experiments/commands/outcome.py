@@ -1,0 +1,84 @@
+"""What `bcfl run` and `bcfl resume` print when a run is finished."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from experiments.commands.shared import NOTHING_MADE
+
+if TYPE_CHECKING:
+    from experiments.runs.plan import Plan
+    from experiments.runs.run_folder import RunFolder
+
+
+def show_results(screen: Console, plan: Plan, folder: Path) -> None:
+    """Print the table of a run, what makes it doubtful, and what to do next.
+
+    Args:
+        screen: where to print.
+        plan: of the run.
+        folder: of the run.
+
+    Raises:
+        typer.Exit: with status 1, if no client has trained a model in any round.
+    """
+    from experiments.reports.compare import aligned, read_results
+    from experiments.reports.run_warnings import fusion_warnings, untrained_methods
+    from experiments.runs.files import RunFiles
+    from experiments.runs.grids import choices
+    from experiments.runs.plan import read_description
+    from experiments.runs.run_folder import RunFolder
+
+    _, results = read_results(folder)
+    run = RunFolder.read(folder)
+    data = read_description(folder)["data"]
+    screen.print()
+    for line in aligned(results):
+        screen.print(line, soft_wrap=True)
+    for choice in choices(results):
+        screen.print(str(choice), soft_wrap=True)
+    for warning in fusion_warnings(run):
+        screen.print(f"warning: {warning}", soft_wrap=True)
+    known = {name: row["ari"]["mean"] for name, row in results.items()}
+    known = {name: ari for name, ari in known.items() if ari is not None}
+    highest = max(known.values(), default=0.0)
+    best = [name for name, ari in known.items() if round(ari, 2) == round(highest, 2)]
+    if len(results) > 1 and known:
+        agreement = f"true groups: {data['groups']} · highest ARI: {', '.join(best)}"
+        screen.print(agreement, soft_wrap=True)
+    for line in _failures(run):
+        screen.print(line, soft_wrap=True)
+    quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
+    steps = {
+        "report": str(RunFiles(folder).report),
+        "again": plan.command,
+        "story": f"bcfl explain {quoted} --client {min(7, data['clients'] - 1)}",
+        "graph": f"bcfl graph {quoted} --method {method} --format gexf --out graph.gexf",
+    }
+    for name, text in steps.items():
+        screen.print(f"{name:8} {text}", soft_wrap=True)
+    if len(untrained_methods(run)) == len(run.methods):
+        raise typer.Exit(NOTHING_MADE)
+
+
+def _failures(run: RunFolder) -> list[str]:
+    """Lines about requests without a usable answer, if there are any."""
+    from experiments.reports.run_warnings import failures, untrained_methods
+
+    counted = failures(run)
+    if not counted:
+        return []
+    untrained = ", ".join(untrained_methods(run))
+    method, text, _ = counted[0]
+    total = sum(times for *_, times in counted)
+    where = "all are in the report" if len(counted) > 1 else method
+    requests = "1 request" if total == 1 else f"{total} requests"
+    lines = [f"failed   {requests} of clients; most often {text} ({where})"]
+    if untrained:
+        lines.append(f"failed   all clients in all rounds of {untrained}: no model was trained")
+    return lines
