@@ -137,7 +137,11 @@ def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind)
     if method is None and len(index.methods) > 1:
         raise ValueError(f"the run has several methods: {', '.join(index.methods)}; give --method")
     chosen = Pair(method or index.methods[0], index.seeds[0] if seed is None else seed)
-    index.check((chosen.method,), chosen.seed)
+    if chosen not in index.pairs:
+        raise ValueError(
+            f"the run has no method {chosen.method!r} with seed {chosen.seed}; it has "
+            f"{', '.join(index.methods)} with seeds {', '.join(map(str, index.seeds))}"
+        )
     files = RunFiles(folder).of(chosen)
     path = files.graph(kind.value)
     if not path.is_file() and files.is_finished:
