@@ -157,9 +157,11 @@ def tuned(
         grid: values to try.
 
     Raises:
-        ValueError: a client is unknown, no client has such samples, the run has no executor, or
-            the predictive needs a curvature that the method has not got.
+        ValueError: a client is unknown, no client has such samples, the run has no executor, the
+            model predicts numbers, or the predictive needs a curvature that the method has not got.
     """
+    if run.model.likelihood == "gaussian":
+        raise ValueError("tuned is of predictions of classes or labels; the model predicts numbers")
     rule = _rule(run, predictive)
     names = run.clients if clients is None else sorted(clients)
     for client in names:

@@ -1,12 +1,24 @@
 """Seeds as documented hashes; device selection and thread limits; worker processes; locked folders.
 
-Independent of clients and models.
+Independent of clients and models. Loaded lazily: seeds, workers and folders need no torch.
 """
 
-from bcfl.runtime.devices import device_named, limited_threads
-from bcfl.runtime.folders import RUN_FORMAT, BusyError, locked, write_aside
-from bcfl.runtime.seeds import derive_seed, generator, lineage_key
-from bcfl.runtime.workers import become_worker, died, portable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bcfl.runtime.devices import device_named, limited_threads
+    from bcfl.runtime.folders import RUN_FORMAT, BusyError, locked, write_aside
+    from bcfl.runtime.seeds import derive_seed, generator, lineage_key
+    from bcfl.runtime.workers import become_worker, died, portable
+
+_MODULES = {
+    "devices": ("device_named", "limited_threads"),
+    "folders": ("RUN_FORMAT", "BusyError", "locked", "write_aside"),
+    "seeds": ("derive_seed", "generator", "lineage_key"),
+    "workers": ("become_worker", "died", "portable"),
+}
+_NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "RUN_FORMAT",
@@ -22,3 +34,11 @@ __all__ = [
     "portable",
     "write_aside",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+    if name not in _NAMES:
+        raise AttributeError(f"module 'bcfl.runtime' has no attribute {name!r}")
+    value = getattr(import_module(_NAMES[name]), name)
+    globals()[name] = value
+    return value

@@ -37,6 +37,9 @@ def explain(
 ) -> None:
     """Show one client: its clusters over rounds, their probabilities, its peers, its scores."""
     del debug
+    from experiments.runs.index import read_index
+
+    read_index(folder).check(() if method is None else (method,), seed)
     from bcfl.runtime import limited_threads
     from experiments.reports.client_report import read_history
     from experiments.runs.selection import choose, find_client

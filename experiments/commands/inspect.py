@@ -46,6 +46,10 @@ def compare(
 ) -> None:
     """Put the results of finished runs into one table, and on one page."""
     del debug
+    from experiments.runs.plan import read_description
+
+    for folder in folders:
+        read_description(folder)
     from experiments.reports.compare import aligned, gather, latex, paired, read_results
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
@@ -105,11 +109,12 @@ def graph(
 ) -> None:
     """Write the association graph of a run for networkx, Gephi or the web."""
     del debug
-    from experiments.runs.run_folder import read_graph
-
     if not 0 <= min_probability <= 1:
         raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
-    stored = read_graph(_stored(folder, method, seed, kind), kind.value)
+    path = _stored(folder, method, seed, kind)
+    from experiments.runs.run_folder import read_graph
+
+    stored = read_graph(path, kind.value)
     weak = [
         (a, b) for a, b, p in stored.edges(data="probability", default=1) if p < min_probability
     ]

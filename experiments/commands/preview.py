@@ -34,11 +34,12 @@ def preview(
     """Show which client holds how many samples of which class, without training."""
     del debug
     from experiments.config.scenario import load
-    from experiments.runs.runner import Experiment
 
     if out is not None and out.suffix not in (".svg", ".png", ".pdf"):
         raise ValueError(f"--out must end in .svg, .png or .pdf, got {str(out)!r}")
     chosen = overridden(load(scenario), {"data-dir": data_dir})
+    from experiments.runs.runner import Experiment
+
     drawn = chosen.seeds[0] if seed is None else seed
     partition = Experiment(scenario=chosen, device="cpu").partition(drawn)
     screen = console()

@@ -42,12 +42,9 @@ def profile(
     del debug
     from dataclasses import replace
 
-    from bcfl.runtime import device_named
     from experiments.config.executor_options import executor_of
     from experiments.config.scenario import load
     from experiments.config.variants import Pair
-    from experiments.runs.profiling import PHASES, matrix_peak, profiled
-    from experiments.runs.runner import Experiment
 
     chosen = load(scenario)
     if methods is not None:
@@ -55,7 +52,13 @@ def profile(
     if data_dir is not None:
         chosen = replace(chosen, data=replace(chosen.data, data_dir=str(data_dir.absolute())))
     chosen = replace(chosen, seeds=chosen.seeds[:1])
-    place, working = str(device_named(device)), executor_of(executor, memory, workers, arithmetic)
+    working = executor_of(executor, memory, workers, arithmetic)
+    from bcfl.runtime import device_named
+
+    place = str(device_named(device))
+    from experiments.runs.profiling import PHASES, matrix_peak, profiled
+    from experiments.runs.runner import Experiment
+
     setup = Experiment(scenario=chosen, device=place, executor=working, threads=threads)
     setup.check()
     peak, screen = matrix_peak(place, threads), console()

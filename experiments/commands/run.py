@@ -137,16 +137,18 @@ def run(
 
     folder = out or new_folder(chosen.name, datetime.now())
     check_free(folder)
-    from bcfl.runtime import device_named
     from experiments.config.executor_options import executor_of
-    from experiments.launch import start
-    from experiments.runs.runner import Experiment
 
     working = executor_of(executor, memory, workers, arithmetic, jobs)
     working = replace(
         working, nodes=nodes, cpus_per_node=cpus_per_node, gpus_per_node=gpus_per_node
     )
+    from bcfl.runtime import device_named
+
     command, where = _command(scenario, options), str(device_named(device))
+    from experiments.launch import start
+    from experiments.runs.runner import Experiment
+
     plan = Plan(
         scenario=chosen,
         device=where,

@@ -61,6 +61,10 @@ def uncertainty(
 ) -> None:
     """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
     del debug
+    from experiments.runs.index import read_index
+
+    index = read_index(folder)
+    index.check(method or ())
     from bcfl.runtime import limited_threads
     from experiments.reports.uncertainty_page import render
     from experiments.reports.uncertainty_results import (
@@ -70,13 +74,12 @@ def uncertainty(
         named_predictive,
     )
     from experiments.runs.files import RunFiles, write_aside
-    from experiments.runs.index import read_index
 
     kinds = [named_predictive(kind) for kind in predictive or (Kind.PLUG_IN, Kind.LINEARISED)]
     query = Query(tuple(method or ()), kinds, by.value, tune)
     with limited_threads(1):
         results = list(evaluate_run(folder, query))
-    files, index = RunFiles(folder), read_index(folder)
+    files = RunFiles(folder)
     pending = [str(p) for p in (r.pair for r in results) if not files.of(p).is_finished]
     notes = [
         f"{p}: not all of its rounds are done; the newest is scored" for p in dict.fromkeys(pending)

@@ -58,8 +58,8 @@ ACCURACY = Column(
 MACRO_F1 = Column(
     title="macro-F1", unit="%", metric="macro_f1", better=1, format=".1f", factor=100.0
 )
-ARI = Column(title="ARI", metric="ari", better=1, format=".2f")
-NLL = Column(title="NLL", unit="nats", metric="nll", better=-1, format=".3f")
+ARI = Column(title="ARI", metric="ari", better=1, format="z.2f")
+NLL = Column(title="NLL", unit="nats", metric="nll", better=-1, format="z.3f")
 ECE = Column(title="ECE", metric="ece", better=-1, format=".3f")
 
 

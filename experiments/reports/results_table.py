@@ -58,7 +58,7 @@ COLUMNS = (
     ACCURACY,
     MACRO_F1,
     ARI,
-    Column(title="AMI", metric="ami", better=1, format=".2f"),
+    Column(title="AMI", metric="ami", better=1, format="z.2f"),
     NLL,
     ECE,
     Column(title="time", unit="s", metric="seconds", format=".1f"),
@@ -73,8 +73,8 @@ COLUMNS = (
 )
 
 AGREEMENT_COLUMNS = (
-    Column(title="ARI", metric="mean_ari", better=1, format=".3f"),
-    Column(title="AMI", metric="mean_ami", better=1, format=".3f"),
+    Column(title="ARI", metric="mean_ari", better=1, format="z.3f"),
+    Column(title="AMI", metric="mean_ami", better=1, format="z.3f"),
     Column(title="homogeneity", metric="mean_homogeneity", better=1, format=".3f"),
     Column(title="completeness", metric="mean_completeness", better=1, format=".3f"),
 )

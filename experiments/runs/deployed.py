@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bcfl.flower import read_client
-
 if TYPE_CHECKING:
     from bcfl import Federation
 
@@ -30,6 +28,8 @@ def gathered(folder: Path, settings: Mapping[str, Any]) -> Federation:
     Raises:
         SamplesElsewhereError: the app, or the samples of a node, are not there.
     """
+    from bcfl.flower import read_client
+
     trial = folder.resolve().parent
     app = trial / "app" / "federation.py"
     clients = str(settings.get("clients", "")).split(",")

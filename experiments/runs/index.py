@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.methods import imported, misfit
+from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs.deployed import DEPLOYMENT, gathered
 from experiments.runs.files import RunFiles
@@ -55,6 +56,18 @@ class RunIndex:
     def pairs(self) -> tuple[Pair, ...]:
         """Methods and seeds of the run: every method with the first seed, then with the next."""
         return tuple(Pair(name, seed) for seed in self.seeds for name in self.methods)
+
+    def check(self, methods: Iterable[str] = (), seed: int | None = None) -> None:
+        """Check that the run has these methods, and this seed if it is given.
+
+        Raises:
+            ValueError: it has not.
+        """
+        for name in methods:
+            chosen("method of this run", name, dict.fromkeys(self.methods))
+        if seed is not None and seed not in self.seeds:
+            seeds = ", ".join(map(str, self.seeds))
+            raise ValueError(f"the run has no seed {seed}; it has {seeds}")
 
     def federation(self, method: str) -> Federation:
         """The federation of a method of a run that no scenario describes.

@@ -10,7 +10,6 @@ from pathlib import Path
 from bcfl import checkpoint
 from bcfl.analysis import rows
 from bcfl.methods import nearest
-from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs.files import RunFiles
 from experiments.runs.index import read_index
@@ -29,11 +28,7 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
         ValueError: the run has no such method or seed, or no checkpoint of it yet.
     """
     index, files = read_index(folder), RunFiles(folder)
-    if method is not None:
-        chosen("method of this run", method, dict.fromkeys(index.methods))
-    if seed is not None and seed not in index.seeds:
-        seeds = ", ".join(map(str, index.seeds))
-        raise ValueError(f"the run has no seed {seed}; it has {seeds}")
+    index.check(() if method is None else (method,), seed)
     requested = Pair(method or "", index.seeds[0] if seed is None else seed)
     methods = index.methods if method is None else (method,)
     ready = [

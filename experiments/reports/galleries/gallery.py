@@ -177,14 +177,14 @@ def _hypotheses(run: RunFolder) -> Picture | None:
             name="mass",
             title="log captured mass, nats",
             series={m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
-            format="{:.1f}",
+            format="{:z.1f}",
             zoom=True,
         ),
         curves.Panel(
             name="effective",
             title="effective number of hypotheses",
             series={m: v for m, v in effective.items() if np.nanmax(v) > 1.005},
-            format="{:.1f}",
+            format="{:z.1f}",
             limits=(1.0, 2.0),
         ),
     ]

@@ -35,7 +35,7 @@ def _curves(run: RunFolder) -> Picture | None:
             name="accuracy",
             title="accuracy, %",
             series=recorded(run, "accuracy", 100.0),
-            format="{:.1f}",
+            format="{:z.1f}",
             zoom=True,
         ),
         curves.Panel(
@@ -70,7 +70,7 @@ def _scores(run: RunFolder) -> Picture | None:
             name="macro-f1",
             title="macro-F1, %, mean over clients",
             series=recorded(run, "macro_f1", 100.0),
-            format="{:.1f}",
+            format="{:z.1f}",
             zoom=True,
         ),
         curves.Panel(

@@ -80,7 +80,7 @@ class Panel:
     name: str
     title: str
     series: Series
-    format: str = "{:.2f}"
+    format: str = "{:z.2f}"
     zoom: bool = False
     limits: tuple[float, float] | None = None
 

@@ -67,14 +67,24 @@ def test_lists_for_people_and_programs(kind, some):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--methods", "bcfl-mh6"), ("--set", "ifca.solver=hepa"), ("--seeds", "x")]
+    "arguments",
+    [
+        ("run", "demo", "--methods", "bcfl-mh6"),
+        ("run", "demo", "--set", "ifca.solver=hepa"),
+        ("run", "demo", "--seeds", "x"),
+        ("run", "demo", "--executor", "lop"),
+        ("profile", "dmo"),
+        ("preview", "dmo"),
+        *((name, "no-run") for name in ("compare", "explain", "graph", "report", "resume")),
+        ("uncertainty", "no-run"),
+    ],
 )
 def test_a_mistake_in_a_name_or_an_option_is_told_before_torch_is_loaded(arguments):
     code = (
         "import sys\n"
         "from experiments.cli import app\n"
         "try:\n"
-        f"    app(['run', 'demo', *{arguments!r}])\n"
+        f"    app({arguments!r})\n"
         "except SystemExit as end:\n"
         "    assert end.code == 2, end.code\n"
         "assert 'torch' not in sys.modules\n"

@@ -191,7 +191,7 @@ def test_methods_have_distinct_styles():
 
 
 def test_curves_have_a_line_and_a_label_with_the_last_value_per_method():
-    series = {f"m-{i}": np.array([[0.1, 0.5, i / 10], [0.3, 0.7, i / 10]]) for i in range(9)}
+    series = {f"m-{i}": np.array([[0.1, 0.5, i / 10 - 1e-9]]) for i in range(9)}
     panel = curves.Panel(name="score", title="score, %", series=series)
     root = parsed(lambda: curves.draw_curves([panel], list(series)))
     assert len(parts(root, "picture-score-line-")) == 9
