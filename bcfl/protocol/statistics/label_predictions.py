@@ -14,7 +14,7 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.checks import is_count, is_sum
-from bcfl.protocol.statistics.predictions import NUM_BINS, Pooling
+from bcfl.protocol.statistics.predictions import NUM_BINS, Pooling, pooled
 from bcfl.protocol.statistics.sample_values import Logits, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
@@ -142,12 +142,8 @@ class LabelPredictions(OutputStatistic):
         """
         if any(np.isnan(logits).any() for logits in values):
             return Failure("invalid", "a predicted probability is NaN")
-        weights = self.weights
-        if self.pooling == "logits":
-            values = [np.average(np.stack(values), axis=0, weights=weights)]
-            weights = (1.0,)
         known = targets.double().cpu().numpy().reshape(values[0].shape)
-        return LabelSums.of(values, weights, known)
+        return LabelSums.of(*pooled(values, self.weights, self.pooling), known)
 
     def num_bytes(self, model: Model, num_models: int) -> int:
         """Four sums, and for each label three counts and the bins; see `Statistic.num_bytes`."""

@@ -25,6 +25,21 @@ ROUNDED = 1e-290
 Pooling = Literal["probabilities", "logits"]
 
 
+def pooled(
+    outputs: Sequence[NDArray[np.float64]], weights: tuple[float, ...], pooling: Pooling
+) -> tuple[Sequence[NDArray[np.float64]], tuple[float, ...]]:
+    """Components of a mixture of networks, and their weights.
+
+    Args:
+        outputs: (samples, outputs) of each network.
+        weights: of the networks, summing to 1.
+        pooling: `logits` makes one component of the networks' mean outputs.
+    """
+    if pooling == "logits":
+        return [np.average(np.stack(outputs), axis=0, weights=weights)], (1.0,)
+    return outputs, weights
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PredictionSums:
     """Sums over a client's predictions.

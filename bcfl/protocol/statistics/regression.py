@@ -15,7 +15,7 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.checks import is_count, is_sum
-from bcfl.protocol.statistics.predictions import Pooling
+from bcfl.protocol.statistics.predictions import Pooling, pooled
 from bcfl.protocol.statistics.sample_values import Logits, SampleValues
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, OutputStatistic
 
@@ -118,12 +118,8 @@ class Regression(OutputStatistic):
         """
         if not all(np.isfinite(means).all() for means in values):
             return Failure("invalid", "a predicted value is not finite")
-        weights = self.weights
-        if self.pooling == "logits":
-            values = [np.average(np.stack(values), axis=0, weights=weights)]
-            weights = (1.0,)
         known = targets.double().cpu().numpy().reshape(values[0].shape)
-        return RegressionSums.of(values, weights, known)
+        return RegressionSums.of(*pooled(values, self.weights, self.pooling), known)
 
     def num_bytes(self, model: Model, num_models: int) -> int:
         """Four sums and one count for each level; see `Statistic.num_bytes`."""

@@ -10,7 +10,6 @@ from torch import nn
 from bcfl import ClientData, Federation, Model, Objective, methods
 from bcfl.analysis import metrics
 from bcfl.protocol.statistics.label_predictions import LabelSums
-from tests.fake_grid import grid_of, reaching
 
 SLOPES = np.array([[[3.0, -1.0, 0.5], [-1.0, 2.0, 2.0]], [[-3.0, 1.0, 0.5], [1.0, -2.0, 2.0]]])
 ROUNDS = 12
@@ -151,15 +150,10 @@ def test_tuning_finds_the_temperature_of_overconfident_labels(federation, sample
     assert run.tuned("plug-in").temperature == pytest.approx(min(grid, key=loss))
 
 
-@pytest.mark.parametrize("executor", ["batched", "processes", "grid"])
-def test_executors_agree(executor, federation):
-    loop, there = federation("ifca", executor="loop"), None
-    if executor != "grid":
-        there = federation("ifca", executor=executor).run(3)
-    else:
-        there = loop.run(3, executor=reaching(grid_of(loop, 3), loop))
-    assert loop.run(3).metrics() == pytest.approx(there.metrics(), rel=1e-5, nan_ok=True)
-    assert not any(record.ledger.failures for record in there.records)
+def test_executors_agree(loop_and_other):
+    loop, other = loop_and_other
+    assert loop.metrics() == pytest.approx(other.metrics(), rel=1e-5, nan_ok=True)
+    assert not any(record.ledger.failures for record in other.records)
 
 
 def test_a_newcomer_is_associated_by_its_labels(federation, samples):

@@ -11,7 +11,6 @@ from torch import nn
 from bcfl import ClientData, Federation, Model, Objective, PredictionRule, methods
 from bcfl.analysis import score_values
 from bcfl.protocol.statistics.regression import LEVELS, RegressionSums
-from tests.fake_grid import grid_of, reaching
 
 SLOPES = ([2.0, -1.0], [-2.0, 1.5])
 ROUNDS = 12
@@ -148,15 +147,10 @@ def test_scores_of_values_are_those_of_their_definitions():
     assert all(np.isnan(value) for value in score_values(*np.zeros((3, 0, 2))).values())
 
 
-@pytest.mark.parametrize("executor", ["batched", "processes", "grid"])
-def test_executors_agree(executor, federation):
-    loop, there = federation("ifca", executor="loop"), None
-    if executor != "grid":
-        there = federation("ifca", executor=executor).run(3)
-    else:
-        there = loop.run(3, executor=reaching(grid_of(loop, 3), loop))
-    assert loop.run(3).metrics() == pytest.approx(there.metrics(), rel=1e-5, nan_ok=True)
-    assert not any(record.ledger.failures for record in there.records)
+def test_executors_agree(loop_and_other):
+    loop, other = loop_and_other
+    assert loop.metrics() == pytest.approx(other.metrics(), rel=1e-5, nan_ok=True)
+    assert not any(record.ledger.failures for record in other.records)
 
 
 def test_wrong_targets_and_classifiers_are_refused(federation):
