@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,8 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
     if len(results) > 1 and known:
         agreement = f"true groups: {data['groups']} · highest ARI: {', '.join(best)}"
         screen.print(agreement, soft_wrap=True)
-    for line in _failures(run):
+    untrained = untrained_methods(run)
+    for line in _failures(run, untrained):
         screen.print(line, soft_wrap=True)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
@@ -62,23 +64,23 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
     }
     for name, text in steps.items():
         screen.print(f"{name:8} {text}", soft_wrap=True)
-    if len(untrained_methods(run)) == len(run.methods):
+    if len(untrained) == len(run.methods):
         raise typer.Exit(NOTHING_MADE)
 
 
-def _failures(run: RunFolder) -> list[str]:
+def _failures(run: RunFolder, untrained: Sequence[str]) -> list[str]:
     """Lines about requests without a usable answer, if there are any."""
-    from experiments.reports.run_warnings import failures, untrained_methods
+    from experiments.reports.run_warnings import failures
 
     counted = failures(run)
     if not counted:
         return []
-    untrained = ", ".join(untrained_methods(run))
     method, text, _ = counted[0]
     total = sum(times for *_, times in counted)
     where = "all are in the report" if len(counted) > 1 else method
     requests = "1 request" if total == 1 else f"{total} requests"
     lines = [f"failed   {requests} of clients; most often {text} ({where})"]
     if untrained:
-        lines.append(f"failed   all clients in all rounds of {untrained}: no model was trained")
+        names = ", ".join(untrained)
+        lines.append(f"failed   all clients in all rounds of {names}: no model was trained")
     return lines

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -52,10 +53,7 @@ def failure_warnings(run: RunFolder) -> list[str]:
     never: dict[str, set[str]] = {}
     for method in run.methods:
         for rounds in run.rounds[method].values():
-            failed = [
-                {text.partition(":")[0] for text in entry.get("failures") or ()} for entry in rounds
-            ]
-            never.setdefault(method, set()).update(set.intersection(*failed))
+            never.setdefault(method, set()).update(set.intersection(*map(_failed_clients, rounds)))
     found = [f"{_few(sorted(clients))} ({method})" for method, clients in never.items() if clients]
     if not found:
         return []
@@ -71,8 +69,7 @@ def untrained_methods(run: RunFolder) -> list[str]:
         method
         for method in run.methods
         if all(
-            len({text.partition(":")[0] for text in entry.get("failures") or ()})
-            >= entry["participants"]
+            len(_failed_clients(entry)) >= entry["participants"]
             for rounds in run.rounds[method].values()
             for entry in rounds
         )
@@ -125,6 +122,11 @@ def first_seen(labels: Sequence[int]) -> list[int]:
     """
     numbers: dict[int, int] = {-1: -1}
     return [numbers.setdefault(label, len(numbers) - 1) for label in labels]
+
+
+def _failed_clients(entry: Mapping[str, Any]) -> set[str]:
+    """Clients that the failures of a round name."""
+    return {text.partition(":")[0] for text in entry.get("failures") or ()}
 
 
 def _few(names: list[str]) -> str:

@@ -17,9 +17,9 @@ from experiments.reports.pictures.trust import (
 )
 from experiments.reports.uncertainty_results import Result
 from experiments.reports.uncertainty_table import (
-    TEXTS,
     association_table,
     chosen_values,
+    num_text_columns,
     score_tables,
 )
 from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
@@ -55,7 +55,7 @@ class Section:
     @property
     def texts(self) -> int:
         """Number of columns that hold text."""
-        return sum(title in TEXTS for title in self.cells[0]) if self.cells else 0
+        return num_text_columns(self.cells)
 
 
 def render(name: str, results: Sequence[Result], unfinished: Sequence[str] = ()) -> str:

@@ -205,11 +205,18 @@ def _cell(values: Sequence[float], form: str, factor: float) -> str:
     return form.format(factor * sum(known) / len(known)) if known else UNKNOWN
 
 
+def num_text_columns(cells: Sequence[Sequence[str]]) -> int:
+    """Columns of a table that hold text; they come first.
+
+    Args:
+        cells: header first; empty for no table.
+    """
+    return sum(title in TEXTS for title in cells[0]) if cells else 0
+
+
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table, text columns left-aligned and numbers right-aligned."""
-    texts = next(
-        i for i, title in enumerate(cells[0]) if title not in ("method", "prediction", "of")
-    )
+    texts = num_text_columns(cells)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(
