@@ -1,9 +1,9 @@
 """Figures of a run, or of several by name.
 
 Each function takes a `Run` or a mapping from names to runs, with one panel for each, and draws on
-the matplotlib axes that it is given, or on those of a new figure. It returns the axes, one for each
-run: `axes[0].figure.savefig("name.svg")` writes them. matplotlib is imported when a figure is made,
-and its global settings are left alone.
+the matplotlib axes that it is given, or on those of a new figure of pyplot, which notebooks and
+`pyplot.show()` display. It returns the axes, one for each run: `axes[0].figure.savefig("name.svg")`
+writes them. matplotlib is imported when a figure is made, and its settings are left alone.
 """
 
 from __future__ import annotations
@@ -194,4 +194,8 @@ def _drawn(
         raise ValueError(f"axes must be {count}, one for each run, got {len(given)}")
     with in_style():
         figure = draw(given)
+        if axes is None:
+            from matplotlib import pyplot
+
+            pyplot.figure(FigureClass=lambda **settings: figure)
     return np.array(given or figure.axes[:count], dtype=object)
