@@ -1,9 +1,10 @@
 """Figures of a run, or of several by name.
 
 Each function takes a `Run` or a mapping from names to runs, with one panel for each, and draws on
-the matplotlib axes `ax` that it is given, or on those of a new figure. It returns the axes, of
-several runs an array of them: `ax.figure.savefig("name.svg")` writes one. matplotlib is imported
-when a figure is made, and its global settings are left alone.
+the matplotlib axes `ax` that it is given, or on those of a new figure of pyplot, which notebooks
+and `pyplot.show()` display. It returns the axes, of several runs an array of them:
+`ax.figure.savefig("name.svg")` writes one. matplotlib is imported when a figure is made, and its
+settings are left alone.
 """
 
 from __future__ import annotations
@@ -193,5 +194,9 @@ def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], 
         raise ValueError(f"ax must be {count} axes, one for each run, got {len(given)}")
     with in_style():
         figure = draw(given)
+        if ax is None:
+            from matplotlib import pyplot
+
+            pyplot.figure(FigureClass=lambda **settings: figure)
     places = given or figure.axes[:count]
     return np.array(places, dtype=object) if isinstance(runs, Mapping) else places[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -167,10 +168,11 @@ class HypothesisSet:
     proposals: tuple[Hypothesis, ...] = ()
 
     def __repr__(self) -> str:
+        known = not math.isnan(self.log_captured_mass)
+        mass = f"log captured mass {self.log_captured_mass:.3g}, " if known else ""
         return (
             f"HypothesisSet({len(self)} hypotheses, effective {self.effective_number:.1f}, "
-            f"distinct partitions {self.num_partitions}, "
-            f"log captured mass {self.log_captured_mass:.3g}, round {self.round})"
+            f"distinct partitions {self.num_partitions}, {mass}round {self.round})"
         )
 
     def __len__(self) -> int:

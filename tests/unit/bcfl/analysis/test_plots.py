@@ -6,6 +6,7 @@ import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from bcfl import Federation, Objective
@@ -21,6 +22,12 @@ from bcfl.drawing import ClientGraph
 from tests.recipes import built
 
 PLOTS = [plot_association_graph, plot_cluster_sizes, plot_hypothesis_weights, plot_reliability]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture
@@ -47,6 +54,8 @@ def test_each_run_has_a_panel(plot, run):
     assert titles(axes) == ["mine", "yours"]
     assert titles([plot(run)]) == ["run"]
     assert dict(mpl.rcParams) == before
+    assert pyplot.get_fignums() == [1, 2]
+    assert pyplot.figure(1) is axes[0].figure
     axes[0].figure.canvas.draw()
 
 
@@ -57,6 +66,7 @@ def test_a_run_draws_on_given_axes(plot, run):
     assert titles([left, right]) == ["", "run"]
     assert plot({"mine": run, "yours": run}, [left, right]).tolist() == [left, right]
     left.figure.canvas.draw()
+    assert pyplot.get_fignums() == []
     with pytest.raises(ValueError, match="ax must be 2 axes, one for each run, got 1"):
         plot({"mine": run, "yours": run}, left)
 
