@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -40,15 +40,14 @@ class ParameterTerm:
             gradients: (..., parameters) gradient of the loss, changed in place.
         """
         live, start = self.chosen.take(parameters), self.chosen.take(self.start)
-        known = isinstance(self.term, ClosedForm)
-        of = self.term.gradient if known else self._by_autograd
+        of = self.term.gradient if isinstance(self.term, ClosedForm) else self._by_autograd
         self.chosen.add(gradients, of(live, start, self.references), self.term.weight)
 
     def _by_autograd(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
         def penalty(live: Tensor, start: Tensor, references: Tensor) -> Tensor:
             return self.term.penalty(live, start, references.unbind())
 
-        gradient = torch.func.grad(penalty)
+        gradient: Callable[..., Tensor] = torch.func.grad(penalty)
         for _ in range(live.ndim - 1):
             gradient = torch.func.vmap(gradient)
         return gradient(live, start, references)
