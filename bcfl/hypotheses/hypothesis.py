@@ -109,7 +109,7 @@ class Hypothesis:
 
     def served_by(self, client: str) -> NDArray[np.float64]:
         """Probability of each cluster to serve a client, (clusters,); uniform if never seen."""
-        row = self.association.position[client]
+        row = self.association.row(client)
         if self.association.labels[row] == UNSEEN:
             return np.full(len(self.clusters), 1.0 / len(self.clusters))
         if self.association.probabilities is not None:
