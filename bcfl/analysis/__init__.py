@@ -3,7 +3,7 @@
 Reads values only. Files of runs and reports are in `experiments`.
 """
 
-from bcfl.analysis import loggers, metrics, pairs, rows, uncertainty
+from bcfl.analysis import loggers, metrics, pairs, rows, saving, uncertainty
 from bcfl.analysis.graphs import (
     accumulated_association_graph,
     association_graph,
@@ -43,6 +43,7 @@ __all__ = [
     "plot_reliability",
     "plot_uncertain_clients",
     "rows",
+    "saving",
     "score_values",
     "support_graph",
     "uncertainty",

@@ -1,15 +1,16 @@
 """Figures of a run, or of several by name.
 
 Each function takes a `Run` or a mapping from names to runs, with one panel for each, and draws on
-the matplotlib axes that it is given, or on those of a new figure. It returns the axes, one for each
-run: `axes[0].figure.savefig("name.svg")` writes them. matplotlib is imported when a figure is made,
-and its global settings are left alone.
+the matplotlib axes `ax` that it is given, or on those of a new figure of pyplot, which notebooks
+and `pyplot.show()` display. It returns the axes, of several runs an array of them:
+`ax.figure.savefig("name.svg")` writes one. matplotlib is imported when a figure is made, and its
+settings are left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +42,12 @@ if TYPE_CHECKING:
 
     Runs: TypeAlias = Run | Mapping[str, Run]
     Places: TypeAlias = Axes | Sequence[Axes] | NDArray[np.object_] | None
+    Drawn: TypeAlias = Any  # Axes of a run, (runs,) array of Axes of several
 
 
 def plot_association_graph(
-    runs: Runs, axes: Places = None, *, most_clients: int | None = MOST_CLIENTS
-) -> NDArray[np.object_]:
+    runs: Runs, ax: Places = None, *, most_clients: int | None = MOST_CLIENTS
+) -> Drawn:
     """Clients joined by the probability of sharing a cluster, as believed after the last round.
 
     The wider an edge, the more probable; the shape of a client is its true group; all panels share
@@ -53,7 +55,7 @@ def plot_association_graph(
 
     Args:
         runs: a run, or several by name.
-        axes: to draw on, one for each run; by default those of a new figure.
+        ax: to draw on, one for each run; by default those of a new figure.
         most_clients: show at most so many, evenly from all groups; None shows all.
 
     Raises:
@@ -65,44 +67,44 @@ def plot_association_graph(
     }
     picture = GraphPicture.of(graphs)
     assert picture is not None
-    return _drawn(len(graphs), axes, lambda given: draw_client_graphs(picture, given))
+    return _drawn(runs, len(graphs), ax, lambda given: draw_client_graphs(picture, given))
 
 
-def plot_cluster_sizes(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
+def plot_cluster_sizes(runs: Runs, ax: Places = None) -> Drawn:
     """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
 
     Args:
         runs: a run, or several by name.
-        axes: to draw on, one for each run; by default those of a new figure.
+        ax: to draw on, one for each run; by default those of a new figure.
     """
     sizes = {
         name: [snapshot.associations[0].sizes.tolist() for snapshot in run.state.history]
         for name, run in _named(runs).items()
     }
-    return _drawn(len(sizes), axes, lambda given: draw_cluster_sizes(sizes, given))
+    return _drawn(runs, len(sizes), ax, lambda given: draw_cluster_sizes(sizes, given))
 
 
-def plot_hypothesis_weights(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
+def plot_hypothesis_weights(runs: Runs, ax: Places = None) -> Drawn:
     """Weights of the hypotheses over rounds, as stacked ribbons in the colours of their lineages.
 
     Args:
         runs: a run, or several by name.
-        axes: to draw on, one for each run; by default those of a new figure.
+        ax: to draw on, one for each run; by default those of a new figure.
     """
     lineages = {
         name: HypothesisLineage.of(run.hypothesis_tree()) for name, run in _named(runs).items()
     }
-    return _drawn(len(lineages), axes, lambda given: draw_hypothesis_weights(lineages, given))
+    return _drawn(runs, len(lineages), ax, lambda given: draw_hypothesis_weights(lineages, given))
 
 
-def plot_uncertain_clients(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
+def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
     """Association probabilities of the clients by descending entropy.
 
     At most 20 clients of each run are shown.
 
     Args:
         runs: a run, or several by name.
-        axes: to draw on, one for each run; by default those of a new figure.
+        ax: to draw on, one for each run; by default those of a new figure.
 
     Raises:
         ValueError: no client of any run is uncertain; each is in one cluster with more than 99 %.
@@ -113,37 +115,37 @@ def plot_uncertain_clients(runs: Runs, axes: Places = None) -> NDArray[np.object
     shown = {name: m for name, m in memberships.items() if m.num_uncertain}
     if not shown:
         raise ValueError("runs must have an uncertain client, all are in one cluster for sure")
-    return _drawn(len(shown), axes, lambda given: draw_uncertain_clients(shown, given))
+    return _drawn(runs, len(shown), ax, lambda given: draw_uncertain_clients(shown, given))
 
 
-def plot_reliability(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
+def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:
     """Accuracy against confidence of the clients' tests after the last round, in 15 bins.
 
     Of labels, the share of samples with a label against the probability that it is present.
 
     Args:
         runs: a run, or several by name; with their records.
-        axes: to draw on, one for each run; by default those of a new figure.
+        ax: to draw on, one for each run; by default those of a new figure.
 
     Raises:
         ValueError: no client of a run was tested.
     """
     bins = {name: {name: _tested(name, run)} for name, run in _named(runs).items()}
-    return _drawn(len(bins), axes, lambda given: draw_reliability(bins, given))
+    return _drawn(runs, len(bins), ax, lambda given: draw_reliability(bins, given))
 
 
-def plot_association_reliability(runs: Runs, axes: Places = None) -> NDArray[np.object_]:
+def plot_association_reliability(runs: Runs, ax: Places = None) -> Drawn:
     """Share of pairs of one true group against the probability that they share a cluster.
 
     Args:
         runs: a run, or several by name.
-        axes: to draw on, one for each run; by default those of a new figure.
+        ax: to draw on, one for each run; by default those of a new figure.
 
     Raises:
         ValueError: fewer than two clients of a run have a known group.
     """
     bins = {name: pair_reliability([_pairs(name, run)]) for name, run in _named(runs).items()}
-    return _drawn(len(bins), axes, lambda given: draw_association_reliability(bins, given))
+    return _drawn(runs, len(bins), ax, lambda given: draw_association_reliability(bins, given))
 
 
 def _pairs(name: str, run: Run) -> tuple[NDArray[np.float64], list[int | None]]:
@@ -185,13 +187,16 @@ def _named(runs: Runs) -> Mapping[str, Run]:
     return named
 
 
-def _drawn(
-    count: int, axes: Places, draw: Callable[[Sequence[Axes]], Figure]
-) -> NDArray[np.object_]:
-    """(panels,) axes, drawn on in the style of all figures."""
-    given = list(np.ravel(np.array([] if axes is None else axes, dtype=object)))
-    if axes is not None and len(given) != count:
-        raise ValueError(f"axes must be {count}, one for each run, got {len(given)}")
+def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], Figure]) -> Drawn:
+    """The axes of a run, or (panels,) those of several, drawn on in the style of all figures."""
+    given = list(np.ravel(np.array([] if ax is None else ax, dtype=object)))
+    if ax is not None and len(given) != count:
+        raise ValueError(f"ax must be {count} axes, one for each run, got {len(given)}")
     with in_style():
         figure = draw(given)
-    return np.array(given or figure.axes[:count], dtype=object)
+        if ax is None:
+            from matplotlib import pyplot
+
+            pyplot.figure(FigureClass=lambda **settings: figure)
+    places = given or figure.axes[:count]
+    return np.array(places, dtype=object) if isinstance(runs, Mapping) else places[0]

@@ -82,7 +82,7 @@ def predict(
             model predicts numbers, or the predictive needs a curvature that the method has
             not got.
     """
-    _check(run, client)
+    run.hypotheses.best.association.row(client)
     if step is not None and step < 0:
         raise ValueError(f"step must be at least 0, got {step}")
     rule = _rule(run, predictive)
@@ -164,17 +164,10 @@ def tuned(
         raise ValueError("tuned is of predictions of classes or labels; the model predicts numbers")
     rule = _rule(run, predictive)
     names = run.clients if clients is None else sorted(clients)
-    for client in names:
-        _check(run, client)
     best = run.ask(tuning.tuned(rule, run.hypotheses, names, view, grid))
     if best is None:
         raise ValueError(f"clients must have samples in the view {view!r}, none has")
     return best
-
-
-def _check(run: Run, client: str) -> None:
-    if client not in run.clients:
-        raise ValueError(f"client must be one of {run.clients[:3]}..., got {client!r}")
 
 
 def _rule(run: Run, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:

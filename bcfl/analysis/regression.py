@@ -80,8 +80,6 @@ def predict_values(
     """
     if run.model.likelihood != "gaussian":
         raise ValueError("predict_values needs a model with Gaussian likelihood; see predict")
-    if client not in run.clients:
-        raise ValueError(f"client must be one of {run.clients[:3]}..., got {client!r}")
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
     rule = (

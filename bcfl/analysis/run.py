@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from bcfl.analysis import export, graphs, metrics, plots, predicting
+from bcfl.analysis import export, graphs, metrics, plots, predicting, saving
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.notebook import in_html
 from bcfl.analysis.ood import FeatureDensity
@@ -222,6 +222,7 @@ class Run:
         """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
         return self.hypotheses.to_pyro(self.model)
 
+    save = saving.save
     plot_association_graph = plots.plot_association_graph
     plot_association_reliability = plots.plot_association_reliability
     plot_cluster_sizes = plots.plot_cluster_sizes

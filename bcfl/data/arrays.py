@@ -32,7 +32,12 @@ def real_array(values: ArrayLike | Tensor, what: str) -> NDArray[np.generic]:
         )
     try:
         array = np.asarray(values)
-    except (TypeError, ValueError) as error:
+    except ValueError:
+        raise TypeError(
+            f"{what} must be an array of numbers, of samples that agree in shape, got a "
+            f"{type(values).__name__} whose parts differ in shape"
+        ) from None
+    except TypeError as error:
         raise TypeError(f"{what} must be an array of numbers: {error}") from None
     if array.dtype.kind not in REAL_KINDS:
         known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}

@@ -19,14 +19,7 @@ from bcfl.analysis.rows import Row
 from bcfl.analysis.run import Run
 from bcfl.rounds import checkpoint
 from bcfl.rounds.state import FederationState
-from bcfl.runtime.folders import RUN_FORMAT, locked, write_aside
-
-GRAPHS = {
-    "clients": "graph.graphml",
-    "clusters": "clusters.graphml",
-    "hypotheses": "hypotheses.graphml",
-    "support": "support.graphml",
-}
+from bcfl.runtime.folders import GRAPHS, OTHER_GRAPHS, RUN_FORMAT, MethodFiles, locked, write_aside
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +39,9 @@ class DeploymentFolder:
     state: FederationState | None = None
 
     @property
-    def own(self) -> Path:
-        """The folder of this method and seed."""
-        return self.folder / self.method / f"seed-{self.seed}"
-
-    @property
-    def metrics(self) -> Path:
-        """One line of JSON for each round, as `bcfl.analysis.rows` describes."""
-        return self.own / "metrics.jsonl"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of checkpoints."""
-        return self.own / "checkpoints"
+    def files(self) -> MethodFiles:
+        """The files of this method and seed."""
+        return MethodFiles(self.folder / self.method / f"seed-{self.seed}")
 
     def rows(self) -> list[Row]:
         """The rounds so far; a last line that is not whole is left out.
@@ -66,7 +49,7 @@ class DeploymentFolder:
         Raises:
             MetricsError: the file was changed.
         """
-        return rows.read(self.metrics)
+        return rows.read(self.files.metrics)
 
     @contextmanager
     def opened(
@@ -84,9 +67,9 @@ class DeploymentFolder:
             CheckpointError: the newest checkpoint is damaged, or of other clients.
             MetricsError: the rounds so far are fewer than the checkpoint says.
         """
-        self.own.mkdir(parents=True, exist_ok=True)
-        with locked(self.own):
-            newest = checkpoint.newest(self.checkpoints)
+        self.files.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.files.folder):
+            newest = checkpoint.newest(self.files.checkpoints)
             state = None if newest is None else checkpoint.load(newest)
             if state is not None:
                 theirs = state.hypotheses.best.association.clients
@@ -96,9 +79,9 @@ class DeploymentFolder:
                         f"{', '.join(clients)}; give a new folder"
                     )
             self._describe(clients, name, settings)
-            for graph in GRAPHS.values():
-                (self.own / graph).unlink(missing_ok=True)
-            rows.keep_rounds(self.metrics, state.round if state else 0)
+            for kind in (*GRAPHS, *OTHER_GRAPHS):
+                self.files.graph(kind).unlink(missing_ok=True)
+            rows.keep_rounds(self.files.metrics, state.round if state else 0)
             yield replace(self, state=state)
 
     def _describe(self, clients: Sequence[str], name: str, settings: Mapping[str, Any]) -> None:
@@ -123,9 +106,9 @@ class DeploymentFolder:
             row: of the round.
             saves: whether a checkpoint is due.
         """
-        rows.append(self.metrics, row)
+        rows.append(self.files.metrics, row)
         if saves:
-            checkpoint.save(state, self.checkpoints)
+            checkpoint.save(state, self.files.checkpoints)
 
     def finish(self, run: Run) -> None:
         """Write the graphs of a run after its last round.
@@ -133,4 +116,4 @@ class DeploymentFolder:
         Args:
             run: the run.
         """
-        write_graphs(run, lambda kind: self.own / GRAPHS[kind])
+        write_graphs(run, self.files.graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -107,9 +108,22 @@ class Association:
         pairs = zip(self.clients, self.labels.tolist(), strict=True)
         return {client: label for client, label in pairs if label != UNSEEN}
 
+    def row(self, client: str) -> int:
+        """Row of a client in all matrices.
+
+        Raises:
+            ValueError: the client is unknown.
+        """
+        if client not in self.position:
+            some = ", ".join(map(repr, self.clients[:3])) + ", ..." * (len(self.clients) > 3)
+            near = get_close_matches(str(client), self.clients, n=1)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"client must be one of {some}, got {client!r}{hint}")
+        return self.position[client]
+
     def label(self, client: str) -> int:
-        """Cluster of a client, -1 if it was never seen."""
-        return int(self.labels[self.position[client]])
+        """Cluster of a client, -1 if it was never seen; see `row`."""
+        return int(self.labels[self.row(client)])
 
     def updated(self, labels: Mapping[str, int]) -> Association:
         """The association with new labels for the given clients; the others are unchanged."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -108,7 +109,7 @@ class Hypothesis:
 
     def served_by(self, client: str) -> NDArray[np.float64]:
         """Probability of each cluster to serve a client, (clusters,); uniform if never seen."""
-        row = self.association.position[client]
+        row = self.association.row(client)
         if self.association.labels[row] == UNSEEN:
             return np.full(len(self.clusters), 1.0 / len(self.clusters))
         if self.association.probabilities is not None:
@@ -167,10 +168,11 @@ class HypothesisSet:
     proposals: tuple[Hypothesis, ...] = ()
 
     def __repr__(self) -> str:
+        known = not math.isnan(self.log_captured_mass)
+        mass = f"log captured mass {self.log_captured_mass:.3g}, " if known else ""
         return (
             f"HypothesisSet({len(self)} hypotheses, effective {self.effective_number:.1f}, "
-            f"distinct partitions {self.num_partitions}, "
-            f"log captured mass {self.log_captured_mass:.3g}, round {self.round})"
+            f"distinct partitions {self.num_partitions}, {mass}round {self.round})"
         )
 
     def __len__(self) -> int:

@@ -39,7 +39,7 @@ class Membership:
             hypotheses: hypotheses with their weights.
             client: name of the client; one never seen is in all clusters alike.
         """
-        row = hypotheses.best.association.position[client]
+        row = hypotheses.best.association.row(client)
         weights = hypotheses.weights
         seen = np.array([hypothesis.membership[row].any() for hypothesis in hypotheses])
         if not weights[seen].any():

@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bcfl.runtime.devices import device_named, limited_threads
-    from bcfl.runtime.folders import RUN_FORMAT, BusyError, locked, write_aside
+    from bcfl.runtime.folders import GRAPHS, RUN_FORMAT, BusyError, MethodFiles, locked, write_aside
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
     "devices": ("device_named", "limited_threads"),
-    "folders": ("RUN_FORMAT", "BusyError", "locked", "write_aside"),
+    "folders": ("GRAPHS", "RUN_FORMAT", "BusyError", "MethodFiles", "locked", "write_aside"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "workers": ("become_worker", "died", "portable"),
 }
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "GRAPHS",
     "RUN_FORMAT",
     "BusyError",
+    "MethodFiles",
     "become_worker",
     "derive_seed",
     "device_named",

@@ -1,14 +1,58 @@
-"""Folders in which one process at a time works, and files that are whole or not there."""
+"""Folders of runs, in which one process at a time works, and files that are whole or not there.
+
+DIR/run.json describes a run; DIR/METHOD/seed-S/ holds the `MethodFiles` of a method with a seed.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 RUN_FORMAT = 2
 """Of `run.json` and of what stands in the rest of the folder of a run."""
+
+
+GRAPHS: Mapping[str, str] = {
+    "clients": "graph.graphml",
+    "clusters": "clusters.graphml",
+    "hypotheses": "hypotheses.graphml",
+}
+"""Graphs that every finished run has, by kind."""
+OTHER_GRAPHS: Mapping[str, str] = {"support": "support.graphml"}
+"""Graphs that only some methods have."""
+
+
+@dataclass(frozen=True)
+class MethodFiles:
+    """Files of one method with one seed.
+
+    Attributes:
+        folder: DIR/METHOD/seed-S.
+    """
+
+    folder: Path
+
+    @property
+    def metrics(self) -> Path:
+        """One line of JSON for each round that was done, see `bcfl.analysis.rows`."""
+        return self.folder / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of checkpoints."""
+        return self.folder / "checkpoints"
+
+    def graph(self, kind: str) -> Path:
+        """GraphML of one of `GRAPHS` or `OTHER_GRAPHS`."""
+        return self.folder / {**GRAPHS, **OTHER_GRAPHS}[kind]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all rounds were done; the graphs are written last."""
+        return all(self.graph(kind).is_file() for kind in GRAPHS)
 
 
 class BusyError(ValueError):

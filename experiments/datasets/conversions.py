@@ -40,6 +40,11 @@ def from_numpy(
     Raises:
         DataError: see `Dataset.from_arrays`; or there is not one writer per sample.
     """
+    if isinstance(inputs, tuple) and len({np.ndim(part) for part in inputs}) > 1:
+        raise DataError(
+            f"dataset {name!r}: inputs and targets must be two arguments, and test a pair, "
+            "from_numpy(inputs, targets, (test_inputs, test_targets)); got a tuple as inputs"
+        )
     whole = Dataset.from_arrays(name, (inputs, targets), test, channels=channels)
     if writers is None:
         return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -142,10 +143,10 @@ class Dataset:
                 0 to k - 1 with each of them present, inputs and labels differ in length, inputs
                 are not in 0 to `highest`, or the axis of channels is uncertain.
         """
-        given = [train] if test is None else [train, test]
+        given = [_pair(name, pair) for pair in ([train] if test is None else [train, test])]
         if any(np.ma.is_masked(array) for pair in given for array in pair):
             raise DataError(f"dataset {name!r}: arrays must not be masked; leave out such samples")
-        parts = [(np.asarray(x), np.asarray(y)) for x, y in given]
+        parts = [(_array(name, "inputs", x), _array(name, "labels", y)) for x, y in given]
         label_sets = None
         if parts[0][1].ndim == 2 and parts[0][1].shape[1] > 1:
             label_sets, parts = _of_label_sets(name, parts)
@@ -168,6 +169,25 @@ class Dataset:
             num_native_test=0 if test is None else len(parts[1][1]),
             source=source,
         )
+
+
+def _pair(name: str, given: object) -> Sequence[ArrayLike]:
+    if isinstance(given, tuple | list) and len(given) == 2:
+        return given
+    raise DataError(
+        f"dataset {name!r}: samples must be a pair (inputs, labels), got a {type(given).__name__}"
+        + (f" of length {len(given)}" if isinstance(given, tuple | list) else "")
+    )
+
+
+def _array(name: str, what: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise DataError(
+            f"dataset {name!r}: {what} must be one array, of samples that agree in shape, got a "
+            f"{type(values).__name__} whose parts differ in shape"
+        ) from None
 
 
 def _of_label_sets(

@@ -37,8 +37,8 @@ def status_lines(folder: Path) -> list[str]:
 
 def _of(folder: Path, pair: Pair, among_others: bool) -> list[str]:
     """Lines of one method and seed; none before its first round."""
-    files = DeploymentFolder(folder, pair.method, pair.seed)
-    rows = files.rows()
+    deployed = DeploymentFolder(folder, pair.method, pair.seed)
+    files, rows = deployed.files, deployed.rows()
     if not rows:
         return []
     newest = checkpoint.newest(files.checkpoints)
@@ -46,7 +46,7 @@ def _of(folder: Path, pair: Pair, among_others: bool) -> list[str]:
     lines += [_line(row) for row in rows[-SHOWN:]]
     failures = Counter(text for row in rows for text in row["failures"])
     lines += [f"failed   {count} times {text}" for text, count in failures.most_common(SHOWN)]
-    lines.append(f"resumes  from {newest.name if newest else 'the beginning'} in {files.own}")
+    lines.append(f"resumes  from {newest.name if newest else 'the beginning'} in {files.folder}")
     return lines
 
 

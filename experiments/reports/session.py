@@ -6,19 +6,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from bcfl import Run, checkpoint
-from bcfl.analysis import rows, write_graphs
-from bcfl.runtime import RUN_FORMAT
+from bcfl import Run
+from bcfl.analysis import rows, saving
 from experiments.reports.report import render
 from experiments.runs.files import Pair, RunFiles, write_aside
-from experiments.runs.index import FEDERATIONS
 from experiments.runs.plan import check_free, versions
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.summary import as_csv, summarise
-
-SEED = 0
 
 
 def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run") -> Path:
@@ -39,7 +34,8 @@ def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run"
         ValueError: no run is given, a run lacks records of its rounds, or its name cannot be that
             of a folder.
     """
-    named = _checked(runs, name)
+    named = _named(runs, name)
+    saving.check_saved(named, {})
     with TemporaryDirectory() as folder:
         _write(named, name, RunFiles(Path(folder)), {})
         page = render(RunFolder.read(Path(folder)))
@@ -54,10 +50,11 @@ def save(
     name: str = "run",
     federation: str | Mapping[str, str] | None = None,
 ) -> Path:
-    """Save a run, or several by name, in a folder like those of `bcfl run`.
+    """Save a run, or several by name, in a folder like those of `bcfl run`, with their report.
 
     `open` and the commands report, compare, graph, explain and uncertainty take the folder. The
-    last two need samples and network: these are not saved, but found by `federation`.
+    last two need samples and network: these are not saved, but found by `federation`. `Run.save`
+    saves one run without the report.
 
     Args:
         runs: a run, or several by name, each with the records of all its rounds.
@@ -73,61 +70,32 @@ def save(
         FolderError: the folder holds something.
         ValueError: as in `report`, or `federation` is not of the form `module:object`.
     """
-    named, files = _checked(runs, name), RunFiles(Path(folder))
+    named, files = _named(runs, name), RunFiles(Path(folder))
     places = federation if isinstance(federation, Mapping) else dict.fromkeys(named, federation)
-    for place in places.values():
-        if place is not None and ":" not in place:
-            raise ValueError(f"federation must be written module:object, got {place!r}")
+    saving.check_saved(named, places)
     check_free(files.folder)
-    files.folder.mkdir(parents=True, exist_ok=True)
     known = {method: place for method, place in places.items() if place is not None}
-    rounds = _write(named, name, files, {FEDERATIONS: known})
+    rounds = _write(named, name, files, known)
     write_aside(files.rounds, as_csv(rounds))
     write_aside(files.report, render(RunFolder.read(files.folder)))
     return files.folder
 
 
-def _checked(runs: Run | Mapping[str, Run], name: str) -> dict[str, Run]:
+def _named(runs: Run | Mapping[str, Run], name: str) -> dict[str, Run]:
     named = {name: runs} if isinstance(runs, Run) else dict(runs)
     if not named:
         raise ValueError("runs must hold at least one run, got none")
-    for method, run in named.items():
-        _check(method, run)
     return named
 
 
-def _check(method: str, run: Run) -> None:
-    if not method or Path(method).name != method:
-        raise ValueError(f"names of runs must be names of folders, got {method!r}")
-    if [record.round for record in run.records] != list(range(1, run.state.round + 1)):
-        raise ValueError(
-            f"run {method!r} must hold the records of all its {run.state.round} rounds; one that "
-            "went on from a state, or was read from a folder, does not"
-        )
-
-
 def _write(
-    runs: Mapping[str, Run], name: str, files: RunFiles, facts: Mapping[str, Any]
+    runs: Mapping[str, Run], name: str, files: RunFiles, federations: Mapping[str, str]
 ) -> dict[Pair, list[rows.Row]]:
-    """Write description, rounds, checkpoints, graphs and summary, and return the rounds."""
-    first = next(iter(runs.values()))
-    groups = {group for group in first.groups.values() if group is not None}
-    description = {
-        "format": RUN_FORMAT,
-        "scenario": {"name": name},
-        "methods": list(runs),
-        "seeds": [SEED],
-        "data": {"clients": len(first.clients), "groups": len(groups)},
-        "versions": versions(),
-        **facts,
+    """Write all files but the table of rounds and the report, and return the rounds."""
+    facts = {"versions": versions()}
+    logged = {
+        Pair(method, saving.SEED): done
+        for method, done in saving.write(runs, files.folder, name, federations, facts).items()
     }
-    files.run.write_text(json.dumps(description), encoding="utf-8")
-    logged = {}
-    for method, run in runs.items():
-        pair = Pair(method, SEED)
-        logged[pair] = run.rows()
-        rows.write(files.of(pair).metrics, logged[pair])
-        checkpoint.save(run.state, files.of(pair).checkpoints)
-        write_graphs(run, files.of(pair).graph)
-    files.summary.write_text(json.dumps(summarise(name, logged)), encoding="utf-8")
+    write_aside(files.summary, json.dumps(summarise(name, logged)))
     return logged

@@ -7,33 +7,24 @@ DIR/summary.json, DIR/rounds.csv and DIR/report.html come at the end, in this or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bcfl.runtime import GRAPHS as GRAPHS
+from bcfl.runtime import MethodFiles
 from bcfl.runtime import write_aside as write_aside
 from experiments.config.variants import Pair as Pair
 
-GRAPHS: Mapping[str, str] = {
-    "clients": "graph.graphml",
-    "clusters": "clusters.graphml",
-    "hypotheses": "hypotheses.graphml",
-}
-"""Graphs that every finished run has, by kind."""
 SUPPORT = "support"
-OTHER_GRAPHS: Mapping[str, str] = {SUPPORT: "support.graphml"}
-"""Graphs that only some methods have."""
 
 
 @dataclass(frozen=True)
-class PairFiles:
-    """Files of one method with one seed.
+class PairFiles(MethodFiles):
+    """Files of one method with one seed of `bcfl run`.
 
     Attributes:
         folder: DIR/METHOD/seed-S.
     """
-
-    folder: Path
 
     @property
     def config(self) -> Path:
@@ -41,28 +32,9 @@ class PairFiles:
         return self.folder / "config.toml"
 
     @property
-    def metrics(self) -> Path:
-        """One line of JSON for each round that was done."""
-        return self.folder / "metrics.jsonl"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of checkpoints."""
-        return self.folder / "checkpoints"
-
-    @property
     def held_out(self) -> Path:
         """Scores of samples that the clients set aside, for variants of a method."""
         return self.folder / "held_out.json"
-
-    def graph(self, kind: str) -> Path:
-        """GraphML of one of `GRAPHS` or `OTHER_GRAPHS`."""
-        return self.folder / {**GRAPHS, **OTHER_GRAPHS}[kind]
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all rounds were done; the graphs are written last."""
-        return all(self.graph(kind).is_file() for kind in GRAPHS)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
         folder: folder of the run.
 
     Raises:
-        ValueError: there is no run in the folder, or one of its files is damaged.
+        ValueError: there is no run in the folder, none is finished, or a file is damaged.
     """
     folder = Path(folder)
     index, setup, runs = read_index(folder), setup_of(folder), {}
@@ -109,6 +109,8 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
             runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
             )
+    if not runs:
+        raise ValueError(f"no run in {folder} is finished; go on with: bcfl resume {folder}")
     return runs
 
 

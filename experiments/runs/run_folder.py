@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from bcfl.analysis import rows
 from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
-from experiments.runs.deployed import DEPLOYMENT
 from experiments.runs.files import Pair, PairFiles, RunFiles
 from experiments.runs.plan import check_format
 from experiments.runs.summary import read_summary
@@ -64,10 +63,9 @@ class RunFolder:
             raise NoRunError(f"folder {str(path)!r} holds no run: run.json is missing")
         description = _json_object(files.run)
         check_format(description, files.run)
-        summary: Any = {}
         if files.summary.is_file():
             summary = _json_object(files.summary).get("methods", {})
-        elif DEPLOYMENT in description:
+        else:
             summary = read_summary(path).get("methods", {})
         rounds = {method: _seeds(path / method) for method in description.get("methods", [])}
         if not any(rounds.values()):

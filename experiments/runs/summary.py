@@ -132,7 +132,7 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
 
 
 def read_summary(folder: Path) -> Mapping[str, Any]:
-    """The contents of `summary.json`; where a server wrote the folder, those that it would have.
+    """The contents of `summary.json`; of a run without a scenario, those that it would have.
 
     Args:
         folder: of a run.
@@ -144,7 +144,7 @@ def read_summary(folder: Path) -> Mapping[str, Any]:
         ValueError: the file is no JSON, or one of the folder is damaged.
     """
     files, index = RunFiles(folder), read_index(folder)
-    if index.deployment is None:
+    if index.has_scenario or files.summary.is_file():
         path = files.summary
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     done = {

@@ -187,7 +187,7 @@ def test_whole_numbers_in_rows_are_labels_and_must_be_zero_or_one(samples):
 
 def test_reliability_is_of_the_probability_that_a_label_is_present(federation, samples):
     run = federation("fedavg").run(2)
-    (axes,) = run.plot_reliability()
+    axes = run.plot_reliability()
     (line,) = (one for one in axes.lines if one.get_label() != "" and one.get_marker() == "o")
     p = np.concatenate([run.predict(c, x[50:], "plug-in").mean for c, (x, _) in samples.items()])
     places = np.unique(np.ceil(p.ravel() * 15))

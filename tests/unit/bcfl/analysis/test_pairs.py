@@ -52,7 +52,7 @@ def test_certain_pairs_have_bins_at_the_ends():
 
 
 def test_plots_of_runs_show_pairs(run):
-    (axes,) = run.plot_association_reliability()
+    axes = run.plot_association_reliability()
     groups = [run.groups[client] for client in run.clients]
     bins = pair_reliability([(run.co_association(), groups)])
     (line,) = (line for line in axes.lines if line.get_gid() == "pairs-run")

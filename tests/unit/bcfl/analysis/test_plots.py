@@ -6,6 +6,7 @@ import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from bcfl import Federation, Objective
@@ -21,6 +22,12 @@ from bcfl.drawing import ClientGraph
 from tests.recipes import built
 
 PLOTS = [plot_association_graph, plot_cluster_sizes, plot_hypothesis_weights, plot_reliability]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture
@@ -45,26 +52,28 @@ def test_each_run_has_a_panel(plot, run):
     before = dict(mpl.rcParams)
     axes = plot({"mine": run, "yours": run})
     assert titles(axes) == ["mine", "yours"]
-    assert titles(plot(run)) == ["run"]
+    assert titles([plot(run)]) == ["run"]
     assert dict(mpl.rcParams) == before
+    assert pyplot.get_fignums() == [1, 2]
+    assert pyplot.figure(1) is axes[0].figure
     axes[0].figure.canvas.draw()
 
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_a_run_draws_on_given_axes(plot, run):
     left, right = Figure().subplots(1, 2)
-    (drawn,) = getattr(run, plot.__name__)(right)
-    assert drawn is right
+    assert getattr(run, plot.__name__)(ax=right) is right
     assert titles([left, right]) == ["", "run"]
     assert plot({"mine": run, "yours": run}, [left, right]).tolist() == [left, right]
     left.figure.canvas.draw()
-    with pytest.raises(ValueError, match="axes must be 2, one for each run, got 1"):
+    assert pyplot.get_fignums() == []
+    with pytest.raises(ValueError, match="ax must be 2 axes, one for each run, got 1"):
         plot({"mine": run, "yours": run}, left)
 
 
 def test_uncertain_clients_are_those_of_high_entropy(run, run_of):
     entropy = np.sort(run.association_entropy())[::-1]
-    (axes,) = plot_uncertain_clients(run, Figure().subplots())
+    axes = plot_uncertain_clients(run, Figure().subplots())
     shown = [text.get_text() for text in axes.texts if text.get_text().startswith(("0.", "1."))]
     assert shown == [f"{value:.2f}" for value in entropy[entropy >= 0.056]]
     certain = run_of("bcfl-g")
@@ -76,7 +85,7 @@ def test_uncertain_clients_are_those_of_high_entropy(run, run_of):
 
 
 def test_reliability_is_that_of_all_tests(run):
-    (axes,) = plot_reliability(run)
+    axes = plot_reliability(run)
     line = axes.lines[1]
     total = sum(sums.num_samples for sums in run.records[-1].evaluations.values())
     bins = plots._tested("run", run)

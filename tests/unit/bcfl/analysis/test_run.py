@@ -107,9 +107,20 @@ def test_one_model_has_no_association_uncertainty(linear, clients):
     np.testing.assert_allclose(prediction.entropy, prediction.data_uncertainty)
 
 
-def test_predictions_refuse_strangers(run):
-    with pytest.raises(ValueError, match=r"client must be one of .*'c0'.*, got 'x'"):
-        run.predict("x", np.ones((1, 3)))
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda run: run.predict("c00", np.ones((1, 3))),
+        lambda run: run.tuned(clients=["c00"], view="test"),
+        lambda run: run.hypotheses.best.served_by("c00"),
+        lambda run: run.hypotheses.best.association.label("c00"),
+    ],
+)
+def test_an_unknown_client_is_refused_with_the_nearest_name(run, asks):
+    with pytest.raises(ValueError, match=r"one of 'c0', .*, got 'c00'. Did you mean 'c0'\?"):
+        asks(run)
+    with pytest.raises(ValueError, match=r"client must be one of .*, got 3. Did you mean 'c3'\?"):
+        run.predict(3, np.ones((1, 3)))
 
 
 def test_predictions_refuse_inputs_that_do_not_fit(run):

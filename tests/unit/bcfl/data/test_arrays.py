@@ -44,7 +44,7 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
     [
         (np.ma.masked_array([1.0, 2.0], mask=[1, 0]), "must not be masked"),
         (torch.ones(2, dtype=torch.complex64), "must be real numbers, got complex numbers"),
-        ([[1, 2], [3]], "x must be an array of numbers"),
+        ([[1, 2], [3]], "x must be an array of numbers.* got a list whose parts differ in shape"),
         ([None, 1.0], "must be real numbers, got objects"),
         (np.array(["2020"], "M8[Y]"), "must be real numbers, got dates"),
         (torch.ones(2, 2).to_sparse(), "x must be a dense tensor"),

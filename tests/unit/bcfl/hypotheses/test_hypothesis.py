@@ -45,6 +45,9 @@ def test_weights_are_normalised_and_sorted(hypothesis):
         "HypothesisSet(2 hypotheses, effective 1.6, distinct partitions 2, log captured mass -0.5, "
         "round 5)"
     )
+    assert repr(replace(kept, log_captured_mass=float("nan"))) == (
+        "HypothesisSet(2 hypotheses, effective 1.6, distinct partitions 2, round 5)"
+    )
     assert repr(kept[0]) == "Hypothesis(weight 0.75, cluster sizes 1 3)"
 
 

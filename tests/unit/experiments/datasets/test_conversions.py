@@ -9,6 +9,8 @@ from torch.utils.data import TensorDataset
 from experiments import datasets
 from experiments.datasets import DataError
 
+X, Y = np.random.default_rng(0).random((6, 2, 3)), np.arange(6) % 2
+
 
 def test_numpy():
     inputs, targets = np.random.default_rng(0).random((6, 3)), np.arange(6) % 2
@@ -17,6 +19,20 @@ def test_numpy():
     assert found.writers.tolist() == [0, 1, 2, 0, 1, 2, 0, 0]
     with pytest.raises(DataError, match="writers must be one per sample"):
         datasets.from_numpy(inputs, targets, writers=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((X, Y), (X, Y)), r"inputs and targets must be two arguments, .* got a tuple as inputs"),
+        (([X[0], X[1, :1]], Y[:2]), "inputs must be one array, .* got a list whose parts differ"),
+        ((X, Y, X), r"samples must be a pair \(inputs, labels\), got a ndarray"),
+        ((X, Y, (X,)), "got a tuple of length 1"),
+    ],
+)
+def test_numpy_arrays_that_are_no_samples(arguments, message):
+    with pytest.raises(DataError, match=message):
+        datasets.from_numpy(*arguments)
 
 
 class Pictures:

@@ -106,6 +106,29 @@ def test_a_saved_run_has_all_commands(tmp_path, monkeypatch):
     sys.modules.pop("own_federation")
 
 
+def test_a_run_saves_itself_as_its_session_saves_it(runs, tmp_path):
+    run = runs["bcfl-mh-3"]
+    whole = experiments.save(run, tmp_path / "whole", name="mine")
+    folder = run.save(str(tmp_path / "own"), name="mine")
+    ours, theirs = (
+        {path.relative_to(one): path.read_bytes() for path in one.rglob("*") if path.is_file()}
+        for one in (folder, whole)
+    )
+    alike = [path for path in ours if path.name != "run.json"]
+    assert all(ours[path] == theirs[path] for path in alike)
+    assert {path.name for path in theirs.keys() - ours.keys()} == {
+        "summary.json",
+        "rounds.csv",
+        "report.html",
+    }
+    assert experiments.open(folder)["mine", 0].to_dataframe().equals(run.to_dataframe())
+    for command in ("report", "compare"):
+        done = CliRunner().invoke(app, [command, str(folder)])
+        assert done.exit_code == 0, done.output
+    with pytest.raises(FileExistsError, match="must be new or empty"):
+        run.save(folder)
+
+
 def test_a_saved_run_without_its_federation_says_what_it_lacks(runs, tmp_path):
     folder = experiments.save(runs, tmp_path / "both", name="both")
     assert "ifca" in text_of(folder / "report.html")
@@ -132,6 +155,10 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
     assert np.isnan(one.run.metrics()["accuracy"])
     (folder / "bcfl-g" / "seed-1" / "hypotheses.graphml").unlink()
     assert ("bcfl-g", 1) not in experiments.open(folder)
+    for path in folder.rglob("hypotheses.graphml"):
+        path.unlink()
+    with pytest.raises(ValueError, match=r"no run in .* is finished; go on with: bcfl resume"):
+        experiments.open(folder)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

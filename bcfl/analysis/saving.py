@@ -1,0 +1,107 @@
+"""Runs of a Python session in a folder, laid out as those of `bcfl run`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bcfl.analysis import rows
+from bcfl.analysis.graphs import write_graphs
+from bcfl.rounds import checkpoint
+from bcfl.runtime.folders import RUN_FORMAT, MethodFiles, write_aside
+
+if TYPE_CHECKING:
+    from bcfl.analysis.run import Run
+
+SEED = 0
+
+
+def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | None = None) -> Path:
+    """Save a run in a folder that `experiments.open` and the commands of `bcfl` read.
+
+    It holds the last checkpoint, the metrics of all rounds, and the graphs. Samples and network are
+    not saved: what needs them, such as `experiments.open(folder)[name, 0].run` and `bcfl explain`,
+    finds them by `federation`. `experiments.save` takes several runs, and writes the report too.
+
+    Args:
+        run: with the records of all its rounds.
+        folder: new, or empty.
+        name: of the run, by which it is found in the folder.
+        federation: `module:object` of the federation, or of a function that makes it again.
+
+    Returns:
+        The folder.
+
+    Raises:
+        FileExistsError: the folder holds something.
+        ValueError: the run lacks records of its rounds, its name cannot be that of a folder, or
+            `federation` is not of the form `module:object`.
+    """
+    path, named = Path(folder), {name: run}
+    check_saved(named, {name: federation})
+    if path.is_dir() and any(path.iterdir()):
+        raise FileExistsError(f"folder {path} must be new or empty, it holds something")
+    write(named, path, name, {} if federation is None else {name: federation})
+    return path
+
+
+def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) -> None:
+    """Check that runs can be saved under their names.
+
+    Raises:
+        ValueError: see `save`.
+    """
+    for name, run in runs.items():
+        if not name or Path(name).name != name:
+            raise ValueError(f"names of runs must be names of folders, got {name!r}")
+        if [record.round for record in run.records] != list(range(1, run.state.round + 1)):
+            raise ValueError(
+                f"run {name!r} must hold the records of all its {run.state.round} rounds; one that "
+                "went on from a state, or was read from a folder, does not"
+            )
+    for place in federations.values():
+        if place is not None and ":" not in place:
+            raise ValueError(f"federation must be written module:object, got {place!r}")
+
+
+def write(
+    runs: Mapping[str, Run],
+    folder: Path,
+    name: str,
+    federations: Mapping[str, str],
+    facts: Mapping[str, Any] | None = None,
+) -> dict[str, list[rows.Row]]:
+    """Write description, rounds, checkpoints and graphs of runs that were checked.
+
+    Args:
+        runs: by name.
+        folder: of all of them; created if missing.
+        name: of what they have in common, for tables.
+        federations: `module:object` by name of a run, where it is known.
+        facts: more for the description.
+
+    Returns:
+        The metrics of each round by name of the run.
+    """
+    first = next(iter(runs.values()))
+    groups = {group for group in first.groups.values() if group is not None}
+    description = {
+        "format": RUN_FORMAT,
+        "scenario": {"name": name},
+        "methods": list(runs),
+        "seeds": [SEED],
+        "data": {"clients": len(first.clients), "groups": len(groups)},
+        "federations": dict(federations),
+        **(facts or {}),
+    }
+    write_aside(folder / "run.json", json.dumps(description, indent=2) + "\n")
+    logged = {}
+    for method, run in runs.items():
+        files = MethodFiles(folder / method / f"seed-{SEED}")
+        logged[method] = run.rows()
+        rows.write(files.metrics, logged[method])
+        checkpoint.save(run.state, files.checkpoints)
+        write_graphs(run, files.graph)
+    return logged
