@@ -28,7 +28,10 @@ from bcfl.protocol.answers import Failure
 
 LOG = logging.getLogger(__name__)
 Kept = MutableMapping[str, Mapping[str, Array]]
-"""By client, the arrays of its last task, and what of its own it trained there. Losing them costs a message, never a result."""
+"""By client, the arrays of its last task, and what it trained there for itself alone.
+
+Losing them costs a message, never a result.
+"""
 
 
 @dataclass(frozen=True, eq=False)
