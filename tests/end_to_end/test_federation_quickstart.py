@@ -31,7 +31,7 @@ def is_taken(port):
 def test_three_nodes_learn_for_five_rounds_over_tls(tmp_path):
     assert INSTALL == "pip install 'bcfl[flower]'"
     paths = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    shell = ["bash", "-c", "\n".join(("set -m", f"trap '{STOP}' EXIT", *COMMANDS))]
+    shell = ["bash", "-c", "\n".join(("set -m", f"trap '{STOP}; wait' EXIT", *COMMANDS))]
     environment = os.environ | {"PATH": paths, "PYTHONPATH": str(ROOT)}
     with (tmp_path / "log").open("w") as log:
         done = subprocess.run(shell, cwd=tmp_path, env=environment, stdout=log, stderr=log)

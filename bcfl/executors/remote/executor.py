@@ -34,8 +34,8 @@ class Traffic:
     """What was sent so far, evaluations, greetings and repeated messages included.
 
     Ledgers count what a method needs to send; this is what was sent: arrays and JSON, before the
-    transport adds its own. Blocks of scope `client` and answers that are not reported travel too,
-    since clients keep nothing for later rounds.
+    transport adds its own. Blocks of scope `client` and answers that are not reported travel to the
+    server too, since nothing of a run may depend on what nodes keep.
 
     Attributes:
         messages: messages to nodes.
@@ -54,7 +54,7 @@ class RemoteExecutor:
 
     Nodes that are new are greeted, and say which clients they answer for. A client is asked once in
     an exchange, with all that the hypotheses want of it. It keeps the arrays of its last message,
-    which are not sent again; a client that lost them says so and is sent all of them. Replies are
+    and what it trained there for itself alone: these are not sent again; a client that lost them says so and is sent all of them. Replies are
     told apart by the message that they answer; others, and a second one, are ignored.
 
     Attributes:
