@@ -54,8 +54,9 @@ class RemoteExecutor:
 
     Nodes that are new are greeted, and say which clients they answer for. A client is asked once in
     an exchange, with all that the hypotheses want of it. It keeps the arrays of its last message,
-    and what it trained there for itself alone: these are not sent again; a client that lost them says so and is sent all of them. Replies are
-    told apart by the message that they answer; others, and a second one, are ignored.
+    and what it trained there for itself alone: these are not sent again. A client that lost them
+    says so and is sent all of them. Replies are told apart by the message that they answer; others,
+    and a second one, are ignored.
 
     Attributes:
         grid: the transport.
