@@ -3,7 +3,7 @@
 Reads values only. Files of runs and reports are in `experiments`.
 """
 
-from bcfl.analysis import loggers, metrics, pairs, rows, saving, uncertainty
+from bcfl.analysis import loggers, metrics, pairs, rows, saving, selection, uncertainty
 from bcfl.analysis.graphs import (
     accumulated_association_graph,
     association_graph,
@@ -20,15 +20,17 @@ from bcfl.analysis.plots import (
     plot_reliability,
     plot_uncertain_clients,
 )
+from bcfl.analysis.predicting import NOISE_GRID, TUNING_GRID
 from bcfl.analysis.predictions import Prediction
-from bcfl.analysis.regression import score_values
+from bcfl.analysis.regression import ValuePrediction, score_values
 from bcfl.analysis.run import Run
-from bcfl.analysis.tuning import TUNING_GRID
 
 __all__ = [
+    "NOISE_GRID",
     "TUNING_GRID",
     "Prediction",
     "Run",
+    "ValuePrediction",
     "accumulated_association_graph",
     "association_graph",
     "client_cluster_graph",
@@ -45,6 +47,7 @@ __all__ = [
     "rows",
     "saving",
     "score_values",
+    "selection",
     "support_graph",
     "uncertainty",
     "write_graphs",

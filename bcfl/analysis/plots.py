@@ -194,9 +194,9 @@ def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], 
         raise ValueError(f"ax must be {count} axes, one for each run, got {len(given)}")
     with in_style():
         figure = draw(given)
-        if ax is None:
-            from matplotlib import pyplot
+    if ax is None:
+        from matplotlib import pyplot
 
-            pyplot.figure(FigureClass=lambda **settings: figure)
+        pyplot.figure(FigureClass=lambda **settings: figure)
     places = given or figure.axes[:count]
     return np.array(places, dtype=object) if isinstance(runs, Mapping) else places[0]

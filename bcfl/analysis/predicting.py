@@ -7,27 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 import torch
 from numpy.typing import ArrayLike
 
-from bcfl.analysis import tuning
 from bcfl.analysis.predictions import Prediction, fitting, labelled
 from bcfl.analysis.predictions import predict as mixed
-from bcfl.analysis.tuning import TUNING_GRID
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.data.clients import VALIDATION
 from bcfl.executors.arithmetic import computing
+from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
+from bcfl.protocol.requests import Exchange, Score, Steps
+from bcfl.protocol.statistics.held_out import HeldOutLosses
 from bcfl.protocol.statistics.sample_values import sample_losses
-from posteriors.predictive import TuningGrid
+from posteriors.curvature.likelihood import Likelihood
+from posteriors.predictive import HeldOutSums, TuningGrid, choose
+from posteriors.predictive.tuning import TEMPERATURE_SPREAD
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
     from bcfl.analysis.run import Run
+
+
+TUNING_GRID = TuningGrid(prior_precisions=tuple(10.0**i for i in range(-1, 7)))
+NOISE_GRID = TuningGrid(
+    TUNING_GRID.prior_precisions, tuple(10.0 ** (i / 8) for i in range(-40, 33))
+)
+"""Of numbers, whose temperature is the noise variance."""
+
+
+def grid_of(likelihood: Likelihood) -> TuningGrid:
+    """The values that are tried by default."""
+    return NOISE_GRID if likelihood == "gaussian" else TUNING_GRID
 
 
 def default_rule(run: Run) -> PredictionRule:
@@ -50,7 +66,8 @@ def default_rule(run: Run) -> PredictionRule:
     plain = PredictionRule()
     if run.executor is None or not holding:
         return plain
-    return run.ask(tuning.tuned(plain, run.hypotheses, holding, VALIDATION)) or plain
+    steps = tuning(plain, run.hypotheses, run.model.likelihood, holding, VALIDATION)
+    return run.ask(steps) or plain
 
 
 @standard_switches()
@@ -85,7 +102,8 @@ def predict(
     run.hypotheses.best.association.row(client)
     if step is not None and step < 0:
         raise ValueError(f"step must be at least 0, got {step}")
-    rule = _rule(run, predictive)
+    _check_classes(run)
+    rule = rule_of(run, predictive)
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
     memberships = Membership.of_client if by == "belief" else Membership.by_association
@@ -122,7 +140,8 @@ def predict_new(
         ValueError: inputs, classes or temperature are not valid, the model
             predicts numbers, or the predictive needs a curvature that the method has not got.
     """
-    rule = _rule(run, predictive)
+    _check_classes(run)
+    rule = rule_of(run, predictive)
     x, y = adaptation
     view = labelled(run.model, x, y, _first_mean(run))
     models = {p.key: p for h in run.hypotheses for p in h.clusters}
@@ -143,9 +162,11 @@ def tuned(
     *,
     clients: Sequence[str] | None = None,
     view: str = VALIDATION,
-    grid: TuningGrid = TUNING_GRID,
+    grid: TuningGrid | None = None,
 ) -> PredictionRule:
     """Choose prior precision and temperature by the log loss of held-out samples.
+
+    Of numbers, the temperature is the noise variance, in the square of the targets' unit.
 
     Each client reports sums over the grid; the sums of all clients decide.
 
@@ -154,27 +175,76 @@ def tuned(
         predictive: as in `predict`; a `plug-in` gets a temperature only.
         clients: names of the clients that report sums; None is all.
         view: name of the held-out samples; they must not have been trained on.
-        grid: values to try.
+        grid: values to try; by default those of `TUNING_GRID`, or of numbers `NOISE_GRID`.
 
     Raises:
-        ValueError: a client is unknown, no client has such samples, the run has no executor, the
-            model predicts numbers, or the predictive needs a curvature that the method has not got.
+        ValueError: a client is unknown, no client has such samples, the run has no executor, or the
+            predictive needs a curvature that the method has not got, or is not of what the model
+            predicts.
     """
-    if run.model.likelihood == "gaussian":
-        raise ValueError("tuned is of predictions of classes or labels; the model predicts numbers")
-    rule = _rule(run, predictive)
+    rule = rule_of(run, predictive)
     names = run.clients if clients is None else sorted(clients)
-    best = run.ask(tuning.tuned(rule, run.hypotheses, names, view, grid))
+    best = run.ask(tuning(rule, run.hypotheses, run.model.likelihood, names, view, grid))
     if best is None:
         raise ValueError(f"clients must have samples in the view {view!r}, none has")
     return best
 
 
-def _rule(run: Run, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
-    if run.model.likelihood == "gaussian":
-        raise ValueError(
-            "predict needs a model of classes or labels, got one of numbers; see predict_values"
+def tuning(
+    rule: PredictionRule,
+    hypotheses: HypothesisSet,
+    likelihood: Likelihood,
+    clients: Sequence[str],
+    view: str,
+    grid: TuningGrid | None = None,
+) -> Steps[PredictionRule | None]:
+    """Tune prior precision and temperature of a rule on held-out samples.
+
+    Each client reports its log losses over the grid under the mixture of its posterior membership;
+    their sum decides, see `posteriors.predictive.choose`.
+
+    Args:
+        rule: with the predictive; a `plug-in` has no prior precision.
+        hypotheses: with their models.
+        likelihood: of these.
+        clients: names of the clients that report sums, sorted.
+        view: name of the held-out samples.
+        grid: values to try; by default those of `grid_of`.
+
+    Returns:
+        The rule; None where no client has such samples.
+
+    Raises:
+        ValueError: the predictive needs a curvature that no model has got.
+    """
+    grid = grid_of(likelihood) if grid is None else grid
+    plug_in = rule.predictive == "plug-in"
+    if plug_in:
+        grid = replace(grid, prior_precisions=grid.prior_precisions[:1])
+    scores: list[Score] = []
+    models: dict[str, Posterior] = {}
+    for client in clients:
+        mixture = Membership.of_client(hypotheses, client).mixture
+        models |= {posterior.key: posterior for posterior in mixture}
+        statistic = HeldOutLosses(tuple(mixture.values()), rule, grid)
+        scores.append(
+            Score(
+                client=client, models=tuple(p.key for p in mixture), statistic=statistic, view=view
+            )
         )
+    rule.check(models.values())
+    replies = yield Exchange.of(scores, models.values())
+    sums: list[HeldOutSums] = [replies[score] for score in scores if score in replies]
+    if not sums:
+        return None
+    spread = inf if likelihood == "gaussian" else TEMPERATURE_SPREAD
+    best = choose(sum(sums[1:], start=sums[0]), spread)
+    precision = None if plug_in else best.prior_precision
+    return replace(rule, prior_precision=precision, temperature=best.temperature)
+
+
+def rule_of(run: Run, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
+    """A rule, by name or by default that of a run."""
     if predictive is None:
         return run.rule
     return (
@@ -182,6 +252,13 @@ def _rule(run: Run, predictive: PredictiveName | PredictionRule | None) -> Predi
         if isinstance(predictive, PredictionRule)
         else PredictionRule(predictive=predictive)
     )
+
+
+def _check_classes(run: Run) -> None:
+    if run.model.likelihood == "gaussian":
+        raise ValueError(
+            "predict needs a model of classes or labels, got one of numbers; see predict_values"
+        )
 
 
 def _predicted(

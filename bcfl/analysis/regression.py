@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan, pi, sqrt
+from math import e, nan, pi, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,15 +11,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from bcfl.analysis.predicting import rule_of
 from bcfl.analysis.predictions import fitting
-from bcfl.architecture.evaluation import network_outputs
-from bcfl.architecture.model import Model
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
-from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.statistics.regression import LEVELS, coverage_name
-from posteriors import Linearised
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
@@ -32,12 +29,14 @@ class ValuePrediction:
 
     Attributes:
         mean: (samples, outputs) predicted values.
-        noise_variance: of the likelihood, in the square of the targets' unit: 1.
+        noise_variance: of the likelihood, in the square of the targets' unit: the temperature of
+            the rule.
         model_variance: (samples, outputs) mean over the models of the variance of their outputs
             under the cluster's posterior; 0 for `plug-in`.
         association_variance: (samples, outputs) variance of the models' means over which of them
             serves the client.
         association: (clusters,) probability that the client is in a cluster, see `Prediction`.
+        ood_score: (samples,) out-of-distribution score, see `Prediction`.
     """
 
     mean: NDArray[np.float64]
@@ -45,11 +44,24 @@ class ValuePrediction:
     model_variance: NDArray[np.float64]
     association_variance: NDArray[np.float64]
     association: NDArray[np.float64]
+    ood_score: NDArray[np.float64] | None = None
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """(samples, outputs) variance of the prediction."""
         return self.noise_variance + self.model_variance + self.association_variance
+
+    @property
+    def entropy(self) -> NDArray[np.float64]:
+        """(samples,) differential entropy of the prediction as a Gaussian, summed over outputs."""
+        entropy: NDArray[np.float64] = (0.5 * np.log(2 * pi * e * self.variance)).sum(axis=1)
+        return entropy
+
+    @property
+    def epistemic(self) -> NDArray[np.float64]:
+        """(samples,) nats of `entropy` beyond that of the noise alone."""
+        parts: NDArray[np.float64] = (0.5 * np.log(self.variance / self.noise_variance)).sum(axis=1)
+        return parts
 
 
 @standard_switches()
@@ -57,13 +69,14 @@ def predict_values(
     run: Run,
     client: str,
     inputs: ArrayLike | torch.Tensor,
-    predictive: PredictiveName | PredictionRule = "plug-in",
+    predictive: PredictiveName | PredictionRule | None = None,
     *,
     by: Literal["belief", "association"] = "belief",
 ) -> ValuePrediction:
     """Predict numbers with the mixture of cluster models under a client's posterior membership.
 
-    Each model predicts a Gaussian of unit variance around its output.
+    Each model predicts a Gaussian around its output, whose variance is the temperature of the rule:
+    1, unless it was chosen or tuned (`Run.tuned`).
 
     Args:
         run: the run.
@@ -71,7 +84,8 @@ def predict_values(
         inputs: (samples, *input_shape).
         predictive: how a cluster's posterior becomes a prediction, by name or as a rule:
             `plug-in` knows the network, `linearised` and `monte-carlo` add the variance of its
-            outputs under the posterior.
+            outputs under the posterior. By default `Run.rule`: `plug-in`, with the noise variance
+            tuned where clients set training samples aside.
         by: as in `predict`.
 
     Raises:
@@ -82,48 +96,24 @@ def predict_values(
         raise ValueError("predict_values needs a model with Gaussian likelihood; see predict")
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
-    rule = (
-        predictive
-        if isinstance(predictive, PredictionRule)
-        else PredictionRule(predictive=predictive)
-    )
-    if rule.predictive in ("probit", "bridge"):
-        raise ValueError(f"predictive {rule.predictive!r} is of classes, not of numbers")
+    run.hypotheses.best.association.row(client)
+    rule = rule_of(run, predictive)
     memberships = Membership.of_client if by == "belief" else Membership.by_association
     membership = memberships(run.hypotheses, client)
     x = fitting(run.model, inputs, run.hypotheses.best.clusters[0].mean(run.model))
-    mixture = membership.mixture
-    rule.check(mixture)
-    with computing("full", x.device), torch.no_grad():
-        moments = [_moments(run.model, posterior, x, rule) for posterior in mixture]
-    outputs, variances = (np.stack(part) for part in zip(*moments, strict=True))
-    weights = np.reshape(list(mixture.values()), (-1, 1, 1))
-    mean = (weights * outputs).sum(axis=0)
+    rule.check(membership.mixture)
+    with computing("full", x.device):
+        moments = rule.moments(run.model, membership.mixture, x)
+        density = run.feature_density
+        ood_score = None if density is None else density.ood_score(membership.association, x)
     return ValuePrediction(
-        mean=mean,
-        noise_variance=1.0,
-        model_variance=(weights * variances).sum(axis=0),
-        association_variance=(weights * (outputs - mean) ** 2).sum(axis=0),
+        mean=moments.mean.cpu().numpy(),
+        noise_variance=rule.temperature,
+        model_variance=moments.model_variance.cpu().numpy(),
+        association_variance=moments.association_variance.cpu().numpy(),
         association=membership.association,
+        ood_score=ood_score,
     )
-
-
-def _moments(
-    model: Model, posterior: Posterior, inputs: torch.Tensor, rule: PredictionRule
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(samples, outputs) mean and variance of the outputs under one posterior."""
-    if rule.predictive == "plug-in":
-        network = model.network(posterior.mean(model), posterior.buffers(model))
-        outputs = network_outputs(network, inputs).double().cpu().numpy()
-        return outputs, np.zeros_like(outputs)
-    predictive = rule.of_logits(model, posterior)
-    if isinstance(predictive, Linearised):
-        gaussian = predictive.outputs(inputs)
-        mean, variance = gaussian.mean, gaussian.covariance.diagonal(dim1=1, dim2=2)
-    else:
-        draws = predictive.member_logits(inputs, rule.num_draws, rule.generator)
-        mean, variance = draws.mean(0), draws.var(0, correction=0)
-    return mean.cpu().numpy(), variance.cpu().numpy()
 
 
 def score_values(

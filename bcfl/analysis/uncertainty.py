@@ -1,23 +1,24 @@
-"""Scores of predicted probabilities: calibration, selective prediction and detection.
+"""Scores of predicted probabilities of classes: accuracy and calibration, and all by name.
 
 All scores are fractions but the negative log-likelihood, in nats per sample, and the Brier score,
 from 0 to 2. They take (samples, classes) probabilities and (samples,) true classes. Where there is
-no sample, or only one class of samples to detect, a score is NaN.
+no sample, or only one class of samples to detect, a score is NaN. Those of selective prediction and
+detection are in `bcfl.analysis.selection`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, nan
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.analysis.selection import summarise_selection
+
 Array = NDArray[np.float64]
 Classes = NDArray[np.int64]
 BINS = 15
-RISK, COVERAGE, RECALL = 0.05, 0.8, 0.95
-SLACK = 1e-9
 
 
 def nll(probabilities: Array, targets: Classes) -> float:
@@ -127,113 +128,6 @@ def adaptive_reliability(probabilities: Array, targets: Classes, bins: int = BIN
     return _reliability(members, confidence, _correct(probabilities, targets))
 
 
-def risk_by_coverage(probabilities: Array, targets: Classes) -> tuple[Array, NDArray[np.bool_]]:
-    """Share of errors among the k most confident predictions, for k from 1 to all.
-
-    Among equally confident samples the risk is that of a random order.
-
-    Args:
-        probabilities: (samples, classes) predicted probabilities.
-        targets: (samples,) true classes, integers.
-
-    Returns:
-        (samples,) risks, and (samples,) whether a threshold on the confidence keeps just so many.
-    """
-    confidence = probabilities.max(axis=1)
-    order = np.argsort(-confidence, kind="stable")
-    wrong = ~_correct(probabilities, targets)[order]
-    levels, block, sizes = np.unique(-confidence[order], return_inverse=True, return_counts=True)
-    errors = np.bincount(block, weights=wrong, minlength=len(levels)) / sizes
-    counts = np.arange(1, len(order) + 1)
-    return np.cumsum(errors[block]) / counts, np.isin(counts, np.cumsum(sizes))
-
-
-def aurc(probabilities: Array, targets: Classes) -> float:
-    """Area under the risk-coverage curve: mean risk over all numbers of samples kept.
-
-    Args:
-        probabilities: (samples, classes) predicted probabilities.
-        targets: (samples,) true classes, integers.
-
-    References:
-        Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
-        classifiers", section 3.
-    """
-    risks, _ = risk_by_coverage(probabilities, targets)
-    return float(risks.mean()) if len(risks) else nan
-
-
-def coverage_at_risk(probabilities: Array, targets: Classes, risk: float = RISK) -> float:
-    """Largest share of samples that a threshold keeps at a risk of at most `risk`; 0 if none.
-
-    Args:
-        probabilities: (samples, classes) predicted probabilities.
-        targets: (samples,) true classes, integers.
-        risk: largest share of errors among the samples kept.
-    """
-    risks, reachable = risk_by_coverage(probabilities, targets)
-    if not len(risks):
-        return nan
-    kept = np.flatnonzero(reachable & (risks <= risk + SLACK))
-    return float(kept[-1] + 1) / len(risks) if len(kept) else 0.0
-
-
-def risk_at_coverage(probabilities: Array, targets: Classes, coverage: float = COVERAGE) -> float:
-    """Share of errors among the most confident samples, at least a share `coverage` of all.
-
-    Args:
-        probabilities: (samples, classes) predicted probabilities.
-        targets: (samples,) true classes, integers.
-        coverage: least share of the samples that is kept, in (0, 1].
-    """
-    risks, _ = risk_by_coverage(probabilities, targets)
-    return float(risks[ceil(coverage * len(risks) - SLACK) - 1]) if len(risks) else nan
-
-
-@dataclass(frozen=True)
-class Detection:
-    """How well a score separates positive from negative samples.
-
-    Attributes:
-        auroc: area under the receiver operating characteristic; .5 by chance.
-        aupr: average precision; the share of positive samples by chance.
-        fpr95: false positive rate at a true positive rate of 95 %.
-    """
-
-    auroc: float
-    aupr: float
-    fpr95: float
-
-
-def detection(score: Array, positive: NDArray[np.bool_]) -> Detection:
-    """Detection of positive samples by a threshold on a score.
-
-    Args:
-        score: (samples,) higher for positive samples.
-        positive: (samples,) whether a sample is positive.
-    """
-    from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
-
-    if positive.all() or not positive.any():
-        return Detection(nan, nan, nan)
-    false, true, _ = roc_curve(positive, score, drop_intermediate=False)
-    return Detection(
-        float(roc_auc_score(positive, score)),
-        float(average_precision_score(positive, score)),
-        float(false[true >= RECALL - SLACK].min()),
-    )
-
-
-def misclassification(probabilities: Array, targets: Classes) -> Detection:
-    """Detect wrong predictions by their low confidence.
-
-    Args:
-        probabilities: (samples, classes) predicted probabilities.
-        targets: (samples,) true classes, integers.
-    """
-    return detection(1 - probabilities.max(axis=1), ~_correct(probabilities, targets))
-
-
 def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
     """All scores that need nothing but predictions and true classes, by name.
 
@@ -242,7 +136,6 @@ def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
         targets: (samples,) true classes, integers.
     """
     bins = reliability(probabilities, targets)
-    errors = misclassification(probabilities, targets)
     return {
         "accuracy": accuracy(probabilities, targets),
         "nll": nll(probabilities, targets),
@@ -250,13 +143,18 @@ def summarise(probabilities: Array, targets: Classes) -> dict[str, float]:
         "ece": bins.expected_error,
         "mce": bins.largest_error,
         "adaptive_ece": adaptive_reliability(probabilities, targets).expected_error,
-        "aurc": aurc(probabilities, targets),
-        "coverage_at_5_risk": coverage_at_risk(probabilities, targets),
-        "risk_at_80_coverage": risk_at_coverage(probabilities, targets),
-        "wrong_auroc": errors.auroc,
-        "wrong_aupr": errors.aupr,
-        "wrong_fpr95": errors.fpr95,
+        **summarise_selection(probabilities.max(axis=1), wrong_classes(probabilities, targets)),
     }
+
+
+def wrong_classes(probabilities: Array, targets: Classes) -> NDArray[np.bool_]:
+    """(samples,) whether the most probable class is not the true one.
+
+    Args:
+        probabilities: (samples, classes) predicted probabilities.
+        targets: (samples,) true classes, integers.
+    """
+    return ~_correct(probabilities, targets)
 
 
 def _correct(probabilities: Array, targets: Classes) -> NDArray[np.bool_]:

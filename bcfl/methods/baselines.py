@@ -28,7 +28,7 @@ def fedprox(*, proximal: float = 0.95, **common: Unpack[Common]) -> "Method":
     """FedAvg with a proximal term.
 
     Args:
-        proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
+        proximal: rho, weight of the squared distance from the common model. Default: Ma 2023,
             section 3.5.
     """
     from bcfl.policies import FedAvg
@@ -92,7 +92,7 @@ def fedprox_plus(
     Args:
         num_clusters: number K of models.
         proximal: rho, weight of the squared distance from the model that a client starts from.
-            Default: Ma 2024, section 3.5.
+            Default: Ma 2023, section 3.5.
     """
     from bcfl.policies.baselines.ensemble import Ensemble
     from bcfl.protocol.regularizers import Proximal
@@ -210,7 +210,7 @@ def fesem(*, averaging: Weighting = "equal", **options: Unpack[KMeansOptions]) -
 
     Args:
         averaging: whether clients count equally in their cluster's model, so that it is the
-            centre of K-means (Ma 2024, equation 3.2), or by their samples as in the authors'
+            centre of K-means (Ma 2023, equation 3.2), or by their samples as in the authors'
             program.
     """
     return kmeans("equal", averaging=averaging, **options)

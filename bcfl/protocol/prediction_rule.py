@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
+from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.posterior import Posterior
 from posteriors import DiagonalGaussian, Linearised, MonteCarlo, PlugIn, Predictive
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.predictive import ClosedForm, EachLabel, temper
+from posteriors.predictive.predictive import outputs_of_all
 
 PredictiveName = Literal["plug-in", "monte-carlo", "linearised", "probit", "bridge"]
 
@@ -31,7 +33,8 @@ class PredictionRule:
         prior_precision: replaces the precision of the prior around the initial network, the
             curvature of the data kept; None leaves it. A precision of 1 makes predictions far too
             uncertain; see `Run.tuned`.
-        temperature: each network's probabilities are raised to 1 / temperature and normalised.
+        temperature: each network's probabilities are raised to 1 / temperature and normalised; of
+            numbers, whose density is a Gaussian of unit variance, it is so the noise variance.
         num_draws: draws from each posterior.
         seed: of the draws, so that predictions repeat.
     """
@@ -121,6 +124,13 @@ class PredictionRule:
             case _:
                 return Linearised(module, structured)
 
+    def moments(
+        self, model: Model, mixture: Mapping[Posterior, float], inputs: Tensor
+    ) -> ValueMoments:
+        """Moments of the outputs of a model of numbers; see `moments_of_all`."""
+        (found,) = moments_of_all([self], model, mixture, inputs)
+        return found
+
     def _precision(self, model: Model, posterior: Posterior) -> Tensor:
         """(parameters,) precision with the prior's exchanged."""
         if self.prior_precision is None:
@@ -133,6 +143,75 @@ class PredictionRule:
             for block in posterior.blocks
         }
         return model.join(parts) + self.prior_precision
+
+
+@dataclass(frozen=True, eq=False)
+class ValueMoments:
+    """Moments of the outputs of a model of numbers under a mixture of posteriors, float64.
+
+    Attributes:
+        mean: (samples, outputs) of all.
+        model_variance: (samples, outputs) mean of the variances under the posteriors.
+        association_variance: (samples, outputs) variance of the means under the posteriors.
+    """
+
+    mean: Tensor
+    model_variance: Tensor
+    association_variance: Tensor
+
+
+def moments_of_all(
+    rules: Sequence[PredictionRule],
+    model: Model,
+    mixture: Mapping[Posterior, float],
+    inputs: Tensor,
+) -> list[ValueMoments]:
+    """Moments of the outputs of a model of numbers, without its noise, by rule.
+
+    Args:
+        rules: of one predictive each; linear ones share their Jacobians.
+        model: architecture.
+        mixture: probabilities of the posteriors.
+        inputs: (samples, *input_shape).
+
+    Raises:
+        ValueError: a predictive is of classes or labels.
+    """
+    with torch.no_grad():
+        by_posterior = [_outputs(rules, model, posterior, inputs) for posterior in mixture]
+    weights = torch.tensor(list(mixture.values()), dtype=torch.float64).reshape(-1, 1, 1)
+    moments = []
+    for parts in zip(*by_posterior, strict=True):
+        outputs, variances = (torch.stack(part) for part in zip(*parts, strict=True))
+        weights = weights.to(outputs)
+        mean = (weights * outputs).sum(0)
+        within, between = (weights * variances).sum(0), (weights * (outputs - mean) ** 2).sum(0)
+        moments.append(ValueMoments(mean, within, between))
+    return moments
+
+
+def _outputs(
+    rules: Sequence[PredictionRule], model: Model, posterior: Posterior, inputs: Tensor
+) -> list[tuple[Tensor, Tensor]]:
+    """(samples, outputs) mean and variance of the outputs under one posterior, by rule."""
+    if rules[0].predictive == "plug-in":
+        network = model.network(posterior.mean(model), posterior.buffers(model))
+        outputs = network_outputs(network, inputs).double()
+        return [(outputs, torch.zeros_like(outputs))] * len(rules)
+    predictives = [rule.of_logits(model, posterior) for rule in rules]
+    linear = [predictive for predictive in predictives if isinstance(predictive, Linearised)]
+    if len(linear) == len(predictives):
+        gaussians = outputs_of_all(linear, inputs)
+        return [
+            (f.mean.double(), f.covariance.diagonal(dim1=1, dim2=2).double()) for f in gaussians
+        ]
+    if any(isinstance(predictive, ClosedForm) for predictive in predictives):
+        raise ValueError(f"predictive {rules[0].predictive!r} is of classes, not of numbers")
+    drawn = [
+        predictive.member_logits(inputs, rule.num_draws, rule.generator)
+        for rule, predictive in zip(rules, predictives, strict=True)
+    ]
+    return [(d.mean(0).double(), d.var(0, correction=0).double()) for d in drawn]
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,7 +160,7 @@ class Proximal(SelfContained):
 
 @dataclass(frozen=True)
 class Contrast:
-    """-log softmax of the similarity to the own cluster's model: CFL-CON (Ma 2024, chapter 4).
+    """-log softmax of the similarity to the own cluster's model: CFL-CON (Ma 2023, chapter 4).
 
     Own is the model that the client starts from; the others are those of the other clusters. With
     `sees="parameters"` the similarity is the cosine of parameters (CON-para, equation 4.3); with
@@ -227,7 +227,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Sharing:
-    """weight / 2 ||parameters - mean model||^2: CFL-CKS (Ma 2024, chapter 5).
+    """weight / 2 ||parameters - mean model||^2: CFL-CKS (Ma 2023, chapter 5).
 
     The mean model is that of all clusters, weighted by their samples (equation 5.6). Pulling
     towards every other cluster (equation 5.5) has the same gradient: for cluster k,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from bcfl.analysis import TUNING_GRID
+from bcfl.analysis import NOISE_GRID, TUNING_GRID
 from experiments.reports.page import render_page
 from experiments.reports.pictures.drawing import inline_svg
 from experiments.reports.pictures.trust import (
@@ -25,8 +25,9 @@ from experiments.reports.uncertainty_table import (
 from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
 
 NOTE = (
-    "Tuned: prior precision and temperature minimise the NLL of held-out training samples; if the "
-    "run holds none out, of a third of each client's test samples, and the rest is scored. "
+    "Tuned: prior precision and temperature, of numbers the noise variance, minimise the NLL of "
+    "held-out training samples; if the run holds none out, of a third of each client's test "
+    "samples, and the rest is scored. "
     "Scores are means over seeds; figures show the first seed."
 )
 SHOWN_EDGES = 4
@@ -78,9 +79,10 @@ def render(name: str, results: Sequence[Result], unfinished: Sequence[str] = ())
 
 def edge_warnings(results: Sequence[Result]) -> list[str]:
     """A sentence for each tuned quantity that took a value at an end of its grid."""
-    tuned = [result for result in results if result.tuned]
-    precisions = {_named(result): result.rule.prior_precision for result in tuned}
-    temperatures = {_named(result): result.rule.temperature for result in tuned}
+    tuned = {_named(result): result for result in results if result.tuned}
+    numbers = {name for name, result in tuned.items() if result.predictions.kind == "gaussian"}
+    precisions = {name: result.rule.prior_precision for name, result in tuned.items()}
+    temperatures = {name: result.rule.temperature for name, result in tuned.items()}
     texts = [
         _at_edge(
             "prior precision",
@@ -88,7 +90,16 @@ def edge_warnings(results: Sequence[Result]) -> list[str]:
             TUNING_GRID.prior_precisions,
             " At the upper end predictions ignore that weights are uncertain.",
         ),
-        _at_edge("temperature", temperatures, TUNING_GRID.temperatures),
+        _at_edge(
+            "temperature",
+            {name: value for name, value in temperatures.items() if name not in numbers},
+            TUNING_GRID.temperatures,
+        ),
+        _at_edge(
+            "noise variance",
+            {name: temperatures[name] for name in sorted(numbers)},
+            NOISE_GRID.temperatures,
+        ),
     ]
     return [text for text in texts if text]
 
@@ -130,10 +141,6 @@ def _sections(results: Sequence[Result]) -> list[Section]:
 def _figures(results: Sequence[Result]) -> list[Section]:
     shown = _of_first_seed(results, ClientPredictions)
     values = _of_first_seed(results, ClientValues)
-    classes = {
-        method: {kind: p for kind, p in kinds.items() if p.kind == "categorical"}
-        for method, kinds in shown.items()
-    }
     drawn = [
         (
             "reliability",
@@ -154,9 +161,10 @@ def _figures(results: Sequence[Result]) -> list[Section]:
         (
             "risk",
             "Risk and coverage",
-            "Error rate of the most confident samples; the thin line marks 5 %. Lower is better.",
-            lambda: draw_risk(classes),
-            any(classes.values()),
+            "Error rate of the most confident samples, where one wrong label is an error; the thin "
+            "line marks 5 %. Lower is better.",
+            lambda: draw_risk(shown),
+            shown,
         ),
         (
             "entropies",

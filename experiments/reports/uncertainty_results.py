@@ -82,7 +82,7 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
     """Evaluate the newest checkpoint of each method and seed.
 
     Rules that need curvature are skipped for methods whose posteriors have none, and those of
-    classes for models of labels or numbers. Predictions of numbers are not tuned.
+    classes for models of labels or numbers.
 
     Args:
         folder: folder of the run.
@@ -113,7 +113,6 @@ def _results(evaluation: UncertaintyEvaluation, pair: Pair, query: Query) -> Ite
     yield _result(evaluation, pair, PLAIN, query.by, tuned=False)
     curved = any(p.curved for hypothesis in evaluation.run.hypotheses for p in hypothesis.clusters)
     likelihood = evaluation.run.model.likelihood
-    query = replace(query, tunes=query.tunes and likelihood != "gaussian")
     for rule in query.rules:
         fits = rule.predictive not in UNSUITED[likelihood]
         if fits and (curved or rule.predictive == "plug-in"):

@@ -32,6 +32,9 @@ LABELS: Columns = {
     "nll": ("NLL", "{:.3f}", 1.0),
     "brier": ("Brier", "{:.3f}", 1.0),
     "ece": ("ECE", "{:.3f}", 1.0),
+    "aurc": ("AURC", "{:.4f}", 1.0),
+    "coverage_at_5_risk": ("cover@5%", "{:.1f}", 100.0),
+    "risk_at_80_coverage": ("risk@80%", "{:.2f}", 100.0),
 }
 NUMBERS: Columns = {
     "rmse": ("RMSE", "{:.3f}", 1.0),
@@ -40,6 +43,7 @@ NUMBERS: Columns = {
     **{f"coverage_{level}": (f"in {level}%", "{:.1f}", 100.0) for level in (50, 80, 90, 95)},
     "coverage_error": ("coverage error", "{:.1f}", 100.0),
     "sharpness": ("sharpness", "{:.3f}", 1.0),
+    "rmse_at_80_coverage": ("RMSE@80%", "{:.3f}", 1.0),
 }
 DETECTION: Columns = {
     "wrong_auroc": ("wrong", "{:.3f}", 1.0),
@@ -121,17 +125,19 @@ KINDS: Mapping[str, ScoreTable] = {
     ),
     "bernoulli": ScoreTable(
         "labels",
-        "Calibration of labels",
+        "Calibration and selection of labels",
         "Accuracy (samples with all labels right) and F1 in %, NLL in nats per sample, Brier score "
-        "and ECE of the probability that a label is present, means over labels.",
+        "and ECE of the probability that a label is present, means over labels; cover@5% (samples "
+        "kept at 5 % with a wrong label) and risk@80% in %.",
         LABELS,
     ),
     "gaussian": ScoreTable(
         "numbers",
-        "Calibration of numbers",
+        "Calibration and selection of numbers",
         "NLL in nats per value; CRPS and sharpness (mean standard deviation of the prediction) in "
         "the unit of the values; values inside the central predictive intervals, and the mean "
-        "distance of these shares from their levels, in %. Nothing is tuned.",
+        "distance of these shares from their levels, in %. RMSE@80% is that of the 80 % of samples "
+        "of least entropy. Tuned: prior precision and noise variance.",
         NUMBERS,
     ),
 }
@@ -139,15 +145,15 @@ KINDS: Mapping[str, ScoreTable] = {
 OUTSIDE = ScoreTable(
     "detection",
     "Detection",
-    "AUROC, AUPR and FPR95 of detecting misclassified samples by confidence, and samples of other "
-    "groups and noise by their out-of-distribution (OOD) score; for the latter two also AUROC by "
-    "entropy and by mutual information (MI) of label and model.",
+    "AUROC, AUPR and FPR95 of detecting wrong classes or labels by confidence, and samples of "
+    "other groups and noise by their out-of-distribution (OOD) score; for the latter two also "
+    "AUROC by entropy and by mutual information (MI) of label and model.",
     DETECTION,
 )
 
 
 def score_tables(results: Sequence[Result]) -> list[ScoreTable]:
-    """The tables of calibration of what was predicted, then that of detection if there is one.
+    """The tables of calibration of what was predicted, then that of detection.
 
     Args:
         results: at least one result.
@@ -158,8 +164,7 @@ def score_tables(results: Sequence[Result]) -> list[ScoreTable]:
         for kind, r in by_kind.items()
         if r
     ]
-    detected = [result for kind, r in by_kind.items() for result in r if kind != "gaussian"]
-    return [*tables, *([replace(OUTSIDE, cells=table(detected, DETECTION))] if detected else [])]
+    return [*tables, replace(OUTSIDE, cells=table(results, DETECTION))]
 
 
 ASSOCIATION: Mapping[str, str] = {
@@ -228,11 +233,15 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def chosen_values(results: Sequence[Result]) -> list[str]:
-    """Tuned prior precisions and temperatures, one line per method and rule with all seeds."""
+    """Tuned values, one line per method and rule with all seeds.
+
+    Prior precision and temperature T, or of numbers the noise variance.
+    """
     lines: dict[str, list[str]] = {}
     for result in results:
         if result.tuned:
-            known = {"prior": result.rule.prior_precision, "T": result.rule.temperature}
+            name = "noise" if result.predictions.kind == "gaussian" else "T"
+            known = {"prior": result.rule.prior_precision, name: result.rule.temperature}
             text = " ".join(f"{k} {v:.3g}" for k, v in known.items() if v is not None)
             lines.setdefault(f"{result.pair.method} {result.rule.predictive}", []).append(text)
     return [f"{name}: {' · '.join(dict.fromkeys(values))}" for name, values in lines.items()]

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from bcfl import ClientData, Prediction, PredictionRule, Run
+from bcfl.analysis import ValuePrediction
 from bcfl.data import TEST, VALIDATION
 from bcfl.executors import Executor, LoopExecutor
 from bcfl.hypotheses import UNSEEN, Membership
@@ -65,25 +66,17 @@ class UncertaintyEvaluation:
         Raises:
             ValueError: the rule predicts no such things, or needs a curvature that there is not.
         """
-        if self.run.model.likelihood == "gaussian":
-            return {data.client: self._values(data, rule) for data in self.tested}
-        predictions: dict[str, ClientPredictions] = {}
+        run, predictions = self._run_with_data, {}
+        predict = run.predict_values if run.model.likelihood == "gaussian" else run.predict
         for served in self._served_together:
             inputs = torch.cat([self._inputs[data.client] for data in served])
-            prediction = self._run_with_data.predict(served[0].client, inputs, rule)
+            prediction = predict(served[0].client, inputs, rule)
             end = 0
             for data in served:
                 start, end = end, end + len(self._inputs[data.client])
                 targets = data.views[TEST].targets
                 predictions[data.client] = _client_predictions(prediction, targets, start, end)
         return {data.client: predictions[data.client] for data in self.tested}
-
-    def _values(self, data: ClientData, rule: PredictionRule) -> ClientValues:
-        test = data.views[TEST]
-        found = self.run.predict_values(data.client, test.inputs, rule)
-        return ClientValues(
-            mean=found.mean, variance=found.variance, targets=test.targets.double().numpy()
-        )
 
     def parts(self, by: By) -> dict[str, list[str]]:
         """Clients that are scored together, by name of the part."""
@@ -185,16 +178,20 @@ def joined(parts: Sequence[Predicted]) -> Predicted:
 
 
 def _client_predictions(
-    prediction: Prediction, targets: torch.Tensor, start: int, end: int
-) -> ClientPredictions:
+    prediction: Prediction | ValuePrediction, targets: torch.Tensor, start: int, end: int
+) -> Predicted:
     """Predictions of the client whose samples are the rows `start` to `end`."""
     own, noise = start + len(targets), end - len(targets)
+    rows = {"own": slice(start, own), "ood": slice(own, noise), "noise": slice(noise, end)}
+    scores = {name: UncertaintyScores.of(prediction, of_name) for name, of_name in rows.items()}
+    if isinstance(prediction, ValuePrediction):
+        mean = prediction.mean[start:own]
+        variance, known = prediction.variance[start:own], targets.double().numpy()
+        return ClientValues(
+            mean=mean, variance=variance, targets=known.reshape(mean.shape), **scores
+        )
     return ClientPredictions(
-        probabilities=prediction.mean[start:own],
-        targets=targets.long().numpy(),
-        own=UncertaintyScores.of(prediction, slice(start, own)),
-        ood=UncertaintyScores.of(prediction, slice(own, noise)),
-        noise=UncertaintyScores.of(prediction, slice(noise, end)),
+        probabilities=prediction.mean[start:own], targets=targets.long().numpy(), **scores
     )
 
 

@@ -86,11 +86,12 @@ class Tuned:
     on_edge: bool
 
 
-def choose(sums: HeldOutSums) -> Tuned:
+def choose(sums: HeldOutSums, spread: float = TEMPERATURE_SPREAD) -> Tuned:
     """Choose the MAP point of the grid with the highest competitive prior precision.
 
     Temperatures have a log-normal prior around 1 with a deviation of 0.5: a small held-out set that
     is classified without error favours temperatures towards 0 and carries no information on errors.
+    Those that are a noise variance, in the unit of the targets, have none: `spread` is infinite.
 
     A wide posterior whose draws are sharpened by a low temperature can match the plug-in on the
     held-out samples and yet be overconfident on others. Therefore, among the prior precisions whose
@@ -99,6 +100,7 @@ def choose(sums: HeldOutSums) -> Tuned:
 
     Args:
         sums: Held-out sums of all data holders.
+        spread: Standard deviation of the logarithm of the temperature, a priori.
 
     Raises:
         ValueError: If there is no sample, or no log loss is finite.
@@ -106,8 +108,8 @@ def choose(sums: HeldOutSums) -> Tuned:
     if sums.num_samples < 1:
         raise ValueError(f"num_samples must be at least 1 to tune with, got {sums.num_samples}")
     log_loss = torch.where(sums.log_loss.isnan(), math.inf, sums.log_loss)
-    spread = torch.tensor(sums.grid.temperatures).log() / TEMPERATURE_SPREAD
-    losses = log_loss + spread.to(log_loss).square() / 2
+    distance = torch.tensor(sums.grid.temperatures).log() / spread
+    losses = log_loss + distance.to(log_loss).square() / 2
     row_minima = losses.amin(1)
     if not bool(row_minima.isfinite().any()):
         raise ValueError("log_loss must be finite at some point of the grid")

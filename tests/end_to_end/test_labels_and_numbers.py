@@ -83,9 +83,11 @@ def test_a_data_set_with_several_labels(here):
     plain = next(r["scores"] for r in scores if r["method"] == "fedavg" and not r["tuned"])
     assert plain["nll"] == pytest.approx(last["nll"], rel=1e-4)
     assert 0 <= plain["noise_auroc"] <= 1
+    assert plain["risk_at_80_coverage"] < 1 - plain["accuracy"]
+    assert plain["wrong_auroc"] > 0.5
     assert "its 15 test samples" in command("explain", "run", "--method", "bcfl-g", "--client", 0)
     page = (here / "run/uncertainty.html").read_text()
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 3
 
 
 def test_numbers_saved_from_python(here):
@@ -98,15 +100,19 @@ def test_numbers_saved_from_python(here):
     assert ">RMSE" in (here / "run/report.html").read_text()
     shown = command("uncertainty", "run")
     assert "CRPS" in shown
-    assert "other groups" not in shown
+    assert "other groups" in shown
+    assert "tuned   bcfl-g plug-in: noise" in shown
     scores = json.loads((here / "run/uncertainty.json").read_text())
     assert [(r["predictive"], r["tuned"]) for r in scores] == [
         ("plug-in", False),
-        ("linearised", False),
+        ("plug-in", True),
+        ("linearised", True),
     ]
-    plain, linear = (row["scores"] for row in scores)
-    assert plain["sharpness"] < linear["sharpness"]
-    assert plain["rmse"] == pytest.approx(linear["rmse"], rel=1e-3)
+    plain, tuned, linear = (row["scores"] for row in scores)
+    assert plain["sharpness"] == pytest.approx(1, rel=0.02)
+    assert plain["rmse"] == pytest.approx(tuned["rmse"]) == pytest.approx(linear["rmse"], rel=1e-3)
+    assert 0 <= tuned["ood_auroc"] <= 1
+    assert 0 < linear["rmse_at_80_coverage"] < 2
     assert set(scores[0]["association"]) >= {"association_nll", "association_auroc"}
     page = (here / "run/uncertainty.html").read_text()
     assert "Coverage of intervals" in page

@@ -18,6 +18,7 @@ from bcfl.executors.remote.messages import (
     CPU,
     FORMAT,
     UnknownModelsError,
+    own_arrays,
     pack_answers,
     read,
     unpack_task,
@@ -27,7 +28,10 @@ from bcfl.protocol.answers import Failure
 
 LOG = logging.getLogger(__name__)
 Kept = MutableMapping[str, Mapping[str, Array]]
-"""By client, the arrays of its last task. Losing them costs a message, never a result."""
+"""By client, the arrays of its last task, and what it trained there for itself alone.
+
+Losing them costs a message, never a result.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +99,10 @@ def _answers(
     client = content["client"]
     task, named = unpack_task(content, {**kept.get(client, {}), **arrays}, site.device)
     outcomes = site.executor.answer(task.requests, task.models, task.round)
-    kept[client] = named
+    own = own_arrays(site.model, list(outcomes.values()))
+    kept[client] = named | own
     missing = Failure("missing", "no answer")
-    return pack_answers([_discreet(outcomes.get(r, missing)) for r in task.requests])
+    return pack_answers([_discreet(outcomes.get(r, missing)) for r in task.requests], list(own))
 
 
 def _discreet(outcome: Outcome) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, log
+from math import inf, log, pi
 from typing import ClassVar
 
 import torch
@@ -14,7 +14,7 @@ from bcfl.architecture.model import Model
 from bcfl.data.clients import View
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.checks import is_count
-from bcfl.protocol.prediction_rule import PredictionRule
+from bcfl.protocol.prediction_rule import PredictionRule, moments_of_all
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, PosteriorStatistic
 from posteriors import Linearised, Predictive
 from posteriors.predictive import (
@@ -45,8 +45,8 @@ class HeldOutLosses(PosteriorStatistic):
     reads_precision: ClassVar[bool] = True
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of classes or labels, and one weight for each model; see `Statistic.fits`."""
-        return model.likelihood != "gaussian" and 0 < num_models == len(self.weights)
+        """One weight for each model; see `Statistic.fits`."""
+        return 0 < num_models == len(self.weights)
 
     def of_posteriors(
         self, posteriors: Sequence[Posterior], model: Model, view: View
@@ -56,6 +56,9 @@ class HeldOutLosses(PosteriorStatistic):
         Raises:
             ValueError: the posteriors hold no curvature, and the predictive needs it.
         """
+        if model.likelihood == "gaussian":
+            rows = self._of_numbers(posteriors, model, view)
+            return HeldOutSums(self.grid, torch.stack(rows).cpu(), len(view))
         targets = view.targets.long().unsqueeze(-1)
         rows = []
         for members in self._members(posteriors, model, view.inputs):
@@ -65,6 +68,21 @@ class HeldOutLosses(PosteriorStatistic):
             ]
             rows.append(-torch.stack(chosen).sum((1, 2)))
         return HeldOutSums(self.grid, torch.stack(rows).cpu(), len(view))
+
+    def _of_numbers(
+        self, posteriors: Sequence[Posterior], model: Model, view: View
+    ) -> list[Tensor]:
+        """By prior precision, (temperatures,) log losses of Gaussians of the mixture's moments."""
+        rules = [replace(self.rule, prior_precision=p) for p in self.grid.prior_precisions]
+        mixture = dict(zip(posteriors, self.weights, strict=True))
+        losses = []
+        for moments in moments_of_all(rules, model, mixture, view.inputs):
+            errors = view.targets.to(moments.mean).reshape(moments.mean.shape) - moments.mean
+            noise = errors.new_tensor(self.grid.temperatures).reshape(-1, 1, 1)
+            variance = noise + moments.model_variance + moments.association_variance
+            each = errors**2 / variance + (2 * pi * variance).log()
+            losses.append(0.5 * each.sum((1, 2)))
+        return losses
 
     def _members(
         self, posteriors: Sequence[Posterior], model: Model, inputs: Tensor
@@ -109,7 +127,8 @@ class HeldOutLosses(PosteriorStatistic):
         tensor = isinstance(part.log_loss, Tensor) and part.log_loss.is_floating_point()
         if part.grid != self.grid or not tensor or tuple(part.log_loss.shape) != shape:
             return "held-out sums over another grid"
-        finite = bool((part.log_loss.isfinite() & (part.log_loss >= 0)).all())
+        losses = part.log_loss >= (-inf if model.likelihood == "gaussian" else 0)
+        finite = bool((part.log_loss.isfinite() & losses).all())
         return "" if finite else "held-out sums that are no losses"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from bcfl.analysis import uncertainty
+from bcfl.analysis import selection
 from bcfl.drawing import (
     FAINT,
     draw_reliability,
@@ -58,10 +58,10 @@ def draw_risk(methods: Predictions) -> Figure:
     styles = kind_styles(methods.values())
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         for kind, shown in kinds.items():
-            risks, _ = uncertainty.risk_by_coverage(shown.probabilities, shown.targets)
+            risks = shown.selected.risks
             share = np.arange(1, len(risks) + 1) / len(risks)
             axes.plot(100 * share, 100 * risks, label=kind, gid=f"{method}-{kind}", **styles[kind])
-        axes.axhline(100 * uncertainty.RISK, color=FAINT, linewidth=0.7)
+        axes.axhline(100 * selection.RISK, color=FAINT, linewidth=0.7)
         name_axes(axes, method, "coverage, %", "error rate, %")
     return with_legend(figure, places)
 

@@ -1,5 +1,7 @@
 """Tests of predicted numbers against scipy, on every executor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,9 +10,11 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from torch import nn
 
-from bcfl import ClientData, Federation, Model, Objective, PredictionRule, methods
-from bcfl.analysis import score_values
+from bcfl import ClientData, Federation, Model, Objective, PredictionRule, View, methods
+from bcfl.analysis import NOISE_GRID, score_values
+from bcfl.protocol.statistics.held_out import HeldOutLosses
 from bcfl.protocol.statistics.regression import LEVELS, RegressionSums
+from posteriors.predictive import TuningGrid
 
 SLOPES = ([2.0, -1.0], [-2.0, 1.5])
 ROUNDS = 12
@@ -126,6 +130,48 @@ def test_the_variance_of_a_linear_model_is_that_of_its_posterior(federation, sam
     np.testing.assert_allclose(linear.variance, plain.variance + wanted, rtol=1e-4)
     with pytest.raises(ValueError, match="'probit' is of classes, not of numbers"):
         run.predict_values("c0", x, "probit")
+
+
+def test_the_noise_variance_is_that_of_held_out_residuals(samples, federation):
+    noisy = {name: (x, x @ [[2, 1], [-1, 0]] + 0.2 * y) for name, (x, y) in samples.items()}
+    samples.update(noisy)
+    run = federation("fedavg").run(60)
+    rule = run.tuned("plug-in", view="test")
+    mean = {name: run.predict_values(name, x[40:]).mean for name, (x, _) in samples.items()}
+    residuals = np.stack([samples[name][1][40:] - mean[name] for name in samples])
+    grid = np.array(NOISE_GRID.temperatures)
+    losses = [-norm(0, np.sqrt(noise)).logpdf(residuals).sum() for noise in grid]
+    assert rule.temperature == grid[np.argmin(losses)]
+    assert rule.temperature == pytest.approx((residuals**2).mean(), rel=0.2)
+    tuned = run.predict_values("c0", samples["c0"][0], rule)
+    np.testing.assert_allclose(tuned.variance, rule.temperature, atol=1e-9)
+    np.testing.assert_allclose(tuned.entropy, 2 * norm(0, np.sqrt(rule.temperature)).entropy())
+    assert not tuned.epistemic.any()
+
+
+def test_prior_precision_and_noise_are_tuned_together(federation, samples):
+    run = federation("bcfl-g").run(ROUNDS)
+    grid = TuningGrid((1.0, 100.0), (0.5, 1.0, 2.0))
+    rule = PredictionRule(predictive="linearised")
+    asked = HeldOutLosses((1.0,), rule, grid)
+    (leading, *_), x = run.hypotheses.best.clusters, samples["c0"][0]
+    view = View.from_arrays(*samples["c0"])
+    found = asked.of_posteriors([leading], run.model, view)
+    for row, precision in enumerate(grid.prior_precisions):
+        chosen = replace(rule, prior_precision=precision)
+        moments = chosen.moments(run.model, {leading: 1.0}, torch.tensor(x))
+        for column, noise in enumerate(grid.temperatures):
+            spread = np.sqrt(noise + moments.model_variance.numpy())
+            wanted = -norm(moments.mean.numpy(), spread).logpdf(samples["c0"][1]).sum()
+            assert found.log_loss[row, column] == pytest.approx(wanted, rel=1e-5)
+    assert run.tuned("linearised", view="test", grid=grid).prior_precision in (1.0, 100.0)
+
+
+def test_samples_far_away_have_high_ood_scores(federation, samples):
+    run = federation("bcfl-g").run(ROUNDS)
+    x = samples["c0"][0]
+    own, far = (run.predict_values("c0", inputs).ood_score for inputs in (x, x + 20))
+    assert far.min() > own.max()
 
 
 def test_scores_of_values_are_those_of_their_definitions():

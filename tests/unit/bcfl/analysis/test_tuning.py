@@ -99,5 +99,3 @@ def test_only_clients_of_the_run_with_samples_can_tune(run):
         run.tuned(clients=["z"], view="test")
     with pytest.raises(ValueError, match="executor must reach the clients"):
         replace(run, executor=None).tuned(view="test")
-    with pytest.raises(ValueError, match="tuned is of predictions of classes or labels"):
-        replace(run, model=replace(run.model, likelihood="gaussian")).tuned(view="test")

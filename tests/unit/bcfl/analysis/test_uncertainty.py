@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, log_loss, roc_auc_score
 
 from bcfl.analysis import metrics, uncertainty
+from bcfl.analysis.selection import Selection, detection
 from bcfl.protocol.statistics.predictions import PredictionSums
 
 CLASSES = 4
@@ -25,6 +26,10 @@ def binary(confidence, correct):
     """Two classes; the first is predicted with a confidence above a half, and right or not."""
     p = np.asarray(confidence, dtype=float)
     return np.column_stack([p, 1 - p]), 1 - np.asarray(correct, dtype=np.int64)
+
+
+def selection_of(predictions):
+    return Selection.by(predictions[0].max(1), uncertainty.wrong_classes(*predictions))
 
 
 def test_full_confidence_falls_into_the_last_bin():
@@ -71,41 +76,43 @@ def test_risk_and_coverage_by_loops(predictions):
     confidence = probabilities.max(1)
     wrong = (probabilities.argmax(1) != targets)[np.argsort(-confidence)]
     risks = [wrong[: k + 1].mean() for k in range(len(wrong))]
-    assert uncertainty.aurc(*predictions) == pytest.approx(np.mean(risks))
+    selected = selection_of(predictions)
+    assert selected.area == pytest.approx(np.mean(risks))
     low = [k + 1 for k, risk in enumerate(risks) if risk <= 0.05]
-    assert uncertainty.coverage_at_risk(*predictions) == pytest.approx(max(low) / 157)
-    assert uncertainty.risk_at_coverage(*predictions) == pytest.approx(wrong[:126].mean())
+    assert selected.coverage_at() == pytest.approx(max(low) / 157)
+    assert selected.risk_at() == pytest.approx(wrong[:126].mean())
 
 
 def test_risk_and_coverage_by_hand():
-    arrays = binary([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1])
-    assert uncertainty.aurc(*arrays) == pytest.approx((0 + 0 + 1 / 3 + 1 / 4) / 4)
-    assert uncertainty.coverage_at_risk(*arrays) == 0.5
-    assert uncertainty.coverage_at_risk(*arrays, risk=0.25) == 1.0
-    assert uncertainty.risk_at_coverage(*arrays, coverage=0.75) == pytest.approx(1 / 3)
-    assert uncertainty.coverage_at_risk(*binary([0.9, 0.8], [0, 1])) == 0.0
+    selected = selection_of(binary([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1]))
+    assert selected.area == pytest.approx((0 + 0 + 1 / 3 + 1 / 4) / 4)
+    assert selected.coverage_at() == 0.5
+    assert selected.coverage_at(0.25) == 1.0
+    assert selected.risk_at(0.75) == pytest.approx(1 / 3)
+    assert selection_of(binary([0.9, 0.8], [0, 1])).coverage_at() == 0.0
 
 
 def test_equally_confident_samples_have_no_order():
     every = [
-        uncertainty.risk_by_coverage(*binary([0.9, 0.8, 0.8, 0.8, 0.6], correct))
+        selection_of(binary([0.9, 0.8, 0.8, 0.8, 0.6], correct))
         for correct in ([1, 0, 1, 1, 0], [1, 1, 1, 0, 0])
     ]
-    for risks, reachable in every:
+    for found in every:
         expected = [0, (1 / 3) / 2, (2 / 3) / 3, 1 / 4, 2 / 5]
-        np.testing.assert_allclose(risks, expected)
-        assert reachable.tolist() == [True, False, False, True, True]
-    one_level = binary([0.8] * 20, [1] * 19 + [0])
-    assert uncertainty.coverage_at_risk(*one_level) == 1.0
-    assert uncertainty.coverage_at_risk(*one_level, risk=0.04) == 0.0
+        np.testing.assert_allclose(found.risks, expected)
+        assert found.reachable.tolist() == [True, False, False, True, True]
+    one_level = selection_of(binary([0.8] * 20, [1] * 19 + [0]))
+    assert one_level.coverage_at() == 1.0
+    assert one_level.coverage_at(0.04) == 0.0
 
 
 def test_detection_is_scikit_learns(predictions):
     probabilities, targets = predictions
     wrong = probabilities.argmax(1) != targets
     score = 1 - probabilities.max(1)
-    found = uncertainty.misclassification(*predictions)
-    assert found.auroc == pytest.approx(roc_auc_score(wrong, score))
+    found = detection(score, wrong)
+    scores = uncertainty.summarise(*predictions)
+    assert scores["wrong_auroc"] == found.auroc == pytest.approx(roc_auc_score(wrong, score))
     assert found.aupr == pytest.approx(average_precision_score(wrong, score))
     pairs = (score[wrong][:, None] > score[~wrong]) + 0.5 * (score[wrong][:, None] == score[~wrong])
     assert found.auroc == pytest.approx(pairs.mean())
@@ -114,7 +121,7 @@ def test_detection_is_scikit_learns(predictions):
 def test_false_alarms_where_95_percent_are_found():
     wanted = np.array([True] * 20 + [False] * 10)
     score = np.concatenate([np.arange(20.0), [-1, 0.5, 0.7, 1.5, 2.5, 25, 26, 27, 28, 29]])
-    assert uncertainty.detection(score, wanted).fpr95 == pytest.approx(0.7)
+    assert detection(score, wanted).fpr95 == pytest.approx(0.7)
 
 
 def test_without_samples_nothing_is_known():
