@@ -114,7 +114,9 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
     }
     shown = {name: m for name, m in memberships.items() if m.num_uncertain}
     if not shown:
-        raise ValueError("runs must have an uncertain client, all are in one cluster for sure")
+        raise ValueError(
+            "runs must have an uncertain client; each is in one cluster with more than 99 %"
+        )
     return _drawn(runs, len(shown), ax, lambda given: draw_uncertain_clients(shown, given))
 
 

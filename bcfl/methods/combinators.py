@@ -161,10 +161,10 @@ def with_additive_model(
 
     Args:
         method: a clustered method.
-        update: whether the shared network is trained after the own one and against it, both
-            together, or each against the other as it was sent (the paper), which makes up for the
-            same errors twice and diverges unless the steps are small. Default: the authors'
-            program.
+        update: whether the shared network is trained after the cluster's own, given its outputs,
+            both are trained together, or each given the other as it was sent (the paper), which
+            corrects the same errors twice and diverges unless the steps are small. Default: the
+            authors' program.
         pull: lambda, weight of the pull of the own networks towards their centroids where they are
             clustered by distance. Default: of the grid 0.001, 0.01, 0.1 of Ma et al. 2023.
         warm_up: rounds, or share of the run below 1, in which one network is trained alone: the
@@ -218,7 +218,8 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
 
     Args:
         method: a clustered method.
-        warm_up_rounds: how many, or their share of the run below 1. Default: the paper, section 5.
+        warm_up_rounds: rounds of K-means, or their share of the run below 1. Default: the paper,
+            section 5.
     """
     from bcfl.policies import WarmUp
 
