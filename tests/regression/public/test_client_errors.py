@@ -6,6 +6,7 @@ of all.
 
 import os
 import signal
+from itertools import product
 
 import pytest
 import torch
@@ -48,9 +49,14 @@ def with_marked(clients, arrays, names):
     return others
 
 
-@pytest.mark.parametrize("executor", ["loop", "batched", "processes"])
-@pytest.mark.parametrize("kind", [OfTwo, SystemExit])
-@pytest.mark.parametrize("name", ["ifca", "bcfl-g"])
+@pytest.mark.parametrize(
+    ("name", "kind", "executor"),
+    [
+        *product(["ifca", "bcfl-g"], [OfTwo, SystemExit], ["loop", "batched"]),
+        ("ifca", SystemExit, "processes"),
+        ("bcfl-g", OfTwo, "processes"),
+    ],
+)
 def test_one_client_is_left_out(
     clients, arrays, mlp, federation, parameters, failures, name, kind, executor
 ):

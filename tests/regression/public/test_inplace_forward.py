@@ -79,10 +79,13 @@ def test_models_are_those_of_the_same_network_out_of_place(
     assert torch.equal(*map(parameters, runs))
 
 
-@pytest.mark.parametrize("executor", ["loop", "processes"])
 @pytest.mark.parametrize(
-    "name",
-    ["ifca-con-rep", "bcfl-g-cam", "bcfl-asym", "bcfl-mht-4", "faacl", "fedsoft"],
+    ("name", "executor"),
+    [
+        ("bcfl-g-cam", "processes"),
+        *((name, "loop") for name in ("ifca-con-rep", "bcfl-g-cam", "bcfl-asym")),
+        *((name, "loop") for name in ("bcfl-mht-4", "faacl", "fedsoft")),
+    ],
 )
 def test_terms_blocks_and_workers_see_the_samples_too(
     clients, mlp, federation, parameters, name, executor
