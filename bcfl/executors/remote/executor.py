@@ -18,9 +18,9 @@ from bcfl.protocol.answers import Failure, FailureKind
 from bcfl.protocol.requests import Request
 
 DEADLINE = 600.0
-SHORTEST, LONGEST = 0.01, 0.2
+SHORTEST, LONGEST = 0.01, 1.0
 """Seconds between two looks for replies."""
-SHARE = 0.05
+SHARE = 0.03
 """Of the time that has passed, after which the next look follows."""
 WAITING = 1.0
 """Seconds between two looks for nodes that are still to come."""
