@@ -184,9 +184,13 @@ class Network:
         """Start a run without waiting for its end."""
         self.start("run", f'exec sh {self.project.folder}/run.sh -c "{settings(config)}"')
 
-    def wait_for_the_end(self):
-        self.wait_for(lambda: self.processes["run"].poll() is not None, "the end of the log")
-        self.processes.pop("run")
+    def wait_for_rounds(self, files, count):
+        self.wait_for(lambda: len(files.rows()) >= count, f"round {count}")
+
+    def wait_for_the_end(self, files, count):
+        """Wait for the last round, whatever becomes of the log."""
+        self.wait_for_rounds(files, count)
+        self.kill("run")
 
     def end(self):
         for name in list(self.processes):
