@@ -1,4 +1,4 @@
-"""Ensembles of policies that run side by side, such as FedAvg and IFCA (Ma 2024, section 7.4.4)."""
+"""Ensembles of policies that run side by side, such as FedAvg and IFCA (Ma 2023, section 7.4.4)."""
 
 from __future__ import annotations
 
