@@ -143,21 +143,21 @@ def run(
     working = replace(
         working, nodes=nodes, cpus_per_node=cpus_per_node, gpus_per_node=gpus_per_node
     )
-    from bcfl.runtime import device_named
-
-    command, where = _command(scenario, options), str(device_named(device))
-    from experiments.launch import start
-    from experiments.runs.runner import Experiment
-
     plan = Plan(
         scenario=chosen,
-        device=where,
+        device=device,
         threads=threads,
         jobs=jobs,
-        command=command,
+        command=_command(scenario, options),
         executor=working,
         cluster=cluster,
     )
+    from bcfl.runtime import device_named
+
+    plan = replace(plan, device=str(device_named(device)))
+    from experiments.launch import start
+    from experiments.runs.runner import Experiment
+
     setup = Experiment(
         scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=threads
     )
