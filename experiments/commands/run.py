@@ -25,8 +25,10 @@ from experiments.commands.shared import (
     Executor,
     GpusPerNode,
     Memory,
+    Methods,
     Nodes,
     NumWorkers,
+    ScenarioName,
     console,
     explained,
 )
@@ -39,13 +41,9 @@ if TYPE_CHECKING:
 
 @explained
 def run(
-    scenario: Annotated[
-        str, typer.Argument(help="Name of a scenario, or a .toml file.", metavar="SCENARIO|FILE")
-    ],
+    scenario: ScenarioName,
     *,
-    methods: Annotated[
-        str | None, typer.Option(help="Methods instead, such as wecfl,bcfl-g.")
-    ] = None,
+    methods: Methods = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
