@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
+NARROW_NAME, LINE = 13, 0.19
+"""Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]
 
 
@@ -150,26 +152,27 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    letters = max((len(name) for panel in panels for name in panel.series), default=0) + 8
-    columns = 2 if letters < 21 else 1
+    letters = max((len(name) for panel in panels for name in panel.series), default=0)
+    columns = 2 if letters < NARROW_NAME else 1
     lines = [-(-len(panel.series) // columns) for panel in panels]
-    heights = [2.7 + 0.19 * count for count in lines]
-    figure = Figure(figsize=(3.7, sum(heights)), layout="constrained")
-    places = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for panel, axes in zip(panels, places, strict=True):
+    width, plot, above, below = 3.7, 2.0, 0.4, 0.5
+    height = sum(above + plot + below + LINE * count for count in lines)
+    figure, top = Figure(figsize=(width, height)), height
+    for panel, count in zip(panels, lines, strict=True):
+        top -= above + plot
+        axes = figure.add_axes((0.55 / width, top / height, 3.05 / width, plot / height))
         ends = _draw_panel(axes, panel, methods)
-        names = [f"{name}  {_signed(panel.format, value)}" for _, name, value in ends]
-        samples = [axes.plot([], [], **line_style(index))[0] for index, *_ in ends]
         axes.legend(
-            samples,
-            names,
+            [axes.plot([], [], **line_style(index))[0] for index, *_ in ends],
+            [f"{name}  {_signed(panel.format, value)}" for _, name, value in ends],
             loc="upper left",
-            bbox_to_anchor=(-0.04, -0.2),
+            bbox_to_anchor=(-0.12, -below / plot),
             ncols=columns,
             borderaxespad=0.0,
             handlelength=2.6,
             columnspacing=1.0,
         )
+        top -= below + LINE * count
     return figure
 
 
