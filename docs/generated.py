@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def write_pages(folder: Path) -> None:
     pages = {f"methods/{name}.md": method_page(name) for name in methods.RECIPES}
     pages |= {f"methods/suffix-{name}.md": suffix_page(name) for name in methods.COMBINATORS}
     pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
-    pages["api/index.md"] = api_index()
+    pages |= {"api/index.md": api_index(), "methods/index.md": methods_index()}
     pages["results.md"] = results((folder.parent / "experiments" / "RESULTS.md").read_text("utf-8"))
     tables = sorted((folder.parent / "experiments" / "results").glob("*.md"))
     pages |= {f"tables/{path.name}": table_page(path.read_text("utf-8")) for path in tables}
@@ -66,18 +67,57 @@ def method_page(name: str) -> str:
     method = methods.build(name)
     parts = [
         f"# `{entry.title}`\n\n{entry.description}.\n",
-        f"**Paper.** {entry.paper or 'A reference, not of a paper'}.\n",
+        f"**Paper.** {entry.paper or 'None; a reference'}.\n",
         f"**Cost of a round.** {note.cost}\n",
         f"**When to use it.** {note.use}\n",
         f'```python\nfrom bcfl import methods\n\nmethod = methods.build("{name}")\n```\n',
         "## Policy\n",
-        "Equations, what is asked of clients, and deviations from the paper:\n",
-        _class(type(method.policy)),
-        "## Tracker and aggregation\n",
-        f"`{method.tracker!r}`\n\n`{method.aggregation!r}`\n",
+        *(_class(kind) for kind in policies(method.policy)),
+        "## Tracker\n",
+        _class(type(method.tracker)),
+        "## Aggregation\n",
+        f"`{method.aggregation!r}`\n",
         _options(entry.options),
     ]
     return "\n".join(parts)
+
+
+def policies(policy: object) -> list[type]:
+    """The class of a policy, and those of the policies that it wraps.
+
+    Args:
+        policy: of a method.
+    """
+    inner = [getattr(policy, field.name) for field in fields(policy)]
+    wrapped = [kind for one in inner if hasattr(one, "associate") for kind in policies(one)]
+    return list(dict.fromkeys([type(policy), *wrapped]))
+
+
+def methods_index() -> str:
+    """The list of all methods and suffixes."""
+    rows = [
+        f"| [`{entry.title}`]({name}.md) | {entry.description} | {entry.paper or 'reference'} |"
+        for name, entry in methods.RECIPES.items()
+    ]
+    suffixes = [
+        f"| [`-{name}`](suffix-{name}.md) | {entry.description} | {entry.paper} |"
+        for name, entry in methods.COMBINATORS.items()
+    ]
+    names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
+    head = "| {} | description | paper |\n|---|---|---|\n"
+    return (
+        "# Methods\n\n`bcfl.methods.build(name, **options)` makes a method. M in a name stands for "
+        "a number, as in `bcfl-mht-8`. [Choosing a method](../choosing.md) compares them.\n\n"
+        + head.format("method")
+        + "\n".join(rows)
+        + "\n\n## Suffixes\n\nSuffixes modify a method and can be combined, as in "
+        "`ifca-cam-finetune`.\n\n"
+        + head.format("suffix")
+        + "\n".join(suffixes)
+        + "\n\n```{toctree}\n:hidden:\n\n"
+        + "\n".join(names)
+        + "\n```\n"
+    )
 
 
 def suffix_page(name: str) -> str:
@@ -100,6 +140,7 @@ def _options(options: dict[str, methods.Option]) -> str:
     rows = ["## Options\n", "| option | default | meaning |", "|---|---|---|"]
     for option in options.values():
         source = f" Default: {option.source}." if option.source else ""
+        source = source.replace("Default: measured", "Default: from measurements")
         meaning = f"{option.description}{source} ({option.allowed})".replace("|", "\\|")
         default = "required" if option.default is inspect.Parameter.empty else option.default
         rows.append(f"| `{option.name}` | `{default}` | {meaning} |")
@@ -150,8 +191,8 @@ def api_index() -> str:
     """The contents of the reference."""
     listed = "\n".join(MODULES)
     return (
-        "# Reference\n\nEvery public name, from its docstring. Shapes are in parentheses, weights "
-        f"and entropies in nats.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+        "# API reference\n\nEvery public name with its docstring. Shapes are in parentheses; "
+        f"weights and entropies are in nats.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
     )
 
 

@@ -1,16 +1,16 @@
 """One-to-one associations, ranked by splitting with inherited dual prices.
 
-A part of the solution space, once its best association is returned, is split by client: the n-th
-half keeps all clients before the n-th in place and bars the n-th from its column (Murty, 1968;
-Lawler, 1972). As in Miller, Stone and Cox (1997) each half takes over the dual prices of the part,
-so that reduced costs stay non-negative and its best association is a single least cycle of
-exchanges through one client. The least reduced costs of leaving and of entering a column bound its
-length, and a half is solved only when no other bound is lower. Free columns are one node together,
-so that the work doesn't grow with their number. Where they abound and conflicts are rare, ranking
-with free sizes is faster still (`assignment.ranking.wide`).
+A part of the solution space, once its best association is returned, is split by client into
+subproblems: the n-th keeps all clients before the n-th in place and bars the n-th from its column
+(Murty, 1968; Lawler, 1972). As in Miller, Stone and Cox (1997) each subproblem takes over the dual
+prices of the part, so that reduced costs stay non-negative and its best association is a single
+least cycle of exchanges through one client. The least reduced costs of leaving and of entering a
+column bound its length, and a subproblem is solved only when no other bound is lower. Free columns
+are one node together, so that the work doesn't grow with their number. Where they abound and
+conflicts are rare, ranking with free sizes is faster still (`assignment.ranking.wide`).
 
-Of associations of equal excess the one whose half was split off first comes first; of halves split
-off together, the one of the earlier client in the order of `dual_prices`.
+Of associations of equal excess, the one whose subproblem was split off first comes first; of
+subproblems split off together, that of the earlier client in the order of `dual_prices`.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Parts of the one-to-one associations: bounds on the halves of one, and the best of each half."""
+"""Parts of the one-to-one associations: bounds on their subproblems, and the best of each."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +32,7 @@ class Split:
         return np.tri(len(self.order) + 1, dtype=bool)
 
     def bounds(self, part: Part) -> list[tuple[int, float]]:
-        """The clients whose halves of a part may hold associations, and bounds on their excess."""
+        """Clients whose subproblems may hold associations, and bounds on the excess of these."""
         reduced = self._reduced(part)
         onward = _later_minima(reduced)  # at [l, p]: from l to any place after p
         inward = _later_minima(reduced.T)  # at [l, p]: to l from any place after p
@@ -80,7 +80,7 @@ class Split:
         return float(np.partition(lengths, wanted - 2)[wanted - 2]) * (1.0 + ROUNDING) + self.slack
 
     def best(self, part: Part, place: int, limit: float) -> Part | None:
-        """The half of a part in which a client leaves its column, with its best association.
+        """The subproblem of a part in which a client leaves its column, with its best association.
 
         None if it holds no association, or none of excess up to the limit.
         """

@@ -81,7 +81,7 @@ def _longer(array: Any) -> Any:  # noqa: ANN401 - an array of any type
     return longer
 
 
-def _push_halves(
+def _push_subproblems(
     problem: Any,  # noqa: ANN401 - arrays, see `_rank`
     parts: Any,  # noqa: ANN401 - arrays, see `_rank`
     part: int,
@@ -89,7 +89,7 @@ def _push_halves(
     scratch: Any,  # noqa: ANN401 - arrays, see `_rank`
     limits: tuple[float, float],
 ) -> Any:  # noqa: ANN401 - the queue
-    """Put the halves of a part on the queue, with bounds on their excess; the queue, grown."""
+    """Put the subproblems of a part on the queue, with bounds on their excess; the queue, grown."""
     keys, heap, origins, sizes = queue
     (marks, vectors, _), (slack, largest) = scratch, limits
     bounds(problem, parts, part, marks, vectors)
@@ -110,7 +110,7 @@ def _push_halves(
     return keys, heap, origins, sizes
 
 
-def _solve_half(
+def _solve_subproblem(
     problem: Any,  # noqa: ANN401 - arrays, see `_rank`
     parts: Any,  # noqa: ANN401 - arrays, see `_rank`
     new: int,
@@ -118,7 +118,7 @@ def _solve_half(
     limit: float,
     wanted: tuple[IntArray, IntArray],
 ) -> float:
-    """Find the best association of a half of a part; its excess, infinite if beyond a limit."""
+    """Find the best association of a subproblem; its excess, infinite if beyond a limit."""
     columns, prices, excess, first, parents = parts
     marks, _, found = scratch
     (taken, barred), above, (best, places) = marks, parents[new], wanted
@@ -169,7 +169,8 @@ def _rank(
     columns, prices = np.empty((room, clients), dtype=np.int64), np.empty((room, clients + 1))
     total, first, parents = np.empty(room), np.zeros(room, np.int64), np.zeros(room, np.int64)
     columns[0], prices[0], total[0], parents[0] = best[order], root, 0.0, -1
-    # of each half: bound or excess; the heap; part, client and, once solved, part of its own; sizes
+    # of each subproblem: bound or excess; the heap; part, client and, once solved, its own part;
+    # sizes
     queue = (
         np.empty(entries),
         np.empty(entries, dtype=np.int64),
@@ -203,7 +204,7 @@ def _rank(
             excess[number], labels[number] = last, columns[part][places]
             number += 1
             if number < wanted:
-                queue = push_halves(problem, parts, part, queue, scratch, (slack, least[0]))
+                queue = push_subproblems(problem, parts, part, queue, scratch, (slack, least[0]))
         keys, heap, origins, sizes = queue
         if number == wanted or sizes[0] == 0:
             return number
@@ -212,7 +213,7 @@ def _rank(
         if part < 0 and keys[entry] <= least[0]:
             parents[made] = above
             limit = (least[0] - total[above]) * (1.0 + ROUNDING) + slack
-            keys[entry] = solve_half(problem, parts, made, scratch, limit, (best, places))
+            keys[entry] = solve_subproblem(problem, parts, made, scratch, limit, (best, places))
             if keys[entry] <= least[0] and keys[entry] < np.inf:
                 keep(least, total[made])
                 origins[entry, 2] = made
@@ -248,7 +249,7 @@ rise: Any = jit(_rise)
 sink: Any = jit(_sink)
 keep: Any = jit(_keep)
 longer: Any = jit(_longer)
-push_halves: Any = jit(_push_halves)
-solve_half: Any = jit(_solve_half)
+push_subproblems: Any = jit(_push_subproblems)
+solve_subproblem: Any = jit(_solve_subproblem)
 rank: Any = jit(_rank)
 rank_all: Any = jit(_rank_all)

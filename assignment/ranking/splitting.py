@@ -2,9 +2,9 @@
 
 Each part of the solution space has a known best association; a solver finds its second best. Once
 that is returned, the part is split on one client that moved: either the client stays, and the best
-is unchanged, or it leaves its cluster, and the former second best is now the best. Each half needs
-one second best more, so M associations cost 2 M second bests. This is the partition of Murty (1968)
-in the binary form of Chegireddy and Hamacher (1987).
+is unchanged, or it leaves its cluster, and the former second best is now the best. Each of the two
+subproblems needs one second best more, so M associations cost 2 M second bests. This is the
+partition of Murty (1968) in the binary form of Chegireddy and Hamacher (1987).
 """
 
 from collections.abc import Callable, Iterator
@@ -23,13 +23,13 @@ PartT = TypeVar("PartT")
 
 @dataclass(frozen=True, eq=False)
 class Second(Generic[PartT]):
-    """The second best association of a part and the two halves it splits the part into.
+    """The second best association of a part and the two subproblems it splits the part into.
 
     Attributes:
         labels: cluster of every client, int64 of shape (clients,).
         excess: cost above the best association of the whole problem in nats.
-        staying: the half in which the client split on keeps its cluster in the part's best.
-        leaving: the half in which it does not; `labels` is the best there.
+        staying: the subproblem in which the client split on keeps its cluster in the part's best.
+        leaving: the subproblem in which it does not; `labels` is the best there.
     """
 
     labels: IntArray

@@ -114,7 +114,9 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
     }
     shown = {name: m for name, m in memberships.items() if m.num_uncertain}
     if not shown:
-        raise ValueError("runs must have an uncertain client, all are in one cluster for sure")
+        raise ValueError(
+            "runs must have an uncertain client; each is in one cluster with more than 99 %"
+        )
     return _drawn(runs, len(shown), ax, lambda given: draw_uncertain_clients(shown, given))
 
 
@@ -194,9 +196,9 @@ def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], 
         raise ValueError(f"ax must be {count} axes, one for each run, got {len(given)}")
     with in_style():
         figure = draw(given)
-        if ax is None:
-            from matplotlib import pyplot
+    if ax is None:
+        from matplotlib import pyplot
 
-            pyplot.figure(FigureClass=lambda **settings: figure)
+        pyplot.figure(FigureClass=lambda **settings: figure)
     places = given or figure.axes[:count]
     return np.array(places, dtype=object) if isinstance(runs, Mapping) else places[0]

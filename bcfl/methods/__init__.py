@@ -48,9 +48,11 @@ from bcfl.methods.names import (
 )
 from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
 from bcfl.methods.own import (
+    OwnCodeError,
     UnknownObjectError,
     imported,
     keywords,
+    made_by,
     misfit,
     reference_of,
     registered,
@@ -80,6 +82,7 @@ __all__ = [
     "NamedEnsemble",
     "NamedMethod",
     "Option",
+    "OwnCodeError",
     "Recipe",
     "UnknownMethodError",
     "UnknownObjectError",
@@ -117,6 +120,7 @@ __all__ = [
     "imported",
     "keywords",
     "local",
+    "made_by",
     "misfit",
     "named",
     "nearest",

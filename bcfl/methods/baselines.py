@@ -28,7 +28,7 @@ def fedprox(*, proximal: float = 0.95, **common: Unpack[Common]) -> "Method":
     """FedAvg with a proximal term.
 
     Args:
-        proximal: rho, weight of the squared distance from the common model. Default: Ma 2024,
+        proximal: rho, weight of the squared distance from the common model. Default: Ma 2023,
             section 3.5.
     """
     from bcfl.policies import FedAvg
@@ -92,7 +92,7 @@ def fedprox_plus(
     Args:
         num_clusters: number K of models.
         proximal: rho, weight of the squared distance from the model that a client starts from.
-            Default: Ma 2024, section 3.5.
+            Default: Ma 2023, section 3.5.
     """
     from bcfl.policies.baselines.ensemble import Ensemble
     from bcfl.protocol.regularizers import Proximal
@@ -123,12 +123,12 @@ def ifca(
         score_samples: most samples that are scored per client; none scores all.
         cluster_size: fewest and most clients of a cluster.
         solver: how the best association is found.
-        scored_by: model that scores a client in a cluster: the cluster's, its cavity, which leaves
-            out what the client contributed to it, or (crossfit) one of several that each a fold of
-            the clients has no part in.
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
+            leaves out the client's contribution, or (crossfit) one of several, trained without the
+            client's fold.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
-        folds: of clients, in crossfit; they multiply the trainings.
+        folds: number of folds of clients in crossfit, which multiplies the trainings.
     """
     from bcfl.policies import ClusterSize, LikelihoodAssociation
     from bcfl.rounds.method import Method
@@ -177,12 +177,12 @@ def kmeans(
         num_clusters: number K of clusters.
         cluster_size: fewest and most clients of a cluster.
         clustered_layers: layers whose distance counts; the thesis of WeCFL takes the classifier.
-        clustering_rounds: rounds after which clients keep their clusters; none is no limit. The
+        clustering_rounds: number of rounds in which clients are clustered; none is no limit. The
             thesis of WeCFL has 10.
         starts: starts of K-means, of which the best counts. Default: scikit-learn.
-        scored_by: what a client is measured against in its own cluster: the centroid, or its
-            cavity, the centroid without the client. Cross-fitting is left out: local models of
-            different folds start from different models, so that distances would tell folds.
+        scored_by: what a client is compared with in its own cluster: the centroid, or its cavity,
+            the centroid without the client. There is no cross-fitting: local models of different
+            folds start from different models, so that distances would separate the folds.
     """
     from bcfl.architecture.layout import Part
     from bcfl.policies import ClusterSize, KMeansAssociation, Policy
@@ -209,9 +209,9 @@ def fesem(*, averaging: Weighting = "equal", **options: Unpack[KMeansOptions]) -
     """K-means on local models.
 
     Args:
-        averaging: whether clients count equally in their cluster's model, so that it is the
-            centre of K-means (Ma 2024, equation 3.2), or by their samples as in the authors'
-            program.
+        averaging: whether clients have equal weights in the model of their cluster, so that it is
+            the centroid of K-means (Ma 2023, equation 3.2), or weights by their samples as in the
+            authors' program.
     """
     return kmeans("equal", averaging=averaging, **options)
 

@@ -97,19 +97,20 @@ def bcfl(
         temperature: of the association weights: mean weighs by the loss per sample, a number
             divides the summed loss (1 is Bayes), auto fits it on validation samples. Default: the
             paper, section 5.
-        evidence: whether clients weigh clusters one by one at their means (separable), or all
-            clients of a cluster together: by Laplace's approximation (joint, which needs a number
-            as temperature), by models drawn from the prior that clients are sent (monte_carlo) or
-            from the cluster's posterior (importance). Default: the paper, equation 9 with N = 1.
+        evidence: whether a cluster is weighed for each client at its mean (separable), or for all
+            its clients together: by Laplace's approximation (joint, which needs a number as
+            temperature), by models drawn from the prior that clients are sent (monte_carlo) or from
+            the cluster's posterior (importance). Default: the paper, equation 9 with N = 1.
         evidence_draws: number N of models that the last two draw for each cluster.
-        reweighed: how many of the best associations are weighed again unless they are separable.
+        reweighed: number of best associations whose weights are recomputed unless the evidence is
+            separable.
         judge: whether hypotheses compete by training samples or by validation samples.
-        scored_by: model that scores a client in a cluster: the cluster's, its cavity, which leaves
-            out what the client contributed to it, or (crossfit) one of several that each a fold of
-            the clients has no part in. Default: the paper, eq. 15.
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
+            leaves out the client's contribution, or (crossfit) one of several, trained without the
+            client's fold. Default: the paper, eq. 15.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
-        folds: of clients, in crossfit; they multiply the trainings.
+        folds: number of folds of clients in crossfit, which multiplies the trainings.
         validation: share of the clients' training samples that is set aside; none is 0.25 where
             the judge or an automatic temperature needs them, else 0.
         score_samples: most samples that are scored per client; none scores all.
@@ -117,15 +118,16 @@ def bcfl(
         cluster_size: fewest and most clients of a cluster.
         staying: prior probability that a client stays in its cluster; none is uniform. Default: the
             paper, equation 11.
-        concentration: of the Dirichlet prior on the shares of the clusters; none knows no sizes.
-            Default: the paper, equation 11.
+        concentration: concentration of the Dirichlet prior on the shares of the clusters; none has
+            no prior on sizes. Default: the paper, equation 11.
         curvature: how the precision of a client's likelihood is found. Default: the
             Gauss-Newton matrix of Laplace approximations, the paper, section 5.
         posterior: how local posteriors are fitted. Default: Laplace, the paper, section 5.
-        prior_precision: of the prior around the initial network, per parameter.
+        prior_precision: precision of the prior around the initial network, per parameter.
         fusion: how local posteriors are fused. Default: measured.
-        memory: what the next round's prior remembers. Default: measured.
-        history_weights: what the next round's weights of hypotheses remember; none is as memory.
+        memory: what the prior of the next round retains. Default: measured.
+        history_weights: what the weights of hypotheses in the next round retain; none is as
+            `memory`.
         decay: share that the memory forget keeps per round.
     """
     from bcfl.aggregation.aggregation import Aggregation
@@ -256,14 +258,14 @@ def bcfl_histories(
     )
 
 
-@recipe("bcfl-forget", f"{PAPER}, with a memory that fades", group=bcfl)
+@recipe("bcfl-forget", f"{PAPER}, with a prior that forgets", group=bcfl)
 def bcfl_forget(
     *,
     num_clusters: int = 4,
     temperature: Temperature = "mean",
     **options: Unpack[SharedDefaults],
 ) -> "Method":
-    """BCFL-G with priors that fade, for data that change.
+    """BCFL-G with priors that forget, for data that change.
 
     A cluster that no client chooses keeps its mean while its precision fades, so that a concept
     that comes back finds the model that it left.
@@ -275,7 +277,7 @@ def bcfl_forget(
     )
 
 
-@recipe("bcfl-asym", "ours, after FAACL", group=bcfl)
+@recipe("bcfl-asym", "this package, after FAACL", group=bcfl)
 def bcfl_asymmetric(
     *,
     borrowing_temperature: float = 1.0,
@@ -301,7 +303,7 @@ def bcfl_asymmetric(
 
 @recipe("bcfl-exact", f"{PAPER}, algorithm 1", group=bcfl)
 def bcfl_exact(*, limit: int = 100_000, **options: Unpack[BayesianOptions]) -> "Method":
-    """All associations; tiny problems only.
+    """All associations, for tiny problems only.
 
     Args:
         limit: most hypotheses; a run that would have more is refused.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bcfl.rounds.method import Method
 
 
-@combinator("con-para", "Ma 2024, equation 4.3", brings=("contrast",))
+@combinator("con-para", "Ma 2023, equation 4.3", brings=("contrast",))
 def with_contrast(
     method: "Method",
     *,
@@ -28,13 +28,13 @@ def with_contrast(
 
     Args:
         method: a clustered method.
-        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2023.
         contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
-            10 of Ma 2024.
+            10 of Ma 2023.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
-        contrasted_layers: layers that are compared. Default: Ma 2024, chapter 4.
+        contrasted_layers: layers that are compared. Default: Ma 2023, chapter 4.
         contrast_few_shots: rounds after which clients that K-means has clustered keep their
-            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
+            clusters; none is no limit. Default: Ma 2023, section 4.4.1.
     """
     from bcfl.architecture.layout import Part
     from bcfl.protocol.regularizers import Contrast
@@ -44,7 +44,7 @@ def with_contrast(
     return _with_regularizer(_few_shot(method, contrast_few_shots), term, contrast_warm_up)
 
 
-@combinator("con-rep", "Ma 2024, equation 4.4", brings=("contrast",))
+@combinator("con-rep", "Ma 2023, equation 4.4", brings=("contrast",))
 def with_output_contrast(
     method: "Method",
     *,
@@ -57,12 +57,12 @@ def with_output_contrast(
 
     Args:
         method: a clustered method.
-        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2023.
         contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
-            10 of Ma 2024.
+            10 of Ma 2023.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
         contrast_few_shots: rounds after which clients that K-means has clustered keep their
-            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
+            clusters; none is no limit. Default: Ma 2023, section 4.4.1.
     """
     from bcfl.protocol.regularizers import Contrast
 
@@ -71,7 +71,7 @@ def with_output_contrast(
     return _with_regularizer(_few_shot(method, contrast_few_shots), term, contrast_warm_up)
 
 
-@combinator("con-cks", "Ma 2024, equation 6.1", brings=("contrast", "sharing"))
+@combinator("con-cks", "Ma 2023, equation 6.1", brings=("contrast", "sharing"))
 def with_contrast_and_sharing(
     method: "Method",
     *,
@@ -88,17 +88,17 @@ def with_contrast_and_sharing(
 
     Args:
         method: a clustered method.
-        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2024.
+        weight: mu, weight of the contrast. Default: of the grid 0.1, 0.5, 2, 5 of Ma 2023.
         contrast_temperature: tau, which divides the similarities. Default: of the grid 0.1, 1,
-            10 of Ma 2024.
+            10 of Ma 2023.
         contrast_warm_up: rounds, or share of the run below 1, before the contrast begins.
-        contrasted_layers: layers that are compared. Default: Ma 2024, chapter 6.
+        contrasted_layers: layers that are compared. Default: Ma 2023, chapter 6.
         sharing: lambda, weight of the pull towards the mean model. Default: of the grid 0.001,
-            0.01, 0.1, 1 of Ma 2024.
+            0.01, 0.1, 1 of Ma 2023.
         sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
-        shared_layers: layers that are pulled. Default: Ma 2024, chapter 6.
+        shared_layers: layers that are pulled. Default: Ma 2023, chapter 6.
         contrast_few_shots: rounds after which clients that K-means has clustered keep their
-            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
+            clusters; none is no limit. Default: Ma 2023, section 4.4.1.
     """
     _check_clustered(method, "con-cks")
     shared = with_sharing(
@@ -118,7 +118,7 @@ def with_contrast_and_sharing(
     )
 
 
-@combinator("cks", "Ma 2024, equations 5.5 and 5.6", brings=("sharing",))
+@combinator("cks", "Ma 2023, equations 5.5 and 5.6", brings=("sharing",))
 def with_sharing(
     method: "Method",
     *,
@@ -132,11 +132,11 @@ def with_sharing(
     Args:
         method: a clustered method.
         sharing: lambda, weight of the pull towards the mean model. Default: of the grid 0.001,
-            0.01, 0.1, 1 of Ma 2024.
+            0.01, 0.1, 1 of Ma 2023.
         sharing_warm_up: rounds, or share of the run below 1, before the pull begins.
-        shared_layers: layers that are pulled. Default: Ma 2024, chapter 5.
+        shared_layers: layers that are pulled. Default: Ma 2023, chapter 5.
         sharing_few_shots: rounds after which clients that K-means has clustered keep their
-            clusters; none is no limit. Default: Ma 2024, section 4.4.1.
+            clusters; none is no limit. Default: Ma 2023, section 4.4.1.
     """
     from bcfl.architecture.layout import Part
     from bcfl.protocol.regularizers import Sharing
@@ -161,10 +161,10 @@ def with_additive_model(
 
     Args:
         method: a clustered method.
-        update: whether the shared network is trained after the own one and against it, both
-            together, or each against the other as it was sent (the paper), which makes up for the
-            same errors twice and diverges unless the steps are small. Default: the authors'
-            program.
+        update: whether the shared network is trained after the cluster's own, given its outputs,
+            both are trained together, or each given the other as it was sent (the paper), which
+            corrects the same errors twice and diverges unless the steps are small. Default: the
+            authors' program.
         pull: lambda, weight of the pull of the own networks towards their centroids where they are
             clustered by distance. Default: of the grid 0.001, 0.01, 0.1 of Ma et al. 2023.
         warm_up: rounds, or share of the run below 1, in which one network is trained alone: the
@@ -218,7 +218,8 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
 
     Args:
         method: a clustered method.
-        warm_up_rounds: how many, or their share of the run below 1. Default: the paper, section 5.
+        warm_up_rounds: rounds of K-means, or their share of the run below 1. Default: the paper,
+            section 5.
     """
     from bcfl.policies import WarmUp
 
@@ -226,7 +227,7 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
     return replace(method, policy=WarmUp.by_kmeans(method.policy, warm_up_rounds))
 
 
-@combinator("finetune", "Ma 2024, section 7.4.4", brings=("fine-tuning",))
+@combinator("finetune", "Ma 2023, section 7.4.4", brings=("fine-tuning",))
 def with_finetuning(method: "Method", *, finetuning_steps: int | None = None) -> "Method":
     """Clients fine-tune before the tests of the last three rounds.
 

@@ -21,17 +21,17 @@ def fedsoft(
     drawn: int | None = None,
     **common: Unpack[Common],
 ) -> "Method":
-    """Each client contributes to all clusters, by how often they are best.
+    """Each client contributes to all clusters, by the share of samples that each fits best.
 
     Args:
         num_clusters: number K of clusters.
         attraction: lambda, weight of the pull towards the clusters. Default: the authors'
             program, MNIST.
-        smoothing: sigma, importance of a cluster that is best nowhere. Default: the authors'
+        smoothing: sigma, importance of a cluster that is best for no sample. Default: the authors'
             program.
-        every: rounds between estimates of the importances (tau). Default: the authors' program.
-        drawn: clients that each cluster draws by importance and averages, as in algorithm 1; none
-            lets all participants contribute to all clusters by importance.
+        every: tau, rounds between estimates of the importances. Default: the authors' program.
+        drawn: number of clients that each cluster draws by importance and averages, as in algorithm
+            1; with none, all participants contribute to all clusters by importance.
     """
     from bcfl.policies.baselines.fedsoft import FedSoft
     from bcfl.rounds.method import Method

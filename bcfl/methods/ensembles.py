@@ -1,4 +1,4 @@
-"""Ensembles of methods by name, such as `fedavg+ifca` (Ma 2024, table 7.5)."""
+"""Ensembles of methods by name, such as `fedavg+ifca` (Ma 2023, table 7.5)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -24,6 +24,10 @@ class UnknownObjectError(ValueError):
     """A reference to an object that cannot be imported, or is of another kind."""
 
 
+class OwnCodeError(ValueError):
+    """An error in the code of a data set, partition, model, method or federation of one's own."""
+
+
 def registered(kind: str) -> dict[str, str]:
     """References by the names that installed packages register.
 
@@ -83,6 +87,24 @@ def imported(reference: str, what: str, expected: str) -> Any:  # noqa: ANN401 -
     return found
 
 
+def made_by(reference: str, what: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - any object
+    """What code of one's own makes; an error in it is reported with the reference.
+
+    Args:
+        reference: `module:object`.
+        what: kind of thing, for the message.
+        make: calls the object.
+
+    Raises:
+        OwnCodeError: it raised an error.
+    """
+    try:
+        return make()
+    except Exception as error:
+        kind = type(error).__name__
+        raise OwnCodeError(f"{what} {reference!r} raised {kind}: {error}") from error
+
+
 def misfit(what: str, reference: str, found: object, expected: str) -> UnknownObjectError:
     """The error about an object, or about what it made, that is of another kind."""
     kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
@@ -111,7 +133,9 @@ def own_recipe(name: str, reference: str) -> Recipe:
         lacking = [p for p in lacking if p not in given and p != OBJECTIVE]
         if lacking:
             raise ValueError(f"method {name!r} needs a value of {', '.join(lacking)}")
-        return _as_method(reference, value if make is None else make(**given))
+        if make is None:
+            return _as_method(reference, value)
+        return _as_method(reference, made_by(reference, "method", lambda: make(**given)))
 
     function.__doc__ = inspect.getdoc(value)
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # read as options

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bcfl.rounds.method import Method
 
 
-@recipe("bcfl-race", "ours", number="starts", group=bcfl)
+@recipe("bcfl-race", "this package", number="starts", group=bcfl)
 def bcfl_race(
     *,
     num_clusters: int = 4,
@@ -31,16 +31,16 @@ def bcfl_race(
     same: float = 0.95,
     **options: Unpack[PosteriorOptions],
 ) -> "Method":
-    """Several starts, annealed and scored by cavities, of which the evidence leaves the best.
+    """Several starts, annealed and scored by cavities; the best by evidence remain.
 
     Args:
         num_clusters: number K of clusters.
         starts: initial hypotheses, each with networks of its own.
-        temperature: as in the other methods, but as Bayes has it.
-        fusion: how local posteriors are fused; the prior's precision in the weights of the opinion
-            pool keeps parameters that few clients know from following one of them. Default:
-            measured.
-        memory: what the next round's prior remembers.
+        temperature: as in the other methods; 1 is Bayes' rule.
+        fusion: how local posteriors are fused; the precision of the prior in the weights of the
+            opinion pool keeps parameters that few clients determine from following a single client.
+            Default: measured.
+        memory: what the prior of the next round retains.
         scored_by: model that scores a client in a cluster, see bcfl-g. Default: measured.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
@@ -48,17 +48,17 @@ def bcfl_race(
             the best. Default: measured.
         annealed_until: round, or share of the run below 1, in which the temperature reaches 0.
             Default: measured.
-        warm_starts: how many of the starts begin with K-means on local models, which finds many
-            clusters where random networks leave some without clients. Default: measured.
+        warm_starts: number of starts that begin with K-means on local models, which finds many
+            clusters where random networks leave some clusters without clients. Default: measured.
         warm_rounds: rounds of K-means, or share of the run below 1. In the first all clients
             train from one model, so that local models differ by their data alone; K-means of the
             second round found fewer clusters. Default: measured.
         held_rounds: rounds after these in which warm starts keep the clusters of K-means, so that
-            models of many clusters learn to tell clients apart before these move.
+            the models of many clusters can tell clients apart before the association changes.
         burn_in: round, or share of the run below 1, before which every start is kept. Default:
             measured.
         min_weight: starts of lower weight are dropped. Default: measured.
-        same: share of clients on which two starts agree that count as one.
+        same: two starts that agree on this share of the clients count as one.
     """
     from bcfl.policies import WarmUp
     from bcfl.policies.wrappers.annealed import AnnealedAssociation

@@ -57,8 +57,8 @@ def with_median(method: "Method", *, robust_weighting: RobustWeighting = "client
 
     Args:
         method: a method that averages models, such as those of BCFL with `curvature` `samples`.
-        robust_weighting: whether a client counts by what the policy gives it in the cluster alone,
-            or times its number of samples, which is its own word.
+        robust_weighting: whether the weight of a client is the one that the policy gives it in the
+            cluster, or this times its number of samples, which the client states itself.
     """
     from bcfl.aggregation.robust import Median
 
@@ -81,8 +81,8 @@ def with_trimmed_mean(
         method: a method that averages models, such as those of BCFL with `curvature` `samples`.
         trimmed_share: beta, share of the weight that is left out at either end, below 0.5; whole
             clients are left out.
-        robust_weighting: whether a client counts by what the policy gives it in the cluster alone,
-            or times its number of samples, which is its own word.
+        robust_weighting: whether the weight of a client is the one that the policy gives it in the
+            cluster, or this times its number of samples, which the client states itself.
     """
     from bcfl.aggregation.robust import TrimmedMean
 

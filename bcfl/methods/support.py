@@ -112,7 +112,7 @@ def continual_faacl(
     Args:
         validation: share of the clients' training samples on which support is tested.
         memory_samples: most validation samples of a time step that are remembered.
-        own_rounds: number of rounds of local steps for a device's own model.
+        own_rounds: rounds' worth of local steps for the device's own model.
         own_start: whether that model starts from the initial model, or from its cluster's.
         merging_rounds: rounds of a time step in which clusters may merge.
     """

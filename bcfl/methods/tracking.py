@@ -31,7 +31,7 @@ class Proposing(TypedDict, total=False):
     max_clusters: int
 
 
-@recipe("bcfl-mht", "ours", number="max_hypotheses", group=bcfl)
+@recipe("bcfl-mht", "this package", number="max_hypotheses", group=bcfl)
 def bcfl_mht(
     *,
     num_clusters: int | Literal["auto"] = 4,
@@ -65,35 +65,35 @@ def bcfl_mht(
     Args:
         num_clusters: number K of clusters; auto lets hypotheses gain and lose clusters, judged on
             held-out samples.
-        first_clusters: how many clusters auto begins with, at most one per client. From more than
-            there are it finds groups that a common model serves nearly as well; from one it often
-            misses those. Default: measured.
+        first_clusters: number of clusters that auto begins with, at most one per client. Beginning
+            with too many, it finds groups that a common model serves nearly as well; beginning with
+            one, it often misses these. Default: measured.
         max_hypotheses: most hypotheses M that are kept.
         max_per_parent: associations that are ranked per hypothesis; none is M.
         temperature: as in the other methods; 1 is Bayes' rule. Default: measured.
-        memory: what the next round's prior remembers. Default: measured.
+        memory: what the prior of the next round retains. Default: measured.
         scored_by: model that scores a client in a cluster, see bcfl-g.
         adapt: whether only the effective number of hypotheses is kept. Default: measured.
         near_copies: distance of clusters below which hypotheses are merged, as a share of the
             spread between clusters; none merges nothing. Default: measured.
         remembers_absent: whether absent clients count with their last costs.
-        n_scan: rounds after which past ambiguities are decided; none leaves them to the weights.
+        n_scan: rounds after which past ambiguities are resolved; none leaves them to the weights.
             Default: measured.
         starts: initial hypotheses, each with networks of its own. Default: measured.
         quota_rounds: rounds in which every start keeps a successor; none has no quota. Default:
             measured.
-        moves: what is proposed; none is split, and with auto also birth and death. Default:
+        moves: kinds of proposals; none is split, and with auto also birth and death. Default:
             measured.
         propose_every: rounds between proposals.
         splits: clusters that a proposal tries to split.
-        freeing_splits: the same, with auto, for splits whose second half replaces another cluster.
-        slots: slots that are tried for each half.
+        freeing_splits: the same, with auto, for splits whose second part replaces another cluster.
+        slots: slots that are tried for each part of a split cluster.
         pairs: pairs of clusters for which a merge is proposed.
         deaths: clusters for which a death is proposed.
         min_members: trained members that a cluster needs to be split.
         min_gain: gain of a split into an empty cluster, nats per dimension.
-        max_cost_ratio: cost of freeing a cluster that a split may have, in units of the split
-            cluster's cost.
+        max_cost_ratio: largest cost of the cluster that a split removes, in units of the cost of
+            the split cluster.
         max_clusters: most clusters with auto.
 
     Raises:

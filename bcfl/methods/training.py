@@ -20,10 +20,10 @@ def flat(*, objective: "Objective | None" = None, calibration: float = 0.0) -> "
 
     Args:
         objective: local training; the recipe sets curvature, posterior and regularizers.
-        calibration: share of the clients' training samples that is set aside so that predictions
-            can be tuned on sums over them, see `Run.rule`. On small digits a fifth costs more
-            likelihood than the temperature gives back once the models are trained; it pays where
-            they are far from that, or trained for too long. Default: measured.
+        calibration: share of each client's training samples that is set aside for tuning
+            predictions, see `Run.rule`. On small digits, setting a fifth aside costs more
+            likelihood than the temperature gains for trained models; it pays for models that are
+            far from trained, or overtrained. Default: measured.
     """
     del calibration  # set aside by `registry.Recipe.make`
     return replace(trained(objective), curvature="samples", prior_weight=0.0)

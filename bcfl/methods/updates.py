@@ -94,8 +94,8 @@ def ocfl_affinity(*, reads: Reads = "similarity", **options: Unpack[OneShotOptio
     """Affinity propagation on updates at the first rise of the clustering temperature.
 
     Args:
-        reads: whether it is given similarities, or distances as in the authors' program, which
-            groups clients that are unlike.
+        reads: whether the clustering is given similarities, or distances as in the authors'
+            program, which groups unlike clients.
     """
     from bcfl.policies.updates.update_clustering import AffinityClustering
 
@@ -125,19 +125,19 @@ def scl(
     linkage: Literal["single", "complete"] = "single",
     **common: Unpack[Common],
 ) -> "Method":
-    """Clusters with a small mean update are split in two.
+    """Clusters with a small mean update are split into two.
 
     Args:
-        mean_norm: a cluster splits only if its mean update is shorter. Default: Zuziak et al.
-            2024, section 4, who tried 0.2 to 0.6.
-        client_norm: and only if a client's update is longer. Default: as `mean_norm`; they tried
-            1.2 to 2 first.
+        mean_norm: a cluster is split only if its mean update is shorter than this. Default: Zuziak
+            et al. 2024, section 4, who tried 0.2 to 0.6.
+        client_norm: and only if the update of some client is longer than this. Default: as
+            `mean_norm`; they tried 1.2 to 2 first.
         scale: whether these are lengths, as published, or shares of the longest update, which fit
             any model and learning rate.
         first_round: first round that may split, or its share of the run. Default: round 20 of 50,
             Zuziak et al. 2024.
         min_members: smallest cluster that may split.
-        linkage: how the halves are found: exactly, or as in the authors' program (complete).
+        linkage: how the two parts are found: exactly, or as in the authors' program (complete).
     """
     from bcfl.policies.updates.bipartition import RecursiveBipartition
     from bcfl.rounds.method import Method
@@ -171,8 +171,8 @@ def bcl(
         clustering_round: the round, or its share of the run. Default: round 20 of 50, Zuziak et al.
             2024.
         linkage: distance of two clusters: the mean, largest or least over their clients.
-        reads: whether it is given distances, or similarities as in the program of OCFL, which
-            merges the least alike.
+        reads: whether the clustering is given distances, or similarities as in the program of OCFL,
+            which merges the least alike clients.
     """
     from bcfl.policies.updates.clustering_temperature import AtRound
     from bcfl.policies.updates.one_shot import OneShotClustering

@@ -86,3 +86,9 @@ class Retention(SelfContained):
         del start
         kept, mask = references
         return huber_loss(live * mask, kept, reduction="sum", delta=self.threshold)
+
+    def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
+        """The clipped residual times the mask; see `ClosedForm.gradient`."""
+        del start
+        kept, mask = references.unbind(-2)
+        return mask * (live * mask - kept).clamp_(-self.threshold, self.threshold)

@@ -13,12 +13,15 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 import torch
 from torch import Tensor
+from torch.linalg import vector_norm
 from torch.nn.functional import cosine_similarity, log_softmax
 
 from bcfl.architecture.layout import ALL, Part
 from bcfl.hypotheses.posterior import Posterior, weighted_mean
 
 Sees = Literal["parameters", "outputs"]
+SMALLEST_NORM = 1e-8
+"""Norms below are taken for it, as by `cosine_similarity`."""
 
 
 class Regularizer(Protocol):
@@ -65,6 +68,21 @@ class Regularizer(Protocol):
                 in training.
             start: the same of the model that the client started from.
             references: the same of the referenced models.
+        """
+        ...
+
+
+@runtime_checkable
+class ClosedForm(Protocol):
+    """A regulariser of the parameters whose gradient needs no automatic differentiation."""
+
+    def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
+        """Gradient of `penalty` in `live`, (..., chosen).
+
+        Args:
+            live: (..., chosen) parameters of the part, of one model or of many.
+            start: (..., chosen) of the model that the client started from.
+            references: (..., references, chosen) of the referenced models.
         """
         ...
 
@@ -134,10 +152,15 @@ class Proximal(SelfContained):
         del references
         return 0.5 * (live - start).square().sum()
 
+    def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
+        """See `ClosedForm.gradient`."""
+        del references
+        return live - start
+
 
 @dataclass(frozen=True)
 class Contrast:
-    """-log softmax of the similarity to the own cluster's model: CFL-CON (Ma 2024, chapter 4).
+    """-log softmax of the similarity to the own cluster's model: CFL-CON (Ma 2023, chapter 4).
 
     Own is the model that the client starts from; the others are those of the other clusters. With
     `sees="parameters"` the similarity is the cosine of parameters (CON-para, equation 4.3); with
@@ -181,10 +204,30 @@ class Contrast:
         cosines = torch.stack([cosine_similarity(rows, other, dim=1) for other in models], dim=1)
         return -log_softmax(cosines / self.temperature, dim=1)[:, 0].mean()
 
+    def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
+        """Of the contrast of parameters; see `ClosedForm.gradient`.
+
+        With c the cosines and p their softmax, sum_k (p_k - [k is own]) / tau times the gradient
+        of c_k, which is m_k / (|x| |m_k|) - c_k x / |x|^2 for model m_k and parameters x.
+        """
+        own = torch.linalg.vecdot(start, live)[..., None]
+        others = torch.matmul(references, live[..., None])[..., 0]
+        norms = [vector_norm(start, dim=-1, keepdim=True), vector_norm(references, dim=-1)]
+        length = vector_norm(live, dim=-1, keepdim=True).clamp_min(SMALLEST_NORM)
+        lengths = length * torch.cat(norms, dim=-1).clamp_min(SMALLEST_NORM)
+        cosines = torch.cat([own, others], dim=-1) / lengths
+        factors = torch.softmax(cosines / self.temperature, dim=-1)
+        factors[..., 0] -= 1
+        factors /= self.temperature
+        towards = factors / lengths
+        inwards = (factors * cosines).sum(-1, keepdim=True) / length.square()
+        gradient = torch.matmul(towards[..., None, 1:], references)[..., 0, :]
+        return gradient.addcmul_(towards[..., :1], start).addcmul_(inwards, live, value=-1)
+
 
 @dataclass(frozen=True)
 class Sharing:
-    """weight / 2 ||parameters - mean model||^2: CFL-CKS (Ma 2024, chapter 5).
+    """weight / 2 ||parameters - mean model||^2: CFL-CKS (Ma 2023, chapter 5).
 
     The mean model is that of all clusters, weighted by their samples (equation 5.6). Pulling
     towards every other cluster (equation 5.5) has the same gradient: for cluster k,
@@ -218,6 +261,11 @@ class Sharing:
         if not references:
             return live.sum() * 0
         return 0.5 * (live - references[0]).square().sum()
+
+    def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
+        """See `ClosedForm.gradient`."""
+        del start
+        return live - references[..., 0, :] if references.shape[-2] else torch.zeros_like(live)
 
 
 @dataclass(frozen=True)
@@ -265,6 +313,14 @@ class Attraction:
         distances = [importance * (live - other).square().sum() for importance, other in pairs]
         return 0.5 * sum(distances[1:], start=distances[0])
 
+    def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
+        """See `ClosedForm.gradient`."""
+        del start
+        gradient = live * sum(self.importances)
+        for importance, other in zip(self.importances, references.unbind(-2), strict=True):
+            gradient.sub_(other, alpha=importance)
+        return gradient
+
 
 @dataclass(frozen=True)
 class Consolidation(SelfContained):
@@ -293,3 +349,9 @@ class Consolidation(SelfContained):
         del start
         anchor, fisher = references
         return 0.5 * (fisher * (live - anchor).square()).sum()
+
+    def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
+        """See `ClosedForm.gradient`."""
+        del start
+        anchor, fisher = references.unbind(-2)
+        return fisher * (live - anchor)

@@ -86,7 +86,7 @@ def evaluate_finetuned(
     view: str = TEST,
     pooling: Pooling = "probabilities",
 ) -> Steps[Mapping[str, Any]]:
-    """Let every client train on from what serves it, then test the result (Ma 2024, section 7.4.4).
+    """Let every client train on from what serves it, then test the result (Ma 2023, section 7.4.4).
 
     A client trains on from the model that serves it most; from each model of an ensemble, whose
     logits are averaged then as before. The clusters are not changed.

@@ -35,7 +35,7 @@ def explain(
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Show one client: its clusters over rounds, their probabilities, its peers, its scores."""
+    """Report on one client: its clusters over rounds, their probabilities, its peers and scores."""
     del debug
     from experiments.runs.index import read_index
 

@@ -14,7 +14,7 @@ import typer
 from experiments.commands.shared import Debug, console, explained
 
 app = typer.Typer(
-    help="Federations on a network: files to start from, progress, resuming.",
+    help="Set up, watch and resume a federation on a network.",
     no_args_is_help=True,
 )
 Folder = Annotated[Path, typer.Argument(help="Folder of a federation.", metavar="DIR")]
@@ -36,7 +36,7 @@ def init(
         bool,
         typer.Option(
             "--privacy",
-            help="Have nodes clip and noise what they send; see privacy in app/pyproject.toml.",
+            help="Let nodes clip what they send and add noise; see privacy in app/pyproject.toml.",
         ),
     ] = False,
     debug: Debug = False,
@@ -67,7 +67,7 @@ def init(
 @app.command()
 @explained
 def status(folder: Folder, *, debug: Debug = False) -> None:
-    """Show rounds, failures and the checkpoint from which the run goes on."""
+    """Show rounds, failures and the checkpoint from which the run would continue."""
     del debug
     from experiments.deployment import status_lines
 

@@ -38,7 +38,9 @@ class GraphFormat(StrEnum):
 @explained
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders of runs.", metavar="DIR...")],
-    as_latex: Annotated[bool, typer.Option("--latex", help="A LaTeX table (booktabs).")] = False,
+    as_latex: Annotated[
+        bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page, like the report of a run.")
     ] = None,
@@ -81,7 +83,7 @@ def report(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Write the report of a run again."""
+    """Write the report of a run anew."""
     del debug
     from experiments.runs.plan import read_description
 
@@ -99,11 +101,13 @@ def report(
 def graph(
     folder: Folder,
     *,
-    method: Annotated[str | None, typer.Option(help="Method, where the run has several.")] = None,
+    method: Annotated[str | None, typer.Option(help="Method, if the run has several.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
-    kind: Annotated[GraphKind, typer.Option(help="Nodes and edges.")] = GraphKind.CLIENTS,
+    kind: Annotated[GraphKind, typer.Option(help="What the graph shows.")] = GraphKind.CLIENTS,
     format: Annotated[GraphFormat, typer.Option(help="File format.")] = GraphFormat.GRAPHML,
-    min_probability: Annotated[float, typer.Option(help="Leave out weaker edges.")] = 0.0,
+    min_probability: Annotated[
+        float, typer.Option(help="Leave out edges of lower probability.")
+    ] = 0.0,
     out: Annotated[Path | None, typer.Option(help="File; standard output if left out.")] = None,
     debug: Debug = False,
 ) -> None:

@@ -30,7 +30,9 @@ def list_(
     ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder that is searched first for data.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """List methods, options of a method, scenarios or data sets."""

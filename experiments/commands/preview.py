@@ -26,7 +26,9 @@ def preview(
     out: Annotated[
         Path | None, typer.Option(help="Draw clients by classes into this .svg, .png or .pdf.")
     ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder that is searched first for data.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Show which client holds how many samples of which class, without training."""

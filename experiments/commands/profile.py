@@ -26,14 +26,18 @@ def profile(
     scenario: ScenarioName,
     *,
     methods: Methods = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured, after one.")] = 3,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Rounds that are measured, after a first one that is not.")
+    ] = 3,
     executor: Executor = "auto",
     memory: Memory = None,
     workers: NumWorkers = None,
     arithmetic: Arithmetic = "full",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder that is searched first for data.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Measure a few rounds of each method: time by phase, work, bytes, FLOP/s."""

@@ -27,7 +27,8 @@ def reproduce(
     tables: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Tables such as bcfl/1, or papers; none lists all.", metavar="[NAME]..."
+            help="Tables such as bcfl/1, or papers; lists all tables if left out.",
+            metavar="[NAME]...",
         ),
     ] = None,
     *,
@@ -35,22 +36,30 @@ def reproduce(
         str, typer.Option(help="paper: the paper's size; small: minutes on two cores.")
     ] = "small",
     every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
-    seeds: Annotated[str | None, typer.Option(help="Seeds instead, such as 0,1,2.")] = None,
-    columns: Annotated[str | None, typer.Option(help="These columns alone, by comma.")] = None,
-    rows: Annotated[str | None, typer.Option(help="These rows or methods alone, by comma.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Seeds in place of the table's, such as 0,1,2.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Only these columns, separated by commas.")
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="Only these rows or methods, separated by commas.")
+    ] = None,
     results: Annotated[
         Path | None,
         typer.Option(help="Folder of results; experiments/results of a checkout, or ./reproduced."),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Run nothing; write tables of what is there.")
+        bool, typer.Option("--show", help="Run nothing; write tables of the existing results.")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or auto.")] = "auto",
     threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder that is searched first for data.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
-    """Run a paper's table or figure, and print its numbers beside ours; resumes what is there."""
+    """Run tables or figures of papers and print their values beside ours; continues if stopped."""
     del debug
     from experiments.config.options import chosen
     from experiments.published import reading

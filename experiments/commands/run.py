@@ -56,11 +56,15 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="METHOD.OPTION=V1,V2,...",
-            help="Try all values, several such as a product; choose by held-out samples.",
+            help="Try all values, and the product of several grids; select by held-out samples.",
         ),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds instead.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Seeds instead, such as 0,1,2.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Number of rounds in place of the scenario's.")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Seeds in place of the scenario's, such as 0,1,2.")
+    ] = None,
     clusters: Annotated[str | None, typer.Option(help="Number of clusters, or auto.")] = None,
     cluster_size: Annotated[
         str | None, typer.Option(help="Fewest and most clients per cluster, such as 2,15 or 2,all.")
@@ -68,12 +72,14 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="Margin of FAACL's support tests, nats per sample.")
     ] = None,
-    alpha: Annotated[float | None, typer.Option(help="Significance level of these tests.")] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Significance level of FAACL's support tests.")
+    ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Bound of FedDrift on losses, nats per sample.")
+        float | None, typer.Option(help="Bound of FedDrift on the rise of losses, nats per sample.")
     ] = None,
     decay: Annotated[
-        float | None, typer.Option(help="Share that bcfl-forget keeps of the past per round.")
+        float | None, typer.Option(help="Share of the past that bcfl-forget keeps in each round.")
     ] = None,
     posterior: Annotated[
         str | None,
@@ -81,12 +87,16 @@ def run(
             help="Local posteriors of bcfl methods, such as laplace-full; small networks."
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Methods and seeds in parallel.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="Number of pairs of method and seed run in parallel.")
+    ] = 1,
     cluster: Cluster = None,
     threads: Annotated[
         int, typer.Option(help="Threads per process; more than one pays for large networks only.")
     ] = 1,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder searched first for data.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder that is searched first for data.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     executor: Executor = "auto",
     memory: Memory = None,
@@ -95,7 +105,10 @@ def run(
     nodes: Nodes = None,
     cpus_per_node: CpusPerNode = 1.0,
     gpus_per_node: GpusPerNode = 0.0,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; new or empty.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the run, new or empty; a folder in runs/ if left out."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Run a scenario, by its name or as a .toml file; end with a table and a report."""
@@ -174,7 +187,10 @@ def resume(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
     *,
     jobs: Annotated[
-        int | None, typer.Option(help="Methods and seeds in parallel; as before if left out.")
+        int | None,
+        typer.Option(
+            help="Number of pairs of method and seed run in parallel; as before if left out."
+        ),
     ] = None,
     debug: Debug = False,
 ) -> None:

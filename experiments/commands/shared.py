@@ -46,9 +46,11 @@ ScenarioName = Annotated[
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(help="Methods instead, such as wecfl,bcfl-g.", autocompletion=_methods),
+    typer.Option(
+        help="Methods in place of the scenario's, such as wecfl,bcfl-g.", autocompletion=_methods
+    ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Executor = Annotated[
     str,
     typer.Option(
@@ -64,7 +66,7 @@ Nodes = Annotated[
     int | None, typer.Option(help="Nodes of --executor flower; one for each client if left out.")
 ]
 CpusPerNode = Annotated[
-    float, typer.Option(help="Processors of each node of --executor flower at work.")
+    float, typer.Option(help="Processors that each node of --executor flower uses.")
 ]
 Cluster = Annotated[
     str | None,
@@ -73,7 +75,7 @@ Cluster = Annotated[
     ),
 ]
 GpusPerNode = Annotated[
-    float, typer.Option(help="GPUs of each node of --executor flower at work, or its share of one.")
+    float, typer.Option(help="GPUs, or share of one, that each node of --executor flower uses.")
 ]
 Arithmetic = Annotated[
     str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")

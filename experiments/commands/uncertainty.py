@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 class Part(StrEnum):
-    """Clients that are scored together."""
+    """Which clients are scored together."""
 
     ALL = "all"
     CLUSTER = "cluster"
@@ -49,7 +49,7 @@ def uncertainty(
             "left out."
         ),
     ] = None,
-    by: Annotated[Part, typer.Option(help="Clients that are scored together.")] = Part.ALL,
+    by: Annotated[Part, typer.Option(help="Which clients are scored together.")] = Part.ALL,
     tune: Annotated[
         bool,
         typer.Option(
@@ -59,7 +59,7 @@ def uncertainty(
     ] = True,
     debug: Debug = False,
 ) -> None:
-    """Score calibration, selection and detection; write uncertainty.json and uncertainty.html."""
+    """Measure calibration, selective prediction and OOD detection; write uncertainty.html."""
     del debug
     from experiments.runs.index import read_index
 

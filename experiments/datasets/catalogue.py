@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bcfl.methods import imported, misfit, nearest, reference_of, registered
+from bcfl.methods import imported, made_by, misfit, nearest, reference_of, registered
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
@@ -97,7 +97,8 @@ def located(name: str | Path, data_dir: str | Path | None = None) -> Callable[[]
 
 def _of_reference(reference: str) -> Dataset:
     found = imported(reference, "dataset", OWN)
-    made = found() if callable(found) and not isinstance(found, Dataset) else found
+    makes = callable(found) and not isinstance(found, Dataset)
+    made = made_by(reference, "dataset", found) if makes else found
     if not isinstance(made, Dataset):
         raise misfit("dataset", reference, made, OWN)
     return made

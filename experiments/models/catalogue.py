@@ -13,7 +13,7 @@ from torch import nn
 
 from bcfl import Model
 from bcfl.architecture import as_model
-from bcfl.methods import imported, keywords, misfit, reference_of, registered
+from bcfl.methods import imported, keywords, made_by, misfit, reference_of, registered
 from experiments.config.options import check_keys, chosen, named_arguments, typed_options
 from experiments.datasets import Dataset
 from experiments.models.convolutions import (
@@ -109,7 +109,7 @@ def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any])
         options = {k: v for k, v in config.items() if k in accepted or k not in SHAPES}
         check_keys(f"model {name!r}", found, options)
         build = partial(found, **typed_options(options, found))
-        made = build()
+        made = made_by(reference, "model", build)
         if not isinstance(made, Model | nn.Module):
             raise misfit("model", reference, made, OWN)
         network = made if isinstance(made, Model) else build

@@ -52,7 +52,7 @@ def tissue_cnn(classes: int = 8, norm: Norm = "batch") -> Model:
         ValueError: the norm is unknown, or there is no class.
 
     References:
-        Ma (2024), table A.4. It prints convolutions without padding, which leave 4 * 4 * 32
+        Ma (2023), table A.4. It prints convolutions without padding, which leave 4 * 4 * 32
         features; its classifier has 7 * 7 * 32, those of a padding of 2.
     """
     return _of("tissue-cnn", (1, 28, 28), _fashion_cnn, classes, norm=norm)
@@ -71,7 +71,7 @@ def cifar_cnn(classes: int = 10) -> Model:
         ValueError: there is no class.
 
     References:
-        Ma (2024), table A.2, and table 6 of the BCFL paper, which prints 6 channels for the second
+        Ma (2023), table A.2, and table 6 of the BCFL paper, which prints 6 channels for the second
         convolution; the layer after it has 400 = 5 * 5 * 16 inputs.
     """
     return _of("cifar-cnn", (3, 32, 32), partial(_lenet, padding=0), classes)
@@ -87,7 +87,7 @@ def path_cnn(classes: int = 9) -> Model:
         ValueError: there is no class.
 
     References:
-        Ma (2024), table A.3. Its convolutions leave 4 * 4 * 16 features of 28 x 28 pixels; the
+        Ma (2023), table A.3. Its convolutions leave 4 * 4 * 16 features of 28 x 28 pixels; the
         layer after them has 400 = 5 * 5 * 16, those of a padding of 2 before the first convolution.
     """
     return _of("path-cnn", (3, 28, 28), partial(_lenet, padding=2), classes)

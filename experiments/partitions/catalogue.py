@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bcfl import ClientData
-from bcfl.methods import imported, keywords, misfit, reference_of, registered
+from bcfl.methods import imported, keywords, made_by, misfit, reference_of, registered
 from experiments.config.options import check_keys, chosen, typed_options
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.class_sets import cluster_n_class, n_class
@@ -80,7 +80,8 @@ def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any])
     accepted = keywords(function)
     options = {k: v for k, v in config.items() if k != "seed" or k in accepted}
     check_keys(f"partition {name!r}", divide, options)
-    made = divide(**typed_options(options, function))
+    divide = partial(divide, **typed_options(options, function))
+    made = made_by(reference, "partition", divide)
     if isinstance(made, Partition):
         return made
     clients = tuple(made) if isinstance(made, Iterable) else ()

@@ -86,7 +86,7 @@ class Comparison:
         table: the published one.
         scale: `small` or `paper`.
         lines: by column, then by row.
-        missing: data sets that are not here, by column.
+        missing: data sets that are not here, by column without results.
     """
 
     table: PublishedTable
@@ -130,7 +130,9 @@ def compare(
                 for variant in table.variants_of(row)
             ]
             lines.append(_line(table, column, _chosen(variants), missing[column.name]))
-    return Comparison(table, scale, _marked(lines), {k: v for k, v in missing.items() if v})
+    measured = {line.column.name for line in lines if line.seeds}
+    absent = {name: sets for name, sets in missing.items() if sets and name not in measured}
+    return Comparison(table, scale, _marked(lines), absent)
 
 
 def measured_table(comparison: Comparison) -> dict[str, Any]:

@@ -99,13 +99,15 @@ def explain_marks(num_rows: int, num_seeds: int, *, paired: bool) -> str:
     if num_rows < 2:
         return ""
     if not paired:
-        return "No best is marked: seeds or data of the rows differ, so they cannot be paired."
+        return (
+            "No best method is marked: seeds or data of the rows differ, so they cannot be paired."
+        )
     least = seeds_needed(num_rows)
     if num_seeds < least:
         return (
-            f"No best is marked: whether one of {num_rows} methods is better than each other one "
-            f"takes at least {least} seeds to tell (paired Wilcoxon tests, Holm, level {LEVEL}); "
-            f"there {'are' if num_seeds > 1 else 'is'} {num_seeds}."
+            f"No best method is marked: to show that one of {num_rows} is better than every other "
+            f"needs at least {least} seeds (paired Wilcoxon tests, Holm, level {LEVEL}), and there "
+            f"{'are' if num_seeds > 1 else 'is'} {num_seeds}."
         )
     return (
         f"{BEST} better than every other method (accuracy, F1, ARI, AMI, homogeneity, "

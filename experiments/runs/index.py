@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bcfl.methods import imported, misfit
+from bcfl.methods import imported, made_by, misfit
 from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs.deployed import DEPLOYMENT, gathered
@@ -89,11 +89,12 @@ class RunIndex:
         if reference is None:
             raise FolderError(
                 f"the clients' samples and the network of {method!r} are not in the folder, which "
-                "was saved from Python; to have them found, save the run with "
-                "federation='module:object' of a function that makes the federation"
+                "was saved from Python; save the run with federation='module:object', where "
+                "object is a function that makes the federation"
             )
         found = imported(reference, "federation", EXPECTED)
-        made = found() if inspect.isroutine(found) else found
+        makes = inspect.isroutine(found)
+        made = made_by(reference, "federation", found) if makes else found
         if not isinstance(made, Federation):
             raise misfit("federation", reference, made, EXPECTED)
         return made

@@ -1,6 +1,6 @@
 """Cost of a run in units of FedAvg: models stored, sent and run by a client.
 
-The thesis of WeCFL compares methods so (Ma 2024, Table 7.6): IFCA with 10 clusters costs ten times
+The thesis of WeCFL compares methods so (Ma 2023, Table 7.6): IFCA with 10 clusters costs ten times
 as much as FedAvg. Here the numbers come from what was really sent, so a model that did not change
 and was not sent again costs nothing, and a prior of a posterior costs as much as a model.
 """

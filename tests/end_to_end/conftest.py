@@ -99,3 +99,20 @@ def whole(tiny, tmp_path_factory):
     code, out, err = Command(folder)("run", tiny, "--out", folder / "run")
     assert code == 0, err
     return folder / "run", out
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory):
+    """A server and four registered nodes, for all tests."""
+    from tests.end_to_end.network import CLIENTS, Network
+
+    running = Network(tmp_path_factory.mktemp("federation") / "trial")
+    try:
+        running.start_server()
+        done = running.command("register.sh")
+        assert done.returncode == 0, done.stdout + done.stderr
+        for client in CLIENTS:
+            running.start_node(client)
+        yield running
+    finally:
+        running.end()

@@ -1,8 +1,10 @@
 """The code of the README and of the pages of the documentation runs, and says what it does."""
 
 import contextlib
+import os
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -110,6 +112,18 @@ def test_the_page_on_federations_opens_a_client_and_makes_a_deployment(pages, tm
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_a_notebook_runs_in_order(page, pages):
     assert pages(page)
+
+
+def test_the_files_of_the_page_on_extensions_run(tmp_path, monkeypatch):
+    text = (DOCS / "extending.md").read_text()
+    (tmp_path / "mine.py").write_text(blocks(DOCS / "extending.md")[0])
+    (tmp_path / "own.toml").write_text(re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)[0])
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, "-m", "experiments.cli", "run", "own.toml", "--rounds", "2"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "mine:Patient-finetune" in done.stdout
 
 
 def test_mirrored_images_are_out_of_distribution(pages):

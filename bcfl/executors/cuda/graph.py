@@ -26,7 +26,7 @@ from bcfl.protocol.objective import Objective
 
 Work: TypeAlias = Callable[[], None]
 Recorder: TypeAlias = Callable[[Work], Work]
-Key: TypeAlias = tuple[Objective, tuple[int, ...], bool, int]
+Key: TypeAlias = tuple[Objective, tuple[tuple[int, ...], ...], bool, int]
 
 MOST_RECORDINGS = 32
 """Recordings kept if memory allows; the least recently used is dropped first."""
@@ -102,6 +102,7 @@ class Recording:
             parameters=problems.parameters.clone(),
             buffers=problems.buffers.clone(),
             pull=pull,
+            references=[models.clone() for models in problems.references],
             shares=problems.shares.clone(),
             rows=problems.rows[:1].clone(),
         )
@@ -112,7 +113,7 @@ class Recording:
     def nbytes(self) -> int:
         """Bytes of the fixed tensors."""
         own, sgd = self.sgd.problems, self.sgd
-        start = (own.parameters, own.buffers, own.pull, own.shares, own.rows)
+        start = (own.parameters, own.buffers, own.pull, own.shares, own.rows, *own.references)
         now = (sgd.parameters, sgd.buffers, sgd.velocity, sgd.gradients)
         return sum(tensor.nbytes for tensor in (*start, *now) if tensor is not None)
 
@@ -124,6 +125,8 @@ class Recording:
         own.shares.copy_(problems.shares)
         if own.pull is not None and problems.pull is not None:
             own.pull.copy_(problems.pull)
+        for held, models in zip(own.references, problems.references, strict=True):
+            held.copy_(models)
         self.sgd.restart()
         for rows in problems.rows:
             self.rows.copy_(rows)
@@ -151,7 +154,8 @@ class GraphDescent:
         """See `Descent`."""
         count = len(problems.parameters)
         full = _filled(problems, padded_count(count))
-        key = (objective, tuple(full.rows.shape[1:]), full.pull is None, id(full.samples))
+        shapes = (full.rows.shape[1:], *(models.shape for models in full.references))
+        key = (objective, tuple(map(tuple, shapes)), full.pull is None, id(full.samples))
         recording = self.recordings.pop(key, None)
         if recording is None:
             recording = Recording.of(full, objective, self.recorder)
@@ -226,6 +230,7 @@ def _filled(problems: StackedTraining, count: int) -> StackedTraining:
         parameters=filled(problems.parameters),
         buffers=filled(problems.buffers),
         pull=None if problems.pull is None else filled(problems.pull),
+        references=[filled(models) for models in problems.references],
         rows=filled(problems.rows, 1),
         shares=filled(problems.shares),
     )

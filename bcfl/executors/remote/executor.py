@@ -12,15 +12,15 @@ from typing import Any, get_args
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.remote.grid import Grid, Node, Payload, Purpose
 from bcfl.executors.remote.messages import FORMAT, Task, pack_task, read
-from bcfl.executors.remote.plain import of_plain
+from bcfl.executors.remote.plain import Array, of_plain
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Failure, FailureKind
 from bcfl.protocol.requests import Request
 
 DEADLINE = 600.0
-SHORTEST, LONGEST = 0.01, 0.2
+SHORTEST, LONGEST = 0.01, 1.0
 """Seconds between two looks for replies."""
-SHARE = 0.05
+SHARE = 0.03
 """Of the time that has passed, after which the next look follows."""
 WAITING = 1.0
 """Seconds between two looks for nodes that are still to come."""
@@ -34,8 +34,8 @@ class Traffic:
     """What was sent so far, evaluations, greetings and repeated messages included.
 
     Ledgers count what a method needs to send; this is what was sent: arrays and JSON, before the
-    transport adds its own. Blocks of scope `client` and answers that are not reported travel too,
-    since clients keep nothing for later rounds.
+    transport adds its own. Blocks of scope `client` and answers that are not reported travel to the
+    server too, since nothing of a run may depend on what nodes keep.
 
     Attributes:
         messages: messages to nodes.
@@ -54,8 +54,9 @@ class RemoteExecutor:
 
     Nodes that are new are greeted, and say which clients they answer for. A client is asked once in
     an exchange, with all that the hypotheses want of it. It keeps the arrays of its last message,
-    which are not sent again; a client that lost them says so and is sent all of them. Replies are
-    told apart by the message that they answer; others, and a second one, are ignored.
+    and what it trained there for itself alone: these are not sent again. A client that lost them
+    says so and is sent all of them. Replies are told apart by the message that they answer; others,
+    and a second one, are ignored.
 
     Attributes:
         grid: the transport.
@@ -87,6 +88,8 @@ class RemoteExecutor:
     def connected(self, round: int, count: int, wait: float) -> tuple[str, ...]:
         """Names of the clients that are connected, once there are enough.
 
+        Meanwhile nodes that said nothing within `patience` are greeted again.
+
         Args:
             round: number of the round that is to begin.
             count: clients to wait for.
@@ -95,11 +98,11 @@ class RemoteExecutor:
         end = self.clock() + wait
         while True:
             names = tuple(sorted(self._homes(round)))
-            if len(names) >= count or (names and self.clock() >= end):
+            late = self.clock() >= end
+            if len(names) >= count or (names and late):
                 return names
-            if self.clock() >= end:
-                self._greeted_in.clear()
-                end = self.clock() + wait
+            self._greeted_in.clear()
+            end = self.clock() + wait if late else end
             self.sleep(WAITING)
 
     def answer(
@@ -140,11 +143,11 @@ class RemoteExecutor:
     def _send(
         self, tasks: Mapping[str, Task], homes: Mapping[str, int], end: float
     ) -> dict[str, Payload | Failure]:
-        packed = {}
+        packed, table = {}, dict[tuple[str, str], tuple[str, Array]]()
         for client, task in tasks.items():
             node, kept = self._kept.get(client, (homes[client], frozenset[str]()))
             known = kept if node == homes[client] else frozenset[str]()
-            packed[client] = pack_task(self.setup, task, known)
+            packed[client] = pack_task(self.setup, task, known, table)
         purposes = {task.purpose for task in tasks.values()}
         replies = self._exchange(
             {client: (homes[client], payload) for client, (payload, _) in packed.items()},
@@ -153,7 +156,7 @@ class RemoteExecutor:
         )
         for client, reply in replies.items():
             if isinstance(reply, Payload):
-                self._kept[client] = homes[client], packed[client][1]
+                self._kept[client] = homes[client], packed[client][1] | _own(reply)
             else:
                 self._kept.pop(client, None)
         return replies
@@ -249,6 +252,12 @@ def _clients(reply: Payload | Failure, digest: str, node: Node) -> tuple[str, ..
 
 def _lacks_models(reply: Payload | Failure) -> bool:
     return isinstance(reply, Payload) and _content(reply).get("unknown") is True
+
+
+def _own(reply: Payload) -> frozenset[str]:
+    """Names of the arrays that a client says it keeps beside those it was sent."""
+    own = _content(reply).get("own")
+    return frozenset(map(str, own)) if isinstance(own, list) else frozenset()
 
 
 def _content(reply: Payload) -> Mapping[str, Any]:

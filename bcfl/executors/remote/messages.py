@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from bcfl.architecture.model import Model
 from bcfl.executors.remote.grid import Payload, Purpose
 from bcfl.executors.remote.plain import Array, Json, of_plain, to_array, to_plain, to_tensor
 from bcfl.hypotheses.posterior import Block, Posterior
+from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Describe, Request, Score, Train
 from posteriors import DiagonalGaussian
 
 FORMAT = 1
+NAME = 16
+"""Bytes of an array's name."""
 CPU = torch.device("cpu")
 PRECISIONS = ("posterior", "prior", "base")
 
@@ -47,27 +54,52 @@ class Task:
         return "train" if any(isinstance(r, Train) for r in self.requests) else "score"
 
 
-def task_arrays(task: Task) -> tuple[Json, dict[str, Array]]:
-    """The models of a task as a description, and arrays by content: equal names, equal numbers.
+Table = MutableMapping[tuple[str, str], tuple[str, Array]]
+"""Name and numbers of what an exchange sends, by key of a block and what of it."""
+
+
+def array_name(array: Array) -> str:
+    """The name of an array by its content: equal names, equal numbers."""
+    content = blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=NAME)
+    content.update(np.ascontiguousarray(array))
+    return content.hexdigest()
+
+
+def task_arrays(task: Task, table: Table) -> tuple[Json, dict[str, Array]]:
+    """The models of a task as a description, and arrays by name.
 
     Of each block the mean and the running statistics are sent, once however many models share it;
     precisions that are vectors only where a request reads them.
 
     Args:
         task: for one client.
+        table: of the exchange, extended.
     """
     needed = _needed(task.requests)
     arrays: dict[str, Array] = {}
     blocks: dict[str, Json] = {}
     models: dict[str, list[str]] = {}
+
+    def named(block: Block, part: str, tensor: Tensor) -> str:
+        if (block.key, part) not in table:
+            array = to_array(tensor)
+            table[block.key, part] = array_name(array), array
+        name, array = table[block.key, part]
+        arrays[name] = array
+        return name
+
     for key in needed:
         models[key] = [block.key for block in task.models[key].blocks]
         for block in task.models[key].blocks:
             known = blocks.setdefault(block.key, {"name": block.name, "zero": block.is_zero})
-            for part, tensor in (("mean", block.gaussian.mean), ("buffers", block.buffers)):
-                arrays[f"{block.key}/{part}"] = to_array(tensor)
-            for name in PRECISIONS:
-                _add_precision(known, arrays, block, name, name in needed[key])
+            known["mean"] = named(block, "mean", block.gaussian.mean)
+            known["buffers"] = named(block, "buffers", block.buffers)
+            for part in PRECISIONS:
+                precision = _gaussian(block, part).precision
+                if precision.numel() == 1:
+                    known[part] = precision.item()
+                elif part in needed[key]:
+                    known[part] = named(block, part, precision)
     return {"models": models, "blocks": blocks}, arrays
 
 
@@ -86,33 +118,25 @@ def _needed(requests: Iterable[Request]) -> dict[str, set[str]]:
     return needed
 
 
-def _add_precision(
-    known: dict[str, Any], arrays: dict[str, Array], block: Block, name: str, needed: bool
-) -> None:
-    precision = _gaussian(block, name).precision
-    if precision.numel() == 1:
-        known[name] = precision.item()
-    elif needed:
-        known[name] = None
-        arrays[f"{block.key}/{name}"] = to_array(precision)
-
-
 def _gaussian(block: Block, name: str) -> DiagonalGaussian:
     return {"posterior": block.gaussian, "prior": block.prior, "base": block.base}[name]
 
 
-def pack_task(setup: str, task: Task, kept: Collection[str]) -> tuple[Payload, frozenset[str]]:
+def pack_task(
+    setup: str, task: Task, kept: Collection[str], table: Table
+) -> tuple[Payload, frozenset[str]]:
     """A task as a message, without the arrays that the client keeps.
 
     Args:
         setup: of the run, by which the client finds its model and samples.
         task: for one client.
         kept: names of arrays that the client keeps.
+        table: of the exchange, extended.
 
     Returns:
         The message, and the names of all arrays of the task: the client keeps those.
     """
-    described, arrays = task_arrays(task)
+    described, arrays = task_arrays(task, table)
     sent = {name: array for name, array in arrays.items() if name not in kept}
     content = {
         "format": FORMAT,
@@ -162,10 +186,16 @@ def unpack_task(
 def _block(
     key: str, described: Mapping[str, Any], arrays: Mapping[str, Array], device: torch.device
 ) -> Block:
-    mean = to_tensor(arrays[f"{key}/mean"]).to(device)
+    mean = to_tensor(arrays[described["mean"]]).to(device)
 
-    def gaussian(name: str) -> DiagonalGaussian:
-        return DiagonalGaussian(mean, _precision(key, name, described, mean, arrays))
+    @cache
+    def around(known: str | float) -> DiagonalGaussian:
+        if isinstance(known, str):
+            return DiagonalGaussian(mean, to_tensor(arrays[known]).to(device))
+        return DiagonalGaussian(mean, torch.tensor(known, dtype=mean.dtype, device=device))
+
+    def gaussian(part: str) -> DiagonalGaussian:
+        return around(described.get(part, 0.0))  # 0, which is none, where no request reads it
 
     return Block(
         key=key,
@@ -173,26 +203,37 @@ def _block(
         gaussian=gaussian("posterior"),
         base=gaussian("base"),
         prior=gaussian("prior"),
-        buffers=to_tensor(arrays[f"{key}/buffers"]).to(device),
+        buffers=to_tensor(arrays[described["buffers"]]).to(device),
         is_zero=described["zero"],
     )
 
 
-def _precision(
-    key: str, name: str, described: Mapping[str, Any], mean: Tensor, arrays: Mapping[str, Array]
-) -> Tensor:
-    """A precision; 0, which is none, where no request reads it."""
-    number = described.get(name, 0.0)
-    if number is None:
-        return to_tensor(arrays[f"{key}/{name}"]).to(mean.device)
-    return torch.tensor(number, dtype=mean.dtype, device=mean.device)
+def own_arrays(model: Model, outcomes: Sequence[object]) -> dict[str, Array]:
+    """By name, what a client has trained of the blocks that it alone uses.
+
+    It keeps them, since they come back with the next task.
+
+    Args:
+        model: the architecture.
+        outcomes: answers of the client.
+    """
+    own = [block.name for block in model.blocks if block.scope == "client"]
+    trained = [outcome for outcome in outcomes if isinstance(outcome, Trained)] if own else []
+    parts = [model.split(answer.mean, answer.buffers) for answer in trained]
+    arrays = [to_array(tensor) for part in parts for name in own for tensor in part[name]]
+    return {array_name(array): array for array in arrays}
 
 
-def pack_answers(outcomes: Sequence[object]) -> Payload:
-    """The answers to a task, in the order of its requests."""
+def pack_answers(outcomes: Sequence[object], own: Collection[str]) -> Payload:
+    """The answers to a task.
+
+    Args:
+        outcomes: in the order of the requests.
+        own: names of arrays that the client keeps beside those of the task.
+    """
     arrays: dict[str, Array] = {}
     plain = [to_plain(outcome, arrays) for outcome in outcomes]
-    return Payload(json.dumps({"format": FORMAT, "answers": plain}), arrays)
+    return Payload(json.dumps({"format": FORMAT, "answers": plain, "own": sorted(own)}), arrays)
 
 
 def read(payload: Payload) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ from bcfl.executors.remote.messages import (
     CPU,
     FORMAT,
     UnknownModelsError,
+    own_arrays,
     pack_answers,
     read,
     unpack_task,
@@ -27,7 +28,10 @@ from bcfl.protocol.answers import Failure
 
 LOG = logging.getLogger(__name__)
 Kept = MutableMapping[str, Mapping[str, Array]]
-"""By client, the arrays of its last task. Losing them costs a message, never a result."""
+"""By client, the arrays of its last task, and what it trained there for itself alone.
+
+Losing them costs a message, never a result.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +96,14 @@ def _greeting(site: Site) -> Payload:
 def _answers(
     content: Mapping[str, Any], arrays: Mapping[str, Array], site: Site, kept: Kept
 ) -> Payload:
-    client = content["client"]
-    task, named = unpack_task(content, {**kept.get(client, {}), **arrays}, site.device)
+    client, own = content["client"], kept.get(content["client"], {})
+    known = {name: own[name] for name in content["arrays"] if name in own}
+    task, named = unpack_task(content, {**known, **arrays}, site.device)
     outcomes = site.executor.answer(task.requests, task.models, task.round)
-    kept[client] = named
+    trained = own_arrays(site.model, list(outcomes.values()))
+    kept[client] = named | trained
     missing = Failure("missing", "no answer")
-    return pack_answers([_discreet(outcomes.get(r, missing)) for r in task.requests])
+    return pack_answers([_discreet(outcomes.get(r, missing)) for r in task.requests], trained)
 
 
 def _discreet(outcome: Outcome) -> Outcome:

@@ -1,8 +1,6 @@
-"""Modules and tensors laid out in memory: flat parameter vectors, slices of them, alignment."""
+"""Modules and tensors laid out in memory: flat parameter vectors and alignment."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -26,55 +24,6 @@ def aligned(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
     placed = tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)
     placed = placed.contiguous()
     return placed if placed.data_ptr() % ALIGNMENT == 0 else placed.clone()
-
-
-@dataclass(frozen=True)
-class FlatSlices:
-    """Entries of a flat vector by start and stop, much faster to index than by a mask.
-
-    Attributes:
-        slices: of consecutive entries, in order.
-    """
-
-    slices: tuple[slice, ...]
-
-    @classmethod
-    def of(cls, chosen: Tensor) -> FlatSlices:
-        """The runs of True in a mask.
-
-        Args:
-            chosen: (entries,) bool.
-        """
-        padded = torch.nn.functional.pad(chosen.to(torch.int8), (1, 1))
-        edges = padded.diff().nonzero().reshape(-1).tolist()
-        return cls(tuple(map(slice, edges[::2], edges[1::2])))
-
-    def take(self, vector: Tensor) -> Tensor:
-        """(chosen,) the entries, as a copy."""
-        return torch.cat([vector[part] for part in self.slices] or [vector[:0]])
-
-    def add(self, vector: Tensor, values: Tensor) -> None:
-        """Add values to the entries, in place.
-
-        Args:
-            vector: (length,) tensor, changed in place.
-            values: (chosen,) addends.
-        """
-        first = 0
-        for part in self.slices:
-            end = first + part.stop - part.start
-            vector[part] += values[first:end]
-            first = end
-
-    def fill(self, vector: Tensor, value: float) -> None:
-        """Set the entries to a value, in place.
-
-        Args:
-            vector: (length,) tensor, changed in place.
-            value: new value of the entries.
-        """
-        for part in self.slices:
-            vector[part] = value
 
 
 class FlatModule:

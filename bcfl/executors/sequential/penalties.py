@@ -10,41 +10,12 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from bcfl.architecture.model import Model
-from bcfl.executors.sequential.flat_module import FlatSlices
+from bcfl.executors.flat_slices import FlatSlices
+from bcfl.executors.regularization import ParameterTerm, references_of, terms_of
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.regularizers import Regularizer, Shrinking
 from bcfl.protocol.requests import Train
 from posteriors.networks.functional import own_copy
-
-
-@dataclass(frozen=True, eq=False)
-class ParameterTerm:
-    """A regulariser of the parameters, with its references.
-
-    Attributes:
-        term: the term.
-        chosen: parameters that it penalises.
-        start: (chosen,) of the model that the client starts from.
-        references: (chosen,) of each referenced model.
-    """
-
-    term: Regularizer
-    chosen: FlatSlices
-    start: Tensor
-    references: Sequence[Tensor]
-
-    def add_gradient(self, parameters: Tensor, gradients: Tensor) -> None:
-        """Add the gradient of the weighted term, in place.
-
-        Args:
-            parameters: (parameters,) current parameters.
-            gradients: (parameters,) gradient of the loss, changed in place.
-        """
-        live = self.chosen.take(parameters).detach().requires_grad_()
-        with torch.enable_grad():
-            loss = self.term.weight * self.term.penalty(live, self.start, self.references)
-        (gradient,) = torch.autograd.grad(loss, live)
-        self.chosen.add(gradients, gradient)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,20 +93,14 @@ class Penalties:
             model: the architecture.
             models: posteriors by the keys that the request names.
         """
-        parameter, output = [], []
-        for term, keys in zip(request.objective.regularizers, request.references, strict=True):
-            if isinstance(term, Shrinking):
-                continue
-            posteriors = [models[key] for key in (request.start, *keys)]
-            if term.sees == "parameters":
-                means = [posterior.mean(model) for posterior in posteriors]
-                chosen = FlatSlices.of(model.chosen(term.part))
-                start, *others = map(chosen.take, means)
-                parameter.append(ParameterTerm(term, chosen, start, others))
-            else:
-                named = [_named(model, posterior) for posterior in posteriors]
-                output.append(OutputTerm(term, model.at_rest, named[0], named[1:]))
-        return cls(parameter, output)
+        objective, mean = request.objective, models[request.start].mean(model)
+        references = references_of(request, model, models, mean)
+        output = []
+        for term, keys in zip(objective.regularizers, request.references, strict=True):
+            if not isinstance(term, Shrinking) and term.sees == "outputs":
+                start, *others = (_named(model, models[key]) for key in (request.start, *keys))
+                output.append(OutputTerm(term, model.at_rest, start, others))
+        return cls(terms_of(objective, model, mean, references), output)
 
     @staticmethod
     def shrinking(request: Train, model: Model, trained: Tensor) -> list[ShrinkingTerm]:

@@ -12,7 +12,8 @@ from bcfl.architecture.model import Model
 from bcfl.data.clients import View
 from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset, training_batches
-from bcfl.executors.sequential.flat_module import FlatModule, FlatSlices
+from bcfl.executors.flat_slices import FlatSlices
+from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.executors.sequential.penalties import Penalties
 from bcfl.executors.sgd import SgdStep, prior_pull
 from bcfl.hypotheses.posterior import Posterior

@@ -15,6 +15,7 @@ from bcfl.data.clients import TRAIN, ClientData
 from bcfl.executors.config import checked_memory
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import budget
+from bcfl.executors.regularization import sees_parameters
 from bcfl.executors.sequential.loop import LoopExecutor
 from bcfl.executors.stacked.dense import DenseNetwork
 from bcfl.executors.stacked.descent import Descent, descend
@@ -28,7 +29,7 @@ from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import TRAINING, Request, Score, Train
 from posteriors.networks.functional import own_copy
 
-PLAIN = (
+SUPPORTED = (
     "local_steps",
     "local_epochs",
     "batch_size",
@@ -38,6 +39,7 @@ PLAIN = (
     "prior_weight",
     "curvature",
     "curvature_samples",
+    "regularizers",
 )
 """Fields of an objective that the batched executor supports."""
 
@@ -47,10 +49,14 @@ def network_of(model: Model) -> Network | None:
     return DenseNetwork.of(model) or GroupedNetwork.of(model)
 
 
-def _is_plain(objective: Objective) -> bool:
-    """Whether all unsupported fields have their default."""
-    others = [entry for entry in fields(objective) if entry.name not in PLAIN]
-    return all(getattr(objective, entry.name) == entry.default for entry in others)
+def _is_batched(objective: Objective) -> bool:
+    """Whether trainings by an objective are batched."""
+    others = [entry for entry in fields(objective) if entry.name not in SUPPORTED]
+    return (
+        all(getattr(objective, entry.name) == entry.default for entry in others)
+        and all(map(sees_parameters, objective.regularizers))
+        and objective.curvature != "mc_ggn"
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -120,18 +126,16 @@ class BatchedExecutor:
     def supports(self, request: Request) -> bool:
         """Whether a request is answered in batches.
 
-        Trainings are unless their objective draws the targets of its curvature, or has anything
-        beyond `PLAIN`, such as terms, phases or a local posterior; scores are where `is_batched`
-        says so of their statistic.
+        Trainings are unless their objective draws the targets of its curvature, has regularisers of
+        the outputs or with proximal operators, or has anything beyond `SUPPORTED`, such as phases
+        or a local posterior; scores are where `is_batched` says so of their statistic.
         """
         if self.network is None or request.client not in self.loop.clients:
             return False
         match request:
-            case Train(objective=objective, references=references, views=views):
-                plain = _is_plain(objective) and not any(references)
-                samples = self._training_samples(views) if plain else None
-                held = samples is not None and request.client in samples.count
-                return held and objective.curvature != "mc_ggn"
+            case Train(objective=objective, views=views):
+                samples = self._training_samples(views) if _is_batched(objective) else None
+                return samples is not None and request.client in samples.count
             case Score(statistic=statistic, view=view, models=keys):
                 held = view in self.samples and request.client in self.samples[view].count
                 fits = held and statistic.fits(self.loop.model, len(keys))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
+from bcfl.executors.regularization import terms_of
 from bcfl.executors.sgd import SgdStep
 from bcfl.executors.stacked.network import Network, Stacked, Weights, weights_of
 from bcfl.executors.stacked.samples import Samples
@@ -31,6 +32,7 @@ class StackedTraining:
         parameters: (problems, parameters) to start from.
         buffers: (problems, buffers) running statistics to start from.
         pull: (problems, parameters) precision of the prior per sample, or None without prior term.
+        references: (problems, references, chosen) of each regulariser, see `references_of`.
         rows: (steps, problems, batch) which samples each step uses.
         shares: (problems, batch) weight of each of them: 1 / batch size, or 0 for padding.
     """
@@ -41,6 +43,7 @@ class StackedTraining:
     parameters: Tensor
     buffers: Tensor
     pull: Tensor | None
+    references: Sequence[Tensor] = ()
     rows: Tensor
     shares: Tensor
 
@@ -89,7 +92,12 @@ class StackedSgd:
         layout = problems.model.layout
         return cls(
             problems=problems,
-            update=SgdStep(objective=objective, anchor=problems.parameters, pull=problems.pull),
+            update=SgdStep(
+                objective=objective,
+                anchor=problems.parameters,
+                pull=problems.pull,
+                terms=terms_of(objective, problems.model, problems.parameters, problems.references),
+            ),
             parameters=parameters,
             buffers=buffers,
             velocity=torch.zeros_like(parameters),

@@ -12,6 +12,7 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.executor import Outcomes
+from bcfl.executors.regularization import references_of
 from bcfl.executors.sgd import prior_pull
 from bcfl.executors.stacked.curvature import Curvatures
 from bcfl.executors.stacked.descent import Descent, StackedTraining, descend
@@ -52,7 +53,7 @@ class BatchedTraining:
         """Answer trainings; batching changes the results by rounding alone.
 
         Args:
-            requests: of plain objectives and of clients in `samples`.
+            requests: of objectives that are batched and of clients in `samples`.
             models: posteriors by key.
             seed_and_round: seed of the run and number of the round.
         """
@@ -61,9 +62,13 @@ class BatchedTraining:
         for batch in padded_batches(
             ordered,
             self._rows(seed_and_round),
-            self._bytes,
+            self._bytes(requests),
             self.memory,
-            key=lambda request: (request.objective, self._steps(request)),
+            key=lambda request: (
+                request.objective,
+                self._steps(request),
+                tuple(map(len, request.references)),
+            ),
             length_of=int if self.network.mixes_samples else padded_length,
         ):
             with torch.no_grad():
@@ -91,9 +96,11 @@ class BatchedTraining:
     def _steps(self, request: Train) -> int:
         return request.objective.steps(self.samples.count[request.client])
 
-    def _bytes(self, length: int) -> int:
+    def _bytes(self, requests: Sequence[Train]) -> Callable[[int], int]:
+        references = max(sum(map(len, request.references)) for request in requests)
         number = self.samples.inputs.element_size()
-        return 6 * number * self.model.layout.num_parameters + length * self.bytes_per_sample
+        vectors = (6 + references) * number * self.model.layout.num_parameters
+        return lambda length: vectors + length * self.bytes_per_sample
 
     def _problems(
         self, batch: PaddedBatch[Train], models: Mapping[str, Posterior]
@@ -107,6 +114,7 @@ class BatchedTraining:
             for request, start in zip(requests, starts, strict=True)
         ]
         pulled = [pull for pull in pulls if pull is not None]
+        references = [references_of(each, self.model, models, parameters) for each in requests]
         sizes = batch.mask.sum(1, keepdim=True)
         return StackedTraining(
             network=self.network,
@@ -115,6 +123,7 @@ class BatchedTraining:
             parameters=parameters,
             buffers=buffers.to(parameters),
             pull=torch.stack(pulled) if pulled else None,
+            references=[torch.stack(of_term) for of_term in zip(*references, strict=True)],
             rows=batch.rows.transpose(0, 1).contiguous().to(device),
             shares=(batch.mask.to(parameters.dtype) / sizes).to(device),
         )

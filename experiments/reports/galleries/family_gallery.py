@@ -58,7 +58,7 @@ def _bounds(run: RunFolder) -> Picture | None:
         "Conditions of convergence over rounds, by method",
         "Look for whether the learning rate lies below its bound. B: largest distance of a "
         "client's update from the mean of its cluster, in units of that mean (0: all alike); "
-        "bound: Ma (2024), equation 3.16, with gradients estimated by the updates.",
+        "bound: Ma (2023), equation 3.16, with gradients estimated by the updates.",
     )
 
 

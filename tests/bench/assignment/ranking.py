@@ -195,7 +195,7 @@ def hundred_best(rng, size, solver):
         f"one-to-one, {size} clients, 100 best by {solver}, beside scipy's best alone, 10 of each",
         lambda: [assignment.m_best_assignments(c, 100, upper=1, solver=solver) for c in costs],
         lambda: [linear_sum_assignment(cost) for cost in costs],
-        "bounds on the halves of 100 parts, some 300 shortest paths",
+        "bounds on subproblems of 100 parts, some 300 shortest paths",
         (2, 5),
     )
 
@@ -208,7 +208,9 @@ def batch(rng, size, m):
         f"one-to-one, {problems} problems of {size} clients, {m} best, beside scipy's best alone",
         lambda: assignment.m_best_assignments_batch(costs, m, upper=1),
         lambda: [linear_sum_assignment(cost) for cost in costs],
-        "scipy's calls" if m == 1 else "bounds on the halves of 100 parts, some 300 shortest paths",
+        "scipy's calls"
+        if m == 1
+        else "bounds on subproblems of 100 parts, some 300 shortest paths",
         (5, 9),
     )
 

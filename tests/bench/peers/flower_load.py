@@ -5,8 +5,8 @@ so that a load on the machine meets both. A round of theirs configures, sends, r
 aggregates; of ours the exchange of the trainings counts.
 """
 
+import os
 from functools import cache
-from resource import RUSAGE_SELF, getrusage
 from statistics import median
 from time import perf_counter
 
@@ -25,9 +25,10 @@ from bcfl.flower import node_app
 from bcfl.flower.grid import FlowerGrid
 from tests.bench.federation.lean import LeanLoop
 from tests.bench.federation.rounds import STEP
+from tests.bench.memory import held
 from tests.bench.row import Row
 
-SAMPLES, WARM = 50, 2
+SAMPLES, WARM, FULL = 50, 2, 5
 STEPS = (STEP.local_steps, STEP.batch_size, STEP.learning_rate, STEP.momentum)
 
 
@@ -86,11 +87,6 @@ def train(message, context):
     return Message(RecordDict(content), reply_to=message)
 
 
-def memory():
-    """Most memory of this process so far, MB."""
-    return getrusage(RUSAGE_SELF).ru_maxrss / 1024
-
-
 class Theirs:
     """One round after the other of Flower's FedAvg, with seconds and the bytes of its arrays."""
 
@@ -111,14 +107,14 @@ class Theirs:
 
 
 def both(grid, count, rounds):
-    """Rounds of ours and of theirs in turn: seconds of each, bytes of a round, and memory."""
+    """Rounds of ours and of theirs in turn: seconds of each, bytes of a round, and MB held."""
     there, theirs, used = federation(count), Theirs(grid, count), []
     executor = RemoteExecutor(
         grid=FlowerGrid(grid), setup="", digest=model_digest(there.model), patience=600.0
     )
 
     def after(state, record):
-        used.append(memory())
+        used.append(held(os.getpid()))
         theirs()
 
     run = there.run(rounds, executor=executor, on_round=after)
@@ -146,8 +142,10 @@ def measured(count, rounds):
     *times, bytes, used = found
     mine, other = (1e3 * median(seconds[WARM:]) for seconds in times)
     ratio = median(slow / fast for fast, slow in list(zip(*times, strict=True))[WARM:])
+    (server, all), (server_then, all_then) = used[min(FULL, rounds) - 1], used[-1]
     about = (
         f"{count} simulated nodes, {rounds} rounds: training exchange of ours, then Flower's FedAvg"
-        f" (bytes {bytes:.2f}x, memory +{used[-1] - used[WARM]:.0f} MB)"
+        f" (bytes {bytes:.2f}x; MB held after round {FULL} and the last: server {server:.0f}, "
+        f"{server_then:.0f}, with its workers {all:.0f}, {all_then:.0f})"
     )
     return Row(about, mine, other, ratio, "a message per node through the engine")

@@ -1,6 +1,6 @@
 """Weights of K-means and of its centres in FeSEM, WeCFL and their additive forms.
 
-Ma (2024), equation 3.2: FeSEM's centres are plain means; equations 3.3 and 3.4: WeCFL weighs both
+Ma (2023), equation 3.2: FeSEM's centres are plain means; equations 3.3 and 3.4: WeCFL weighs both
 by samples. Ma et al. (2023), equations 10 and 11: so does FeSEM with additive models.
 """
 

@@ -1,6 +1,6 @@
 """Contrast and knowledge sharing: their values, and the parameters that they are about.
 
-Ma (2024), equations 4.3 and 4.4 (contrast of parameters and of outputs), 5.5 and 5.6 (sharing),
+Ma (2023), equations 4.3 and 4.4 (contrast of parameters and of outputs), 5.5 and 5.6 (sharing),
 all of them over whole models; 6.1 splits them between the classifier and the rest.
 """
 

@@ -1,6 +1,6 @@
 """What is reported of a fine-tuned method is the mean of fine-tuned rounds alone.
 
-Ma (2024), section 7.4.4: clients fine-tune the final model; tables give means of the last rounds.
+Ma (2023), section 7.4.4: clients fine-tune the final model; tables give means of the last rounds.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""CFL-CON (Ma 2024, equations 4.3 and 4.4) by hand."""
+"""CFL-CON (Ma 2023, equations 4.3 and 4.4) by hand."""
 
 import math
 

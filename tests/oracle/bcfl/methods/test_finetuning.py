@@ -97,7 +97,7 @@ def test_both_networks_of_cam_are_finetuned(run):
 
 
 def test_each_model_of_an_ensemble_is_finetuned(run):
-    """Each model trains on alone; then the logits are averaged (Ma 2024, table 7.5)."""
+    """Each model trains on alone; then the logits are averaged (Ma 2023, table 7.5)."""
     tuned, views = run("fedavg-plus-finetune")
     models = [cluster.mean(tuned.model).numpy() for cluster in tuned.hypotheses.best.clusters]
     assert len(models) == 2
@@ -107,7 +107,7 @@ def test_each_model_of_an_ensemble_is_finetuned(run):
 
 
 def test_an_ensemble_of_methods_votes_by_the_mean_of_logits(run):
-    """Equation 7.36 of Ma (2024), after a round of fine-tuning of each."""
+    """Equation 7.36 of Ma (2023), after a round of fine-tuning of each."""
     for suffix, changed in (("", lambda mean, _: mean), ("-finetune", paper.trained)):
         done, views = run(f"fedavg{suffix}+ifca{suffix}")
         best = done.hypotheses.best

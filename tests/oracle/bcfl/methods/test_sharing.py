@@ -1,4 +1,4 @@
-"""CFL-CKS (Ma 2024, chapter 5) by hand: equations 5.5 and 5.6 pull alike."""
+"""CFL-CKS (Ma 2023, chapter 5) by hand: equations 5.5 and 5.6 pull alike."""
 
 import numpy as np
 import pytest

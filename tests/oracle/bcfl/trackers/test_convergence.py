@@ -1,4 +1,4 @@
-"""Objectives, clusterability and step sizes (Ma 2024, chapter 3) against plain numpy."""
+"""Objectives, clusterability and step sizes (Ma 2023, chapter 3) against plain numpy."""
 
 import numpy as np
 import pytest

@@ -59,6 +59,14 @@ def test_each_run_has_a_panel(plot, run):
     axes[0].figure.canvas.draw()
 
 
+def test_pyplot_is_given_figures_under_the_settings_of_the_user(run, monkeypatch):
+    """Its first import switches notebooks to interactive mode, which a style would undo."""
+    seen = []
+    monkeypatch.setattr(pyplot, "figure", lambda **_: seen.append(dict(mpl.rcParams)))
+    run.plot_cluster_sizes()
+    assert seen == [dict(mpl.rcParams)]
+
+
 @pytest.mark.parametrize("plot", PLOTS)
 def test_a_run_draws_on_given_axes(plot, run):
     left, right = Figure().subplots(1, 2)

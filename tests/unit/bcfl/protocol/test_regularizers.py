@@ -6,7 +6,15 @@ import torch
 from bcfl import Association, Hypothesis, Objective
 from bcfl.architecture.layout import BODY, CLASSIFIER, Part
 from bcfl.policies.trainings import trainings
-from bcfl.protocol.regularizers import Contrast, Proximal, Sharing
+from bcfl.protocol.adaptive_terms import Retention
+from bcfl.protocol.regularizers import (
+    Attraction,
+    ClosedForm,
+    Consolidation,
+    Contrast,
+    Proximal,
+    Sharing,
+)
 
 TERMS = [Proximal(), Contrast(), Contrast(sees="outputs"), Sharing()]
 
@@ -85,3 +93,37 @@ def test_a_training_names_the_models_of_its_terms(clusters):
     (mean,) = work.models  # one mean model, that both name
     assert first[2] == second[2] == (mean.key,)
     assert mean.key not in keys
+
+
+@pytest.mark.parametrize(
+    ("term", "num_references"),
+    [
+        (Proximal(), 0),
+        (Contrast(temperature=0.4), 3),
+        (Contrast(), 0),
+        (Sharing(), 1),
+        (Sharing(), 0),
+        (Attraction(1.0, (0.2, 0.0, 0.8)), 3),
+        (Consolidation(), 2),
+        (Retention(weight=1.0, sparsity=0.5), 2),
+    ],
+)
+@pytest.mark.parametrize("leading", [(), (4,)])
+def test_gradients_in_closed_form_are_those_of_the_penalty(term, num_references, leading):
+    """Of one model and of many."""
+    random = torch.Generator().manual_seed(1)
+
+    def drawn(*shape):
+        return torch.randn(*leading, *shape, 6, generator=random, dtype=torch.float64)
+
+    live, start, references = drawn(), drawn(), drawn(num_references)
+    assert isinstance(term, ClosedForm)
+    rows = [tensor.reshape(-1, *tensor.shape[len(leading) :]) for tensor in (live, start)]
+    others = references.reshape(len(rows[0]), num_references, 6)
+    expected = []
+    for one, own, models in zip(*rows, others, strict=True):
+        leaf = one.clone().requires_grad_()
+        term.penalty(leaf, own, models.unbind()).backward()
+        expected.append(leaf.grad)
+    found = term.gradient(live, start, references)
+    torch.testing.assert_close(found, torch.stack(expected).reshape(live.shape))

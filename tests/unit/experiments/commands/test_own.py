@@ -38,6 +38,10 @@ def halves(dataset, parts: int = 2):
     ]
 
 
+def fails(*_, parts: int = 1, hidden: int = 1):
+    raise KeyError("age")
+
+
 class Network(torch.nn.Sequential):
     def __init__(self, inputs, classes, hidden: int = 8):
         super().__init__(
@@ -118,6 +122,10 @@ def test_a_scenario_of_own_things_has_all_commands(scenario):
             "is of type Dataset, expected a bcfl.Model",
         ),
         ("own_things:Alone", "own_things:Alonee", "Did you mean 'Alone'"),
+        ("own_things:samples", "own_things:fails", "dataset 'own_things:fails' raised KeyError"),
+        ("own_things:halves", "own_things:fails", "partition 'own_things:fails' raised KeyError"),
+        ("own_things:Network", "own_things:fails", "model 'own_things:fails' raised KeyError"),
+        ("own_things:Alone", "own_things:fails", "method 'own_things:fails' raised KeyError"),
     ],
 )
 def test_errors_of_own_things_are_one_sentence(scenario, old, new, message):

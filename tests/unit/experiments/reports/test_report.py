@@ -127,7 +127,7 @@ def test_a_best_is_marked_where_paired_tests_over_seeds_tell(make_run):
 
 def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes(usual):
     assert not any(marked for row in result_rows(usual).values() for _, _, marked in row)
-    assert "takes at least 6 seeds" in usual
+    assert "needs at least 6 seeds" in usual
 
 
 def test_page_is_complete_in_itself(usual):

@@ -147,7 +147,7 @@ def test_what_is_better_by_paired_tests_is_marked():
 def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes():
     _, *rows, note = compare.aligned(results(5))[:4]
     assert "▲" not in "".join(rows)
-    assert note.startswith("No best is marked: whether one of 2 methods is better than each other")
+    assert note.startswith("No best method is marked: to show that one of 2 is better than every")
     assert "at least 6 seeds" in compare.latex(results(5))[-3]
 
 

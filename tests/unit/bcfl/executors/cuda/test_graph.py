@@ -17,6 +17,7 @@ from bcfl.executors.cuda.graph import (
 from bcfl.executors.stacked.batched import network_of
 from bcfl.executors.stacked.descent import StackedTraining, descend
 from bcfl.executors.stacked.samples import Samples
+from bcfl.protocol.regularizers import Contrast, Proximal
 from experiments.models import fashion_cnn, mlp
 
 CPU = torch.device("cpu")
@@ -70,6 +71,22 @@ def test_replayed_steps_are_the_steps(model, pull):
             assert one.shape == other.shape
             assert (one - other).norm() <= 1e-6 * one.norm()
         assert not any(torch.equal(one, problems.parameters) for one in found)
+
+
+def test_references_of_regularisers_are_replaced_in_a_recording():
+    model, recorder = mlp(5, 4, 3), Recorder()
+    objective = replace(OBJECTIVE, regularizers=(Contrast(weight=5.0), Proximal()))
+    descent, shared = GraphDescent(recorder), drawn(model, 5)
+    for seed in (1, 2, 1):
+        problems = drawn(model, 5, seed)
+        others = problems.parameters.flip(0).unsqueeze(1)
+        problems = replace(problems, references=[others, others[:, :0]], samples=shared.samples)
+        wanted, found = descend(problems, objective)[0], descent(problems, objective)[0]
+        assert (wanted - found).norm() <= 1e-6 * wanted.norm()
+        assert not torch.allclose(
+            wanted, descend(replace(problems, references=[]), OBJECTIVE)[0], rtol=1e-3
+        )
+    assert recorder.recorded == 1
 
 
 def test_a_step_is_recorded_once_for_numbers_that_pad_to_one():

@@ -79,8 +79,23 @@ def test_models_that_a_client_was_just_sent_are_not_sent_again():
     assert all(json.loads(payload.text)["arrays"] for payload in started)
 
 
-def test_a_node_that_lost_its_models_is_sent_them_once_more():
-    federation = federation_of("bcfl-g", executor="loop")
+@pytest.mark.parametrize("name", ["apd", "fedweit"])
+def test_what_a_client_trained_of_its_own_is_not_sent_back(name):
+    _, there, grid = both(name)
+    own = [block.name for block in there.model.blocks if block.scope == "client"]
+    contents = [(json.loads(payload.text), payload.arrays) for *_, payload in grid.pushed]
+    rounds = {
+        content["round"]
+        for content, arrays in contents
+        for block in content.get("blocks", {}).values()
+        if block["name"] in own and block["mean"] in arrays
+    }
+    assert rounds == {0}
+
+
+@pytest.mark.parametrize(("name", "messages"), [("bcfl-g", 2 * ROUNDS), ("apd", 2 * ROUNDS - 1)])
+def test_a_node_that_lost_its_models_is_sent_them_once_more(name, messages):
+    federation = federation_of(name, executor="loop")
     grid = grid_of(federation, ROUNDS)
 
     def forgetful(node, purpose, reply):
@@ -91,7 +106,7 @@ def test_a_node_that_lost_its_models_is_sent_them_once_more():
     there = federation.run(ROUNDS, executor=reaching(grid, federation))
     assert everything(federation.run(ROUNDS).state) == everything(there.state)
     assert not any(record.ledger.failures for record in there.records)
-    assert len(grid.of("train")) == 2 * ROUNDS * len(grid.sites)
+    assert len(grid.of("train")) == messages * len(grid.sites)
 
 
 def answers_changed(change):
@@ -308,7 +323,7 @@ def test_models_of_a_message_are_put_where_the_node_computes():
     (cluster, *_) = federation.initial_state().hypotheses.best.clusters
     asked = (Score(client="c0", models=(cluster.key,)),)
     task = Task(client="c0", round=0, requests=asked, models={cluster.key: cluster})
-    payload, _ = pack_task("run", task, ())
+    payload, _ = pack_task("run", task, (), {})
     there, _ = unpack_task(json.loads(payload.text), payload.arrays, torch.device("cuda"))
     for block in there.models[cluster.key].blocks:
         tensors = block.gaussian.mean, block.prior.precision, block.buffers

@@ -1,16 +1,8 @@
-import pytest
 import torch
 from torch import nn
 
 from bcfl import Model
-from bcfl.executors.sequential.flat_module import FlatModule, FlatSlices
-
-MASKS = [
-    [True, True, False, True],
-    [False, True, True, False, False, True],
-    [True] * 3,
-    [False] * 3,
-]
+from bcfl.executors.sequential.flat_module import FlatModule
 
 
 def flat(model, dtype=torch.float32):
@@ -83,19 +75,3 @@ def test_statistics_that_count_batches_start_anew_with_each_load():
         read.append(workspace.read()[1])
     assert torch.equal(read[0], read[1])
     torch.testing.assert_close(read[0][:3], x.mean(0))
-
-
-@pytest.mark.parametrize("mask", MASKS)
-def test_entries_are_those_of_the_mask(mask):
-    chosen, vector = torch.tensor(mask), torch.arange(1.0, len(mask) + 1)
-    parts = FlatSlices.of(chosen)
-    assert torch.equal(parts.take(vector), vector[chosen])
-    added, values = vector.clone(), 10.0 * vector[chosen]
-    parts.add(added, values)
-    assert torch.equal(added, torch.where(chosen, 11 * vector, vector))
-    parts.fill(vector, -1.0)
-    assert torch.equal(vector == -1, chosen)
-
-
-def test_there_are_as_few_as_can_be():
-    assert FlatSlices.of(torch.tensor(MASKS[1])).slices == (slice(1, 3), slice(5, 6))

@@ -1,6 +1,6 @@
 """What is batched, what is left to the loop, and which executor `auto` is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Model, Objective
+from bcfl.architecture.layout import ALL, BODY, CLASSIFIER, Part
 from bcfl.executors import (
     BatchedExecutor,
     ExecutorConfig,
@@ -21,8 +22,9 @@ from bcfl.executors.stacked.descent import StackedSgd, StackedTraining, descend
 from bcfl.executors.stacked.grouped import GroupedNetwork
 from bcfl.executors.stacked.samples import Samples
 from bcfl.hypotheses.posterior import from_initial
+from bcfl.protocol.adaptive_terms import Sparsity
 from bcfl.protocol.answers import ClientInfo, Failure
-from bcfl.protocol.regularizers import Proximal
+from bcfl.protocol.regularizers import Consolidation, Contrast, Proximal, Sharing
 from bcfl.protocol.requests import Describe, Score, Train
 from bcfl.protocol.statistics.support import PairedSupport
 from experiments.models import fashion_cnn
@@ -94,13 +96,15 @@ def test_what_is_left_to_the_loop(linear, clients, newborn):
     start = newborn(linear)
     plain, regularizers = (
         Objective(local_steps=2, batch_size=4),
-        Objective(local_steps=2, batch_size=4, regularizers=(Proximal(),)),
+        Objective(
+            local_steps=2, batch_size=4, regularizers=(Contrast(sees="outputs"), Sparsity(part=ALL))
+        ),
     )
     phases = Objective(local_steps=2, batch_size=4, phases=(("model",),))
     left = [
         Describe("c0"),
         Train("x", start.key, plain),
-        Train("c0", start.key, regularizers, ((),)),
+        Train("c0", start.key, regularizers, ((), ())),
         Train("c0", start.key, phases),
         Score(client="c0", models=(start.key, start.key), statistic=PairedSupport()),
         Score(client="c0", models=(start.key,), view="nowhere"),
@@ -167,6 +171,40 @@ def test_a_round_of_the_network_of_the_papers(norm, dtype, rate, within):
     for request in scores:
         for key in models:
             assert found[request][key].total == pytest.approx(wanted[request][key].total, 1e-5)
+
+
+@dataclass(frozen=True)
+class Quartic:
+    """A term without a gradient of its own."""
+
+    weight: float = 0.3
+    part: Part = ALL
+    sees: str = "parameters"
+
+    def penalty(self, live, start, references):
+        return (live - references[0]).pow(4).sum() + start.square().sum()
+
+
+def test_regularisers_of_the_parameters_are_batched(batch_norm, clients, newborn):
+    """Whole networks and parts, with clients' own references and numbers of references."""
+    executor = BatchedExecutor.on(clients, batch_norm, 0, CPU, torch.float32)
+    models = {start.key: start for start in (newborn(batch_norm, seed) for seed in range(4))}
+    a, b, c, d = models
+    terms = (Proximal(0.5), Contrast(0.7, part=CLASSIFIER), Sharing(0.2, BODY), Quartic())
+    objective = Objective(local_steps=4, batch_size=3, learning_rate=0.05, regularizers=terms)
+    anchored = replace(objective, regularizers=(Consolidation(),))
+    trains = [
+        Train("c0", a, objective, ((), (b, c), (d,), (b,))),
+        Train("c1", a, objective, ((), (b, c), (d,), (c,))),
+        Train("c2", b, objective, ((), (a, c), (d,), (c,))),
+        Train("c1", c, objective, ((), (), (), (d,))),
+        Train("c0", a, anchored, ((b, c),)),
+        Train("c1", b, anchored, ((c, d),)),
+    ]
+    assert all(executor.supports(train) for train in trains)
+    found, wanted = executor.answer(trains, models, 1), executor.loop.answer(trains, models, 1)
+    for train in trains:
+        torch.testing.assert_close(found[train].mean, wanted[train].mean, atol=1e-5, rtol=1e-4)
 
 
 def problems_of(model, counts, steps=3):
