@@ -27,7 +27,8 @@ class Decoded(Mapping[str, NDArray[Any]]):
     record: Mapping[str, Array]
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self.record[name].numpy()
+        array: NDArray[Any] = self.record[name].numpy()
+        return array
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.record)
@@ -71,7 +72,8 @@ def all_to_records(payloads: Sequence[Payload]) -> list[RecordDict]:
 
 def arrays_of(records: RecordDict) -> Mapping[str, Array]:
     """The arrays of a message as Flower has them; none where it is of something else."""
-    return records.array_records.get(ARRAYS, NONE)
+    arrays: Mapping[str, Array] = records.array_records.get(ARRAYS, NONE)
+    return arrays
 
 
 def of_records(records: RecordDict) -> Payload:

@@ -9,7 +9,6 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -61,7 +60,7 @@ Table = MutableMapping[tuple[str, str], tuple[str, Array]]
 def array_name(array: Array) -> str:
     """The name of an array by its content: equal names, equal numbers."""
     content = blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=NAME)
-    content.update(np.ascontiguousarray(array))
+    content.update(array.tobytes())
     return content.hexdigest()
 
 
