@@ -84,7 +84,7 @@ def settings(config):
 
 def state_of(folder, name):
     """What the newest checkpoint of a run folder holds."""
-    return checkpoint.load(checkpoint.newest(DeploymentFolder(folder, name).checkpoints))
+    return checkpoint.load(checkpoint.newest(DeploymentFolder(folder, name).files.checkpoints))
 
 
 def loop(name, rounds):
