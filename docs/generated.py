@@ -140,6 +140,7 @@ def _options(options: dict[str, methods.Option]) -> str:
     rows = ["## Options\n", "| option | default | meaning |", "|---|---|---|"]
     for option in options.values():
         source = f" Default: {option.source}." if option.source else ""
+        source = source.replace("Default: measured", "Default: from measurements")
         meaning = f"{option.description}{source} ({option.allowed})".replace("|", "\\|")
         default = "required" if option.default is inspect.Parameter.empty else option.default
         rows.append(f"| `{option.name}` | `{default}` | {meaning} |")

@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from assignment.arrays import FloatArray, IntArray, logsumexp
 from assignment.feasible import best_labels
@@ -72,7 +72,7 @@ class Beliefs:
             np.fill_diagonal(ratios, 0.0)
             mass = self.probabilities[:, cluster]
             with np.errstate(invalid="ignore"):
-                together += np.where(mass > 0, expit(given + ratios), 0.0) * mass
+                together += np.where(mass > 0, scipy.special.expit(given + ratios), 0.0) * mass
         together = (together + together.T) / 2.0
         np.fill_diagonal(together, 1.0)
         return together
@@ -168,7 +168,8 @@ def _scaled_messages(
 ) -> tuple[FloatArray, FloatArray] | None:
     """`size_messages` by weights that are scaled at each client; None where they underflow."""
     clients = len(log_odds)
-    joins, stays_out = expit(log_odds)[:, :, None], expit(-log_odds)[:, :, None]
+    joins = scipy.special.expit(log_odds)[:, :, None]
+    stays_out = scipy.special.expit(-log_odds)[:, :, None]
     highest = size_weights.max(axis=1)
     completion = np.empty((clients + 1, *size_weights.shape))
     completion[clients] = np.exp(size_weights - highest[:, None])

@@ -12,7 +12,7 @@ association without its membership costs more than draws of this number would sh
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from assignment.arrays import FloatArray, IntArray
 from assignment.costs import row_gaps
@@ -44,9 +44,9 @@ def effective_sample_size(draws: FloatArray) -> float:
     if not varying.any():
         return float(steps * chains)
     centred = draws[..., varying] - draws[..., varying].mean(axis=0)
-    spectrum = fft.rfft(centred, n=2 * steps, axis=0)
+    spectrum = scipy.fft.rfft(centred, n=2 * steps, axis=0)
     power = (spectrum.real**2 + spectrum.imag**2).mean(axis=1)
-    covariance = fft.irfft(power, axis=0)[:steps] / steps
+    covariance = scipy.fft.irfft(power, axis=0)[:steps] / steps
     lag_one = covariance[:1] * steps / (steps - 1)
     correlation = 1.0 - (lag_one - covariance) / total[varying]
     pairs = correlation[: steps // 2 * 2].reshape(steps // 2, 2, -1).sum(axis=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
+import scipy
 
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
@@ -219,7 +219,7 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
         for rank, (log_weight, association, parents) in enumerate(rows):
             names.append(f"r{snapshot.round}h{rank}")
             _add_node(graph, names[-1], association, float(log_weight), "hypothesis")
-            entropy = entr(snapshot.memberships[rank]).sum(axis=1).mean()
+            entropy = scipy.special.entr(snapshot.memberships[rank]).sum(axis=1).mean()
             graph.nodes[names[-1]]["association_entropy"] = max(float(entropy), 0.0)
             _join(graph, names[-1], parents, before)
         for rank, proposed in enumerate(snapshot.proposals):

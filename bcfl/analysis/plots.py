@@ -10,7 +10,7 @@ settings are left alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +199,6 @@ def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], 
     if ax is None:
         from matplotlib import pyplot
 
-        pyplot.figure(FigureClass=lambda **settings: figure)
+        pyplot.figure(FigureClass=cast("type[Figure]", lambda **settings: figure))
     places = given or figure.axes[:count]
     return np.array(places, dtype=object) if isinstance(runs, Mapping) else places[0]

@@ -7,9 +7,9 @@ from math import e, nan, pi, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import scipy
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from bcfl.analysis.predicting import rule_of
 from bcfl.analysis.predictions import fitting
@@ -142,8 +142,10 @@ def score_values(
     deviation = np.sqrt(variance)
     z = (targets - mean) / deviation
     density = np.exp(-0.5 * z**2) / sqrt(2 * pi)
-    crps = deviation * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / sqrt(pi))
-    coverage = {level: float((np.abs(ndtr(z) - 0.5) <= level / 2).mean()) for level in LEVELS}
+    crps = deviation * (z * (2 * scipy.special.ndtr(z) - 1) + 2 * density - 1 / sqrt(pi))
+    coverage = {
+        level: float((np.abs(scipy.special.ndtr(z) - 0.5) <= level / 2).mean()) for level in LEVELS
+    }
     return {
         "rmse": float(np.sqrt(((targets - mean) ** 2).mean())),
         "nll": float((0.5 * z**2 + np.log(deviation) + 0.5 * np.log(2 * pi)).mean()),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from bcfl.analysis import export, graphs, metrics, plots, predicting, saving
 from bcfl.analysis.graphs import remembers_support, support_graph
@@ -81,7 +81,7 @@ class Run:
     def association_entropy(self) -> NDArray[np.float64]:
         """(clients,) entropy of each client's association, nats; greatest if it was never seen."""
         p = self.association_probabilities()
-        entropy: NDArray[np.float64] = entr(p).sum(axis=1)
+        entropy: NDArray[np.float64] = scipy.special.entr(p).sum(axis=1)
         return np.where(p.any(axis=1), entropy, np.log(p.shape[1]))
 
     def ancestor_shares(self, round: int) -> NDArray[np.float64]:

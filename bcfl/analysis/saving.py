@@ -42,7 +42,7 @@ def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | N
     path, named = Path(folder), {name: run}
     check_saved(named, {name: federation})
     if path.is_dir() and any(path.iterdir()):
-        raise FileExistsError(f"folder {path} must be new or empty, it holds something")
+        raise FileExistsError(f"folder {path} must be new or empty, but it holds files")
     write(named, path, name, {} if federation is None else {name: federation})
     return path
 

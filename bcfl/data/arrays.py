@@ -42,7 +42,8 @@ def real_array(values: ArrayLike | Tensor, what: str) -> NDArray[np.generic]:
     if array.dtype.kind not in REAL_KINDS:
         known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
         got = known.get(array.dtype.kind, "dates")
-        raise TypeError(f"{what} must be real numbers, got {got} ({array.dtype})")
+        codes = "; numpy.unique(values, return_inverse=True)[1] encodes it" if got == "text" else ""
+        raise TypeError(f"{what} must be real numbers, got {got} ({array.dtype}){codes}")
     return array
 
 

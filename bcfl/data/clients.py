@@ -253,8 +253,11 @@ def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
     """Sort clients by name.
 
     Raises:
+        TypeError: something else than clients is given.
         ValueError: there is no client, or two clients have the same name, or one that of the pool.
     """
+    if not isinstance(clients, Iterable):
+        raise TypeError(f"clients must be a sequence of ClientData, got {type(clients).__name__}")
     ordered = tuple(sorted(clients, key=lambda data: data.client))
     if not ordered:
         raise ValueError("clients must hold at least one client, got none")

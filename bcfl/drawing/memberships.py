@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from bcfl.drawing.client_graph import LARGER, MARKERS
 from bcfl.drawing.cluster_sizes import cluster_colours
@@ -59,14 +59,18 @@ class Memberships:
         for row, client in zip(table, seen, strict=True):
             for cluster, edge in graph[client].items():
                 row[clusters[cluster]] = edge["probability"]
-        order = np.argsort(-np.maximum(entr(table).sum(axis=1), 0.0).round(9), kind="stable")
+        order = np.argsort(
+            -np.maximum(scipy.special.entr(table).sum(axis=1), 0.0).round(9), kind="stable"
+        )
         groups = {name: int(data["group"]) for name, data in of.items() if "group" in data}
         return cls(tuple(seen[i] for i in order), table[order], groups)
 
     @property
     def entropies(self) -> NDArray[np.float64]:
         """(clients,) float64 entropy of each client's association, nats, descending."""
-        entropy: NDArray[np.float64] = np.maximum(entr(self.probabilities).sum(axis=1), 0.0)
+        entropy: NDArray[np.float64] = np.maximum(
+            scipy.special.entr(self.probabilities).sum(axis=1), 0.0
+        )
         return entropy
 
     @property

@@ -35,6 +35,8 @@ LOG = logging.getLogger("flwr")
 """What Flower shows of a run."""
 PRIVACY = "privacy."
 SECRET = 32
+PATIENCE = 60.0
+"""Seconds that a node is given at least to say who it is."""
 SITES = 8
 """Nodes of one process whose samples are kept open between messages."""
 
@@ -120,6 +122,7 @@ def serve(grid: Grid, plan: Deployment, config: Mapping[str, Any]) -> Run:
         setup=json.dumps(dict(config), sort_keys=True),
         digest=model_digest(plan.network),
         deadline=plan.deadline,
+        patience=max(plan.wait, PATIENCE),
     )
     for name in (block.name for block in plan.network.blocks if block.scope == "client"):
         LOG.warning("block %r of a client's model travels to the server, which keeps it", name)

@@ -67,7 +67,8 @@ class Deployment:
         threads: limit for torch, BLAS and OpenMP, at the server and on each node; None is no limit.
         deadline: of an exchange, seconds.
         min_clients: clients that must be connected for a round to begin; None is all.
-        wait: seconds after which a round begins with fewer; with none it does not.
+        wait: seconds after which a round begins with fewer; with none it does not. A node is given
+            as many, at least 60, to say who it is.
         checkpoint_every: rounds between checkpoints.
         privacy: how clients randomise what they send; the noise is drawn from a secret of the node.
 

@@ -10,7 +10,7 @@ from flwr.app import Message
 
 from bcfl.executors import Node, Payload, Reply
 from bcfl.flower.node import MESSAGE_TYPES
-from bcfl.flower.records import of_records, to_records
+from bcfl.flower.records import all_to_records, of_records
 
 if TYPE_CHECKING:
     import flwr.serverapp
@@ -44,7 +44,12 @@ class FlowerGrid:
     ) -> Sequence[str | None]:
         """Send messages; see `Grid.push`."""
         kind, lives = MESSAGE_TYPES[purpose], max(seconds, SHORTEST)
-        messages = [Message(to_records(p), node, kind, ttl=lives) for node, p in payloads]
+        records = all_to_records([payload for _, payload in payloads])
+        nodes = [node for node, _ in payloads]
+        messages = [
+            Message(content, node, kind, ttl=lives)
+            for content, node in zip(records, nodes, strict=True)
+        ]
         accepted = set(self.grid.push_messages(messages)) - {"", None}
         names = [message.metadata.message_id for message in messages]
         return [name if name in accepted else None for name in names]

@@ -34,10 +34,13 @@ def node_app(open_node: OpenNode) -> ClientApp:
     app = ClientApp()
 
     def answer(message: Message, context: Context) -> Message:
-        kept = _kept(context.state)
-        config = dict(context.node_config)
+        config, kept = dict(context.node_config), _kept(context.state)
+        before = dict(kept)
         reply = respond(of_records(message.content), lambda setup: open_node(setup, config), kept)
-        _keep(context.state, kept)
+        changed = {
+            client: kept[client] for client in kept if kept[client] is not before.get(client)
+        }
+        _keep(context.state, changed, message.content)
         return Message(to_records(reply), reply_to=message)
 
     app.query("greet")(answer)
@@ -48,14 +51,15 @@ def node_app(open_node: OpenNode) -> ClientApp:
 
 def _kept(state: RecordDict) -> dict[str, Mapping[str, Any]]:
     """The arrays that the node keeps, by client."""
-    return {
-        client: {name: array.numpy() for name, array in record.items()}
-        for client, record in state.array_records.items()
-    }
+    from bcfl.flower.records import Decoded
+
+    return {client: Decoded(record) for client, record in state.array_records.items()}
 
 
-def _keep(state: RecordDict, kept: Mapping[str, Mapping[str, Any]]) -> None:
-    from flwr.app import Array, ArrayRecord
+def _keep(state: RecordDict, kept: Mapping[str, Mapping[str, Any]], message: RecordDict) -> None:
+    """Keep arrays for the next message: equal names are equal arrays, encoded once."""
+    from bcfl.flower.records import arrays_of, encoded
 
     for client, arrays in kept.items():
-        state[client] = ArrayRecord({name: Array(array) for name, array in arrays.items()})
+        known = {**state.array_records.get(client, {}), **arrays_of(message)}
+        state[client] = encoded(arrays, known)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 import assignment
 from bcfl.hypotheses.association import Association, given_seen
@@ -103,7 +103,7 @@ class Snapshot:
         origins = [list(zip(parents, shares, strict=True)) for parents, shares in rows]
         return origins + [[(proposal.parent, 1.0)] for proposal in self.proposals]
 
-    def co_association(self) -> sparse.csr_array:
+    def co_association(self) -> scipy.sparse.csr_array:
         """Factor F of the co-association probabilities, (clients, clusters of all associations).
 
         Off the diagonal, F Fᵀ is the probability that two clients share a cluster, over hypotheses
@@ -115,7 +115,7 @@ class Snapshot:
             for weight, component in association.components
         )
 
-    def believed_co_association(self) -> sparse.csr_array:
+    def believed_co_association(self) -> scipy.sparse.csr_array:
         """The same factor by what hypotheses believe, or their associations where they do not."""
         beliefs = self.beliefs or (None,) * len(self.associations)
         rows = zip(self.log_weights, self.associations, beliefs, strict=True)
@@ -130,13 +130,13 @@ class Snapshot:
         )
 
 
-def _factor(weighted: Iterable[tuple[float, NDArray[np.float64]]]) -> sparse.csr_array:
+def _factor(weighted: Iterable[tuple[float, NDArray[np.float64]]]) -> scipy.sparse.csr_array:
     """Memberships side by side, each times the root of its weight."""
-    scaled = [sparse.csr_array(rows * np.sqrt(weight)) for weight, rows in weighted]
-    return sparse.csr_array(sparse.hstack(scaled))
+    scaled = [scipy.sparse.csr_array(rows * np.sqrt(weight)) for weight, rows in weighted]
+    return scipy.sparse.csr_array(scipy.sparse.hstack(scaled))
 
 
-def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
+def accumulated_co_association(history: Sequence[Snapshot]) -> scipy.sparse.coo_array:
     """Probability that two clients share a cluster, averaged over rounds (BCFL, Figure 4).
 
     For rounds t and associations h with weights w (all of which a merged one is a mixture): mean_t
@@ -154,9 +154,9 @@ def accumulated_co_association(history: Sequence[Snapshot]) -> sparse.coo_array:
     """
     if not history:
         raise ValueError("history must hold at least one round, got none")
-    factors = sparse.hstack([snapshot.co_association() for snapshot in history]).tocsr()
-    product = sparse.triu(factors @ factors.T, k=1).tocoo() / len(history)
-    return sparse.coo_array(product)
+    factors = scipy.sparse.hstack([snapshot.co_association() for snapshot in history]).tocsr()
+    product = scipy.sparse.triu(factors @ factors.T, k=1).tocoo() / len(history)
+    return scipy.sparse.coo_array(product)
 
 
 def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:

@@ -1,17 +1,19 @@
-"""Device selection and thread limits."""
+"""Device selection and thread limits; torch is imported by what needs it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
 
-import torch
 from threadpoolctl import threadpool_limits
 
-from posteriors.global_state import TemporaryChanges, Undo
+if TYPE_CHECKING:
+    import torch
 
-_LIMITS = TemporaryChanges()
+    from posteriors.global_state import TemporaryChanges, Undo
 
 
 def device_named(name: str) -> torch.device:
@@ -20,10 +22,12 @@ def device_named(name: str) -> torch.device:
     Raises:
         ValueError: the name is unknown or the device is not available.
     """
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
+        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {name!r}")
+    import torch
+
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
-        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {name!r}")
     device = torch.device(name)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} is not available: torch finds no CUDA device")
@@ -57,15 +61,26 @@ def limited_threads(threads: int | None) -> Iterator[None]:
     if threads is None:
         yield
         return
+    import torch
+
     before = torch.get_num_threads()
-    with _LIMITS.made(lambda: _limit(threads)):
+    with _limits().made(lambda: _limit(threads)):
         try:
             yield
         finally:
             torch.set_num_threads(before)  # which is a setting of each thread
 
 
+@cache
+def _limits() -> TemporaryChanges:
+    from posteriors.global_state import TemporaryChanges
+
+    return TemporaryChanges()
+
+
 def _limit(threads: int) -> Undo:
+    import torch
+
     before, libraries = torch.get_num_threads(), threadpool_limits(limits=threads)
     torch.set_num_threads(threads)
 

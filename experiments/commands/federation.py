@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -42,14 +43,16 @@ def init(
 ) -> None:
     """Write a Flower app with certificates, keys, trial data and start scripts."""
     del debug
-    from bcfl.executors import Privacy
     from experiments.deployment import Project, write_project
 
     count = int(clients) if clients.isdecimal() else 0
     numbered = tuple(f"client-{number}" for number in range(1, count + 1))
     names = numbered if clients.isdecimal() else tuple(clients.split(","))
-    noise = Privacy() if privacy else None
-    project = Project(folder=folder, clients=names, host=host, port=port, privacy=noise)
+    project = Project(folder=folder, clients=names, host=host, port=port)
+    if privacy:
+        from bcfl.executors import Privacy
+
+        project = replace(project, privacy=Privacy())
     write_project(project)
     for line in (
         f"sh {folder}/superlink.sh          the server; leave it running",

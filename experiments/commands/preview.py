@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.commands.overrides import overridden
-from experiments.commands.shared import Debug, console, explained
+from experiments.commands.shared import Debug, ScenarioName, console, explained
 
 if TYPE_CHECKING:
     from experiments.partitions import Partition
@@ -20,9 +20,7 @@ MOST_ROWS = 60
 
 @explained
 def preview(
-    scenario: Annotated[
-        str, typer.Argument(help="Name of a scenario, or a .toml file.", metavar="SCENARIO|FILE")
-    ],
+    scenario: ScenarioName,
     *,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the scenario.")] = None,
     out: Annotated[

@@ -13,7 +13,9 @@ from experiments.commands.shared import (
     Debug,
     Executor,
     Memory,
+    Methods,
     NumWorkers,
+    ScenarioName,
     console,
     explained,
 )
@@ -21,13 +23,9 @@ from experiments.commands.shared import (
 
 @explained
 def profile(
-    scenario: Annotated[
-        str, typer.Argument(help="Name of a scenario, or a .toml file.", metavar="SCENARIO|FILE")
-    ],
+    scenario: ScenarioName,
     *,
-    methods: Annotated[
-        str | None, typer.Option(help="Methods in place of the scenario's, such as ifca,bcfl-g.")
-    ] = None,
+    methods: Methods = None,
     rounds: Annotated[
         int, typer.Option(min=1, help="Rounds that are measured, after a first one that is not.")
     ] = 3,

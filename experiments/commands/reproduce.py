@@ -61,9 +61,8 @@ def reproduce(
 ) -> None:
     """Run tables or figures of papers and print their values beside ours; continues if stopped."""
     del debug
-    from bcfl.runtime import device_named
     from experiments.config.options import chosen
-    from experiments.published.carry_out import Machine
+    from experiments.published import reading
     from experiments.published.results import Results, default_folder
     from experiments.published.table import SCALES
     from experiments.published.units import data_here
@@ -77,13 +76,16 @@ def reproduce(
         rows=tuple(items(rows or "")),
         show=show,
         results=Results(results or default_folder()),
-        machine=Machine(device=str(device_named(device)), threads=threads, data_dir=folder),
+        device=device,
+        threads=threads,
+        data_dir=folder,
         found=data_here(folder),
     )
-    if every or (tables and tables != ["list"]):
-        _reproduce(console(), tables or (), request)
-    else:
+    if not every and (not tables or tables == ["list"]):
         _list(console(), request)
+        return
+    names = reading.chosen(tables) if tables else reading.names()
+    _reproduce(console(), [reading.load(name) for name in names], request, whole=not tables)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,9 @@ class _Request:
     rows: tuple[str, ...]
     show: bool
     results: Results
-    machine: Machine
+    device: str
+    threads: int
+    data_dir: str | None
     found: frozenset[str]
 
     def units(self, table: PublishedTable) -> list[Unit]:
@@ -105,6 +109,19 @@ class _Request:
 
         units = units_of(table, self.scale, self.seeds, self.columns, self.rows)
         return [unit for unit in units if not missing_data(table, unit.column, self.found)]
+
+    def machine(self) -> Machine:
+        """Where to run.
+
+        Raises:
+            ValueError: the device is unknown or not available.
+        """
+        from bcfl.runtime import device_named
+
+        device = str(device_named(self.device))
+        from experiments.published.carry_out import Machine
+
+        return Machine(device=device, threads=self.threads, data_dir=self.data_dir)
 
 
 def _list(screen: Console, request: _Request) -> None:
@@ -131,20 +148,21 @@ def _list(screen: Console, request: _Request) -> None:
         screen.print(f"{'':{width}}   {counts}", soft_wrap=True)
 
 
-def _reproduce(screen: Console, names: Sequence[str], request: _Request) -> None:
-    from experiments.published import reading
-    from experiments.published.overview import write_overview
-
-    chosen = reading.chosen(names) if names else reading.names()
-    tables = [reading.load(name) for name in chosen]
+def _reproduce(
+    screen: Console, tables: Sequence[PublishedTable], request: _Request, whole: bool
+) -> None:
+    """Run and write tables, and where they are all, the overview of them."""
     for table in tables:
         request.units(table)
+    machine = request.machine()
+    from experiments.published.overview import write_overview
+
     made = []
     for table in tables:
         if not request.show:
-            _run(screen, request.units(table), request)
+            _run(screen, request.units(table), request, machine)
         made.append(_written(screen, table, request))
-    if not names:
+    if whole:
         paths = write_overview([*_ordered(made, request)], request.results.folder)
         screen.print("\n".join(map(str, paths)), soft_wrap=True)
     if not any(comparison.has_results for comparison in made):
@@ -152,7 +170,7 @@ def _reproduce(screen: Console, names: Sequence[str], request: _Request) -> None
         raise typer.Exit(NOTHING_MADE)
 
 
-def _run(screen: Console, units: Sequence[Unit], request: _Request) -> None:
+def _run(screen: Console, units: Sequence[Unit], request: _Request, machine: Machine) -> None:
     from experiments.published.carry_out import Reporter, carry_out
     from experiments.runs.progress import showing_progress
     from experiments.runs.runner import Interrupted
@@ -167,7 +185,7 @@ def _run(screen: Console, units: Sequence[Unit], request: _Request) -> None:
         on_failure=lambda unit, why: screen.print(f"{unit.name}: {why}", soft_wrap=True),
     )
     try:
-        carry_out(units, request.results, request.machine, reporter)
+        carry_out(units, request.results, machine, reporter)
     except (Interrupted, KeyboardInterrupt):
         screen.print("stopped; the same command goes on from here", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None

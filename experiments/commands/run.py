@@ -25,8 +25,10 @@ from experiments.commands.shared import (
     Executor,
     GpusPerNode,
     Memory,
+    Methods,
     Nodes,
     NumWorkers,
+    ScenarioName,
     console,
     explained,
 )
@@ -39,13 +41,9 @@ if TYPE_CHECKING:
 
 @explained
 def run(
-    scenario: Annotated[
-        str, typer.Argument(help="Name of a scenario, or a .toml file.", metavar="SCENARIO|FILE")
-    ],
+    scenario: ScenarioName,
     *,
-    methods: Annotated[
-        str | None, typer.Option(help="Methods in place of the scenario's, such as wecfl,bcfl-g.")
-    ] = None,
+    methods: Methods = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -156,21 +154,21 @@ def run(
     working = replace(
         working, nodes=nodes, cpus_per_node=cpus_per_node, gpus_per_node=gpus_per_node
     )
-    from bcfl.runtime import device_named
-
-    command, where = _command(scenario, options), str(device_named(device))
-    from experiments.launch import start
-    from experiments.runs.runner import Experiment
-
     plan = Plan(
         scenario=chosen,
-        device=where,
+        device=device,
         threads=threads,
         jobs=jobs,
-        command=command,
+        command=_command(scenario, options),
         executor=working,
         cluster=cluster,
     )
+    from bcfl.runtime import device_named
+
+    plan = replace(plan, device=str(device_named(device)))
+    from experiments.launch import start
+    from experiments.runs.runner import Experiment
+
     setup = Experiment(
         scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=threads
     )

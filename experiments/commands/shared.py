@@ -6,16 +6,57 @@ import errno
 import traceback
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, ParamSpec
+from pathlib import Path
+from typing import Annotated, ParamSpec, get_args
 
 import typer
 from rich.console import Console
 
 Arguments = ParamSpec("Arguments")
+
+
+def _scenarios(incomplete: str) -> list[str]:
+    from experiments.config.scenario import names
+
+    files = sorted(map(str, Path().glob(f"{incomplete}*.toml"))) if incomplete else []
+    return [name for name in names() if name.startswith(incomplete)] + files
+
+
+def _methods(incomplete: str) -> list[str]:
+    from bcfl.methods import RECIPES
+
+    before, comma, begun = incomplete.rpartition(",")
+    known = [recipe.title.removesuffix("M") for recipe in RECIPES.values()]
+    return [f"{before}{comma}{name}" for name in known if name.startswith(begun)]
+
+
+def _executors(incomplete: str) -> list[str]:
+    from bcfl.executors import ExecutorName
+
+    return [name for name in get_args(ExecutorName) if name.startswith(incomplete)]
+
+
+ScenarioName = Annotated[
+    str,
+    typer.Argument(
+        help="Name of a scenario, or a .toml file.",
+        metavar="SCENARIO|FILE",
+        autocompletion=_scenarios,
+    ),
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        help="Methods in place of the scenario's, such as wecfl,bcfl-g.", autocompletion=_methods
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Executor = Annotated[
     str,
-    typer.Option(help="Executor: auto, loop, batched, graph (on a GPU), processes or flower."),
+    typer.Option(
+        help="Executor: auto, loop, batched, graph (on a GPU), processes or flower.",
+        autocompletion=_executors,
+    ),
 ]
 Memory = Annotated[str | None, typer.Option(help="Memory for batched work, such as 2GB.")]
 NumWorkers = Annotated[

@@ -210,9 +210,12 @@ def load(name: str | Path) -> Scenario:
 
 def available() -> tuple[Scenario, ...]:
     """The scenarios of the package, sorted by name."""
-    return tuple(
-        load(path.stem) for path in sorted(FOLDER.glob("*.toml"), key=lambda file: file.stem)
-    )
+    return tuple(load(name) for name in names())
+
+
+def names() -> tuple[str, ...]:
+    """Names of the scenarios of the package, sorted."""
+    return tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))
 
 
 def _federation(table: object) -> Rules:
@@ -285,6 +288,5 @@ def _check_distinct(what: str, values: Sequence[Hashable]) -> None:
 def _not_found(name: str, path: Path) -> str:
     if path.parent != FOLDER:
         return f"scenario file {name!r} doesn't exist"
-    names = [file.stem for file in sorted(FOLDER.glob("*.toml"))]
-    hint = nearest(name, names)
+    hint = nearest(name, names())
     return f"unknown scenario {name!r}.{hint} All: bcfl list scenarios; your own: a .toml file"

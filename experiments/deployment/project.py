@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bcfl.executors import Privacy
 from experiments.deployment.certificates import LOOPBACK, Authority, write_node_key
+
+if TYPE_CHECKING:
+    from bcfl.executors import Privacy
 
 TEMPLATES = Path(__file__).parent / "templates"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

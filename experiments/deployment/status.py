@@ -6,8 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bcfl.flower import DeploymentFolder
-from bcfl.rounds import checkpoint
 from experiments.runs.files import Pair
 from experiments.runs.index import read_index
 from experiments.runs.plan import FolderError
@@ -37,6 +35,9 @@ def status_lines(folder: Path) -> list[str]:
 
 def _of(folder: Path, pair: Pair, among_others: bool) -> list[str]:
     """Lines of one method and seed; none before its first round."""
+    from bcfl.flower import DeploymentFolder
+    from bcfl.rounds import checkpoint
+
     deployed = DeploymentFolder(folder, pair.method, pair.seed)
     files, rows = deployed.files, deployed.rows()
     if not rows:

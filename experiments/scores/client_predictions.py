@@ -69,7 +69,7 @@ def detection_scores(
     own: UncertaintyScores, ood: UncertaintyScores, noise: UncertaintyScores
 ) -> dict[str, float]:
     """Detection of samples of other groups and of noise, by OOD score, entropy and information."""
-    scores = {}
+    scores: dict[str, float] = {}
     for source, outside in (("ood", ood), ("noise", noise)):
         positive = np.repeat([False, True], [len(own.entropy), len(outside.entropy)])
         by = {

@@ -59,14 +59,18 @@ def test_importing_a_package_loads_neither_torch_nor_matplotlib(package):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_what_starts_a_run_leaves_slow_libraries_to_where_they_are_used():
-    """The first file of a run waits for these imports; together they take a second."""
-    slow = {"sklearn", "scipy.stats", "scipy.optimize", "networkx", "pandas", "matplotlib"}
-    code = (
-        "import sys, experiments.launch, experiments.runs.runner\n"
-        "from experiments import datasets\n"
-        "datasets.load('optdigits')\n"
-        f"sys.exit(', '.join({slow} & set(sys.modules)) or 0)"
-    )
+STARTS = {
+    "a run": "import experiments.launch, experiments.runs.runner\n"
+    "from experiments import datasets\ndatasets.load('optdigits')",
+    "the answer of a node": "import bcfl.flower, bcfl.methods\nbcfl.methods.build('bcfl-mht-8')",
+}
+
+
+@pytest.mark.parametrize("started", STARTS)
+def test_what_starts_often_leaves_slow_libraries_to_where_they_are_used(started):
+    """The first file of a run waits for these imports, and so does each message to a node."""
+    slow = {"sklearn", "networkx", "pandas", "matplotlib"}
+    slow |= {f"scipy.{part}" for part in ("stats", "optimize", "special", "sparse", "linalg")}
+    code = f"import sys\n{STARTS[started]}\nsys.exit(', '.join({slow} & set(sys.modules)) or 0)"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()

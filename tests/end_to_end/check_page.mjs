@@ -28,7 +28,8 @@ for (const width of [1280, 390]) {
     await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
     if (screenshots) await tab.screenshot({ path: `${screenshots}/${width}-${scheme}.png`, fullPage: true });
     layouts.push({ width, scheme, ...await tab.evaluate(async () => {
-      const sizes = [...document.querySelectorAll("figure svg text")].map((text) => {
+      const texts = [...document.querySelectorAll("figure svg text")].filter((text) => text.getClientRects().length);
+      const sizes = texts.map((text) => {
         const svg = text.ownerSVGElement;
         const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
         return [parseFloat(getComputedStyle(text).fontSize) * scale, text.textContent, svg.ariaLabel];

@@ -26,17 +26,26 @@ import json
 import time
 from pathlib import Path
 
+from torch import nn
+
+from bcfl import Model, Objective
 from bcfl.flower import Deployment, client_app, node, read_client, server_app
-from tests.contract.conftest import MODEL, recipe_of
+from tests.recipes import built
 
 respond = node.respond
+
+
+def network():
+    return nn.Sequential(nn.Linear(3, 2))
 
 
 def deployment(config):
     return Deployment(
         clients=tuple(config["clients"].split(",")),
-        model=MODEL,
-        method=recipe_of(config["method"]),
+        model=Model(name="linear", build=network, input_shape=(3,), num_outputs=2),
+        method=built(
+            config["method"], num_clusters=2, objective=Objective(local_steps=4, batch_size=4)
+        ),
         rounds=config["rounds"],
         folder=config["folder"],
         deadline=config["deadline"],
@@ -75,7 +84,7 @@ def settings(config):
 
 def state_of(folder, name):
     """What the newest checkpoint of a run folder holds."""
-    return checkpoint.load(checkpoint.newest(DeploymentFolder(folder, name).checkpoints))
+    return checkpoint.load(checkpoint.newest(DeploymentFolder(folder, name).files.checkpoints))
 
 
 def loop(name, rounds):
@@ -175,9 +184,13 @@ class Network:
         """Start a run without waiting for its end."""
         self.start("run", f'exec sh {self.project.folder}/run.sh -c "{settings(config)}"')
 
-    def wait_for_the_end(self):
-        self.wait_for(lambda: self.processes["run"].poll() is not None, "the end of the log")
-        self.processes.pop("run")
+    def wait_for_rounds(self, files, count):
+        self.wait_for(lambda: len(files.rows()) >= count, f"round {count}")
+
+    def wait_for_the_end(self, files, count):
+        """Wait for the last round, whatever becomes of the log."""
+        self.wait_for_rounds(files, count)
+        self.kill("run")
 
     def end(self):
         for name in list(self.processes):

@@ -57,6 +57,18 @@ def test_clients_can_be_scored_one_by_one(folder):
     assert len(re.findall(r"^bcfl-mh-3 +plug-in +client-0\d ", result.stdout, re.MULTILINE)) == 16
 
 
+def test_a_run_whose_rounds_are_not_all_done_is_noted(folder, tmp_path):
+    unfinished = tmp_path / "run"
+    shutil.copytree(folder, unfinished)
+    (unfinished / "bcfl-mh-3" / "seed-3" / "hypotheses.graphml").unlink()
+    result = uncertainty(
+        unfinished, "--method", "bcfl-mh-3", "--predictive", "plug-in", "--no-tune"
+    )
+    note = "bcfl-mh-3, seed 3: not all of its rounds are done; the newest is scored"
+    assert f"note: {note}" in result.stdout
+    assert note in (unfinished / "uncertainty.html").read_text()
+
+
 def test_the_same_folder_gives_the_same_files(folder):
     options = (folder, "--method", "bcfl-mh-3", "--predictive", "monte-carlo", "--no-tune")
     before = []

@@ -39,6 +39,8 @@ def test_a_wheel_runs_the_demo_in_an_environment_of_its_own(tmp_path):
     run(*install, wheel, cwd=tmp_path, env=plain)
     where = run(python, "-c", "import bcfl; print(bcfl.__file__)", cwd=tmp_path, env=plain)
     assert where.startswith(packages)
+    for name in ("assignment", "posteriors", "bcfl", "experiments"):
+        assert (Path(packages) / name / "py.typed").is_file()
     bcfl = python.with_name("bcfl")
     options = ["--methods", "fedavg", "--rounds", "1", "--out", tmp_path / "run"]
     assert "fedavg" in run(bcfl, "run", "demo", *options, cwd=tmp_path, env=plain)

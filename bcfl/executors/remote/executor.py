@@ -18,9 +18,9 @@ from bcfl.protocol.answers import Failure, FailureKind
 from bcfl.protocol.requests import Request
 
 DEADLINE = 600.0
-SHORTEST, LONGEST = 0.01, 0.2
+SHORTEST, LONGEST = 0.01, 1.0
 """Seconds between two looks for replies."""
-SHARE = 0.05
+SHARE = 0.03
 """Of the time that has passed, after which the next look follows."""
 WAITING = 1.0
 """Seconds between two looks for nodes that are still to come."""
@@ -88,6 +88,8 @@ class RemoteExecutor:
     def connected(self, round: int, count: int, wait: float) -> tuple[str, ...]:
         """Names of the clients that are connected, once there are enough.
 
+        Meanwhile nodes that said nothing within `patience` are greeted again.
+
         Args:
             round: number of the round that is to begin.
             count: clients to wait for.
@@ -96,11 +98,11 @@ class RemoteExecutor:
         end = self.clock() + wait
         while True:
             names = tuple(sorted(self._homes(round)))
-            if len(names) >= count or (names and self.clock() >= end):
+            late = self.clock() >= end
+            if len(names) >= count or (names and late):
                 return names
-            if self.clock() >= end:
-                self._greeted_in.clear()
-                end = self.clock() + wait
+            self._greeted_in.clear()
+            end = self.clock() + wait if late else end
             self.sleep(WAITING)
 
     def answer(

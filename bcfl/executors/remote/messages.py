@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -60,7 +60,7 @@ Table = MutableMapping[tuple[str, str], tuple[str, Array]]
 def array_name(array: Array) -> str:
     """The name of an array by its content: equal names, equal numbers."""
     content = blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=NAME)
-    content.update(np.ascontiguousarray(array))
+    content.update(array.tobytes())
     return content.hexdigest()
 
 
@@ -187,11 +187,14 @@ def _block(
 ) -> Block:
     mean = to_tensor(arrays[described["mean"]]).to(device)
 
-    def gaussian(part: str) -> DiagonalGaussian:
-        known = described.get(part, 0.0)  # 0, which is none, where no request reads it
+    @cache
+    def around(known: str | float) -> DiagonalGaussian:
         if isinstance(known, str):
             return DiagonalGaussian(mean, to_tensor(arrays[known]).to(device))
         return DiagonalGaussian(mean, torch.tensor(known, dtype=mean.dtype, device=device))
+
+    def gaussian(part: str) -> DiagonalGaussian:
+        return around(described.get(part, 0.0))  # 0, which is none, where no request reads it
 
     return Block(
         key=key,

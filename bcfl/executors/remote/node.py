@@ -96,13 +96,14 @@ def _greeting(site: Site) -> Payload:
 def _answers(
     content: Mapping[str, Any], arrays: Mapping[str, Array], site: Site, kept: Kept
 ) -> Payload:
-    client = content["client"]
-    task, named = unpack_task(content, {**kept.get(client, {}), **arrays}, site.device)
+    client, own = content["client"], kept.get(content["client"], {})
+    known = {name: own[name] for name in content["arrays"] if name in own}
+    task, named = unpack_task(content, {**known, **arrays}, site.device)
     outcomes = site.executor.answer(task.requests, task.models, task.round)
-    own = own_arrays(site.model, list(outcomes.values()))
-    kept[client] = named | own
+    trained = own_arrays(site.model, list(outcomes.values()))
+    kept[client] = named | trained
     missing = Failure("missing", "no answer")
-    return pack_answers([_discreet(outcomes.get(r, missing)) for r in task.requests], list(own))
+    return pack_answers([_discreet(outcomes.get(r, missing)) for r in task.requests], trained)
 
 
 def _discreet(outcome: Outcome) -> Outcome:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
+import scipy
 
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.hypothesis import Hypothesis
@@ -101,7 +101,9 @@ class SideBySide:
         return Candidate(
             association=_served_by_each([one.association for one in chosen]),
             trainings=tuple(training for one in chosen for training in one.trainings),
-            contribution_weights=block_diag(*(one.contribution_weights for one in chosen)),
+            contribution_weights=scipy.linalg.block_diag(
+                *(one.contribution_weights for one in chosen)
+            ),
             origins=origins,
             answers={request: reply for one in chosen for request, reply in one.answers.items()},
             state={

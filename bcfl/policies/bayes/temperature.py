@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 Temperature = float | Literal["mean", "auto"]
 LOWEST, HIGHEST = 0.1, 1e4
@@ -39,8 +39,8 @@ def fitted_temperature(losses: NDArray[np.float64], held_out: NDArray[np.float64
 
     def log_loss(log_temperature: float) -> float:
         scaled = -gaps / np.exp(log_temperature)
-        log_weights = scaled - logsumexp(scaled, axis=1, keepdims=True)
-        return -float(logsumexp(log_weights - held_out_gaps, axis=1).sum())
+        log_weights = scaled - scipy.special.logsumexp(scaled, axis=1, keepdims=True)
+        return -float(scipy.special.logsumexp(log_weights - held_out_gaps, axis=1).sum())
 
     return _minimum(log_loss)
 
@@ -74,7 +74,7 @@ def fitted_belief_temperature(first: NDArray[np.float64], second: NDArray[np.flo
         total = 0.0
         for half, chosen in zip(gaps, best, strict=True):
             scaled = -half / np.exp(log_temperature)
-            total += float((logsumexp(scaled, axis=1) - scaled[rows, chosen]).sum())
+            total += float((scipy.special.logsumexp(scaled, axis=1) - scaled[rows, chosen]).sum())
         return total
 
     return max(1.0, RATIO_TO_HALVES * _minimum(log_loss))
@@ -82,11 +82,9 @@ def fitted_belief_temperature(first: NDArray[np.float64], second: NDArray[np.flo
 
 def _minimum(log_loss: Callable[[float], float]) -> float:
     """The temperature of least loss, by bounded search around the best point of a grid."""
-    from scipy.optimize import minimize_scalar
-
     grid = np.linspace(np.log(LOWEST), np.log(HIGHEST), 24)
     values = [log_loss(point) for point in grid]
     nearest = int(np.argmin(values))
     around = grid[max(nearest - 1, 0)], grid[min(nearest + 1, len(grid) - 1)]
-    optimum = minimize_scalar(log_loss, bounds=around, method="bounded")
+    optimum = scipy.optimize.minimize_scalar(log_loss, bounds=around, method="bounded")
     return float(np.exp(optimum.x))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from bcfl.policies.updates.centroids import weighted_kmeans
 from posteriors.global_state import without_warnings
@@ -126,7 +126,7 @@ class AffinityClustering:
         together = np.equal.outer(method.labels_, method.labels_)
         if self.reads == "similarity":
             together |= distances == 0
-        _, components = connected_components(together)
+        _, components = scipy.sparse.csgraph.connected_components(together)
         return renumbered(components.astype(np.int64))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp
 from torch import Tensor
 
 from bcfl.architecture.model import Model
@@ -70,12 +70,12 @@ class LabelSums:
         each, known = np.stack(logits), targets.astype(bool)
         shares = np.reshape(weights, (-1, 1, 1))
         logs = -np.logaddexp(0, np.where(known, -each, each)).sum(axis=2)
-        probabilities = (shares * expit(each)).sum(axis=0)
+        probabilities = (shares * scipy.special.expit(each)).sum(axis=0)
         predicted = probabilities > 0.5
         return cls(
             num_samples=len(known),
             exact=int((predicted == known).all(axis=1).sum()),
-            nll=float(-logsumexp(logs, axis=0, b=shares[:, :, 0]).sum()),
+            nll=float(-scipy.special.logsumexp(logs, axis=0, b=shares[:, :, 0]).sum()),
             brier=float(((probabilities - known) ** 2).sum()),
             correct=(predicted & known).sum(axis=0),
             predicted=predicted.sum(axis=0),

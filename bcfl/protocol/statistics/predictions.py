@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 import torch
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp, softmax
 from torch import Tensor
 
 from bcfl.architecture.model import Model
@@ -152,7 +152,7 @@ class Predictions(OutputStatistic):
         See `OutputStatistic.combined`.
         """
         if self.pooling == "logits":
-            mixture = softmax(self._mean(values), axis=1)
+            mixture = scipy.special.softmax(self._mean(values), axis=1)
         else:
             mixture = self._mean([torch.from_numpy(v).softmax(1).numpy() for v in values])
         if not np.isfinite(mixture).all():
@@ -171,9 +171,10 @@ class Predictions(OutputStatistic):
     def _logs(self, values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """(samples, classes) logs of the probabilities of the mixture, from the logits."""
         if self.pooling == "logits":
-            return np.asarray(log_softmax(self._mean(values), axis=1))
+            return np.asarray(scipy.special.log_softmax(self._mean(values), axis=1))
         weights = np.reshape(self.weights, (-1, 1, 1))
-        return np.asarray(logsumexp(log_softmax(np.stack(values), axis=2), axis=0, b=weights))
+        logs = scipy.special.log_softmax(np.stack(values), axis=2)
+        return np.asarray(scipy.special.logsumexp(logs, axis=0, b=weights))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
         """Confusion matrix, two sums and three numbers for each bin; see `Statistic.num_bytes`."""

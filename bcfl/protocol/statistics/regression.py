@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logsumexp, ndtr
 from torch import Tensor
 
 from bcfl.architecture.model import Model
@@ -63,8 +63,8 @@ class RegressionSums:
         errors = targets - np.stack(means)
         shares = np.reshape(weights, (-1, 1, 1))
         logs = -0.5 * (errors**2 + math.log(2 * math.pi)).sum(axis=2)
-        density = logsumexp(logs, axis=0, b=shares[:, :, 0])
-        below = (shares * ndtr(errors)).sum(axis=0)
+        density = scipy.special.logsumexp(logs, axis=0, b=shares[:, :, 0])
+        below = (shares * scipy.special.ndtr(errors)).sum(axis=0)
         inside = [np.abs(below - 0.5) <= level / 2 for level in LEVELS]
         return cls(
             num_samples=len(targets),

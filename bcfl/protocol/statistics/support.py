@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 from torch import Tensor
 
 from bcfl.architecture.model import Model
@@ -36,15 +36,13 @@ def signed_rank_p_value(differences: NDArray[np.float64]) -> tuple[float, int]:
         The p-value, 1 without a usable difference (none is nonzero, or one is NaN),
         and the number of differences that are not zero.
     """
-    from scipy.stats import rankdata
-
     if not np.isfinite(differences).all():
         return 1.0, 0
     rounded = np.round(differences, DECIMALS)
     used = rounded[rounded != 0]
     if len(used) == 0:
         return 1.0, 0
-    ranks = rankdata(np.abs(used))
+    ranks = scipy.stats.rankdata(np.abs(used))
     statistic = float(ranks[used > 0].sum())
     clean = len(used) == len(differences) and len(np.unique(ranks)) == len(ranks)
     if len(differences) <= (MOST_FOR_TABLE if clean else MOST_FOR_SIGNS):
@@ -69,7 +67,7 @@ def _normal_tail(ranks: NDArray[np.float64], statistic: float) -> float:
     count = len(ranks)
     _, ties = np.unique(ranks, return_counts=True)
     variance = count * (count + 1) * (2 * count + 1) / 24 - float((ties**3 - ties).sum()) / 48
-    return float(ndtr((count * (count + 1) / 4 - statistic) / math.sqrt(variance)))
+    return float(scipy.special.ndtr((count * (count + 1) / 4 - statistic) / math.sqrt(variance)))
 
 
 @dataclass(frozen=True, eq=False)

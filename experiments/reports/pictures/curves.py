@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
+NARROW_NAME, LINE = 13, 0.19
+"""Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]
 
 
@@ -100,7 +102,14 @@ def picture(
     shown = [panel for panel in panels if panel.series]
     if not shown:
         return None
-    return Picture.of(lambda: draw_curves(shown, methods), name, title, look, round_tips(shown))
+    return Picture.of(
+        lambda: draw_curves(shown, methods),
+        name,
+        title,
+        look,
+        round_tips(shown),
+        narrow=lambda: draw_narrow_curves(shown, methods),
+    )
 
 
 def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
@@ -127,9 +136,43 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
         bottom=0.5 / height,
     )
     for panel, place in zip(panels, axes, strict=False):
-        _draw_panel(place, panel, methods, height)
+        ends = _draw_panel(place, panel, methods)
+        _label_ends(place, ends, panel.format, 0.19 / (0.9 * height - 0.5))
     for unused in axes[len(panels) :]:
         unused.set_axis_off()
+    return figure
+
+
+def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
+    """The curves of `draw_curves` one below the other, with the last values in legends.
+
+    Args:
+        panels: one or more panels.
+        methods: all methods of the run.
+    """
+    from matplotlib.figure import Figure
+
+    letters = max((len(name) for panel in panels for name in panel.series), default=0)
+    columns = 2 if letters < NARROW_NAME else 1
+    lines = [-(-len(panel.series) // columns) for panel in panels]
+    width, plot, above, below = 3.7, 2.0, 0.4, 0.5
+    height = sum(above + plot + below + LINE * count for count in lines)
+    figure, top = Figure(figsize=(width, height)), height
+    for panel, count in zip(panels, lines, strict=True):
+        top -= above + plot
+        axes = figure.add_axes((0.55 / width, top / height, 3.05 / width, plot / height))
+        ends = _draw_panel(axes, panel, methods)
+        axes.legend(
+            [axes.plot([], [], **line_style(index))[0] for index, *_ in ends],
+            [f"{name}  {_signed(panel.format, value)}" for _, name, value in ends],
+            loc="upper left",
+            bbox_to_anchor=(-0.12, -below / plot),
+            ncols=columns,
+            borderaxespad=0.0,
+            handlelength=2.6,
+            columnspacing=1.0,
+        )
+        top -= below + LINE * count
     return figure
 
 
@@ -163,7 +206,8 @@ def round_tips(panels: Sequence[Panel]) -> dict[str, str]:
     return tips
 
 
-def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str], height: float) -> None:
+def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str]) -> list[tuple[int, str, float]]:
+    """Draw the lines; index, name and last value of each method that has one."""
     ends = []
     for method, values in panel.series.items():
         index = methods.index(method)
@@ -187,7 +231,7 @@ def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str], height: float)
     if panel.zoom:
         _leave_out_start(axes, panel.series)
     mark_rounds(axes, panel.name, max(v.shape[1] for v in panel.series.values()))
-    _label_ends(axes, ends, panel.format, 0.19 / (0.9 * height - 0.5))
+    return ends
 
 
 def _leave_out_start(axes: Axes, series: Series) -> None:
@@ -209,9 +253,13 @@ def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: 
         axes.text(
             1.16,
             place,
-            f"{method}  {form.format(value).replace('-', '−')}",
+            f"{method}  {_signed(form, value)}",
             va="center",
             fontsize=9.5,
             color=INK,
             transform=axes.transAxes,
         )
+
+
+def _signed(form: str, value: float) -> str:
+    return form.format(value).replace("-", "−")

@@ -38,10 +38,12 @@ class Picture:
     Attributes:
         svg: the figure as an SVG element, or empty where the caption is all there is.
         caption: how to read the figure.
+        narrow: the same for windows too narrow for the figure, or empty.
     """
 
     svg: str
     caption: str
+    narrow: str = ""
 
     @classmethod
     def of(
@@ -51,6 +53,7 @@ class Picture:
         title: str,
         caption: str,
         tips: Tips = MappingProxyType({}),
+        narrow: Callable[[], Figure] | None = None,
     ) -> Picture:
         """Draw a figure as inline SVG.
 
@@ -60,8 +63,11 @@ class Picture:
             title: text alternative for screen readers.
             caption: how to read the figure.
             tips: see `with_tips`.
+            narrow: makes the same figure for narrow windows.
         """
-        return cls(with_tips(inline_svg(draw, name, title), name, tips), caption)
+        drawings = {name: draw, **({f"{name}-narrow": narrow} if narrow else {})}
+        svgs = [with_tips(inline_svg(d, n, title), n, tips) for n, d in drawings.items()]
+        return cls(svgs[0], caption, svgs[1] if narrow else "")
 
 
 def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:

@@ -46,6 +46,7 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
         (torch.ones(2, dtype=torch.complex64), "must be real numbers, got complex numbers"),
         ([[1, 2], [3]], "x must be an array of numbers.* got a list whose parts differ in shape"),
         ([None, 1.0], "must be real numbers, got objects"),
+        (["yes", "no"], r"got text \(<U3\); numpy.unique\(values, return_inverse=True\)\[1\] enc"),
         (np.array(["2020"], "M8[Y]"), "must be real numbers, got dates"),
         (torch.ones(2, 2).to_sparse(), "x must be a dense tensor"),
     ],

@@ -66,6 +66,8 @@ def test_no_client_and_equal_names_are_refused(make_client):
         sorted_clients([])
     with pytest.raises(ValueError, match=r"must be distinct, got more than one of \['b'\]"):
         sorted_clients([make_client("b", 2), make_client("a", 2), make_client("b", 3)])
+    with pytest.raises(TypeError, match="must be a sequence of ClientData, got ClientData"):
+        sorted_clients(make_client("a", 2))
 
 
 def test_the_name_of_the_pool_is_refused():

@@ -5,7 +5,7 @@ deficiency": matrices of severity 1 on linear sRGB. Distances are those of CIE L
 about 2.3 is just noticeable.
 """
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -60,6 +60,11 @@ def distance(one, other, vision):
 def test_colours_of_a_palette_are_distinct(palette, vision):
     pairs = combinations(getattr(style, palette), 2)
     assert min(distance(one, other, vision) for one, other in pairs) > CLEARLY
+
+
+def test_first_groups_do_not_look_like_methods():
+    pairs = product(style.GROUP_COLOURS[:6], style.COLOURS)
+    assert min(distance(one, other, "normal") for one, other in pairs) > 2 * CLEARLY
 
 
 def test_no_two_of_56_lines_look_alike_and_neighbours_differ_in_dashes_and_colour():

@@ -146,6 +146,22 @@ def test_a_round_does_not_begin_without_any_client(tmp_path):
     ]
 
 
+def test_a_node_that_said_nothing_is_greeted_again_while_a_round_waits(tmp_path):
+    plan = plan_of("wecfl", tmp_path, wait=1e6, rounds=1)
+    grid = grid_of(plan)
+    grid.delays[1] = 1e9
+    sleep = grid.clock.sleep
+
+    def recovers(seconds):
+        sleep(seconds)
+        if grid.clock.now > 100:
+            grid.delays.clear()
+
+    started(plan, grid, sleep=recovers)
+    assert DeploymentFolder(tmp_path, "wecfl").rows()[0]["connected"] == sorted(CLIENTS)
+    assert grid.clock.now < 200
+
+
 def test_a_node_that_came_back_is_greeted_again(tmp_path):
     plan = plan_of("wecfl", tmp_path)
     grid = grid_of(plan)

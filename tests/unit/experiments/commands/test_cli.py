@@ -77,6 +77,12 @@ def test_lists_for_people_and_programs(kind, some):
         ("preview", "dmo"),
         *((name, "no-run") for name in ("compare", "explain", "graph", "report", "resume")),
         ("uncertainty", "no-run"),
+        *((*command, "--device", "cdua") for command in (("run", "demo"), ("profile", "demo"))),
+        ("run", "demo", "--jobs", "0"),
+        *(("reproduce", "bcfl/1", *typo) for typo in (("--device", "cdua"), ("--rows", "FdAvg"))),
+        ("reproduce", "bclf/1"),
+        *(("federation", command, "no-run") for command in ("status", "resume")),
+        ("federation", "init", "new", "--port", "0"),
     ],
 )
 def test_a_mistake_in_a_name_or_an_option_is_told_before_torch_is_loaded(arguments):
