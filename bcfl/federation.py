@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 
-import numpy as np
 import torch
 
 from bcfl.analysis.run import Run
-from bcfl.architecture.model import Model
-from bcfl.architecture.probing import Network, as_model, outputs_of
+from bcfl.architecture.probing import Network, as_model
 from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
@@ -23,56 +21,18 @@ from bcfl.executors import (
     Randomized,
     Unreliable,
     build_executor,
-    check_covered,
     check_private,
     select_executor,
 )
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Centralised, Policy
-from bcfl.protocol.objective import Objective
-from bcfl.rounds.fitting import fitted
+from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted
 from bcfl.rounds.method import Method
-from bcfl.rounds.round import RoundConfig, participants, server_round
-from bcfl.rounds.state import FederationState, RoundRecord, initial_state
+from bcfl.rounds.round import RoundConfig, participants
+from bcfl.rounds.running import OnRound, run_rounds
+from bcfl.rounds.state import FederationState, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
-from posteriors import DiagonalGaussian, Memory, local_posterior_fit
-from posteriors.networks.functional import own_copy
 from posteriors.torch_state import standard_switches
-
-CHECKED_SAMPLES = 3
-"""Samples on which a model is checked."""
-
-
-def check_model(
-    model: Model, objective: Objective, samples: torch.Tensor, memory: Memory = "replace"
-) -> None:
-    """Run a model on a sample, and check its curvature where the objective asks for it.
-
-    Args:
-        model: the architecture.
-        objective: of local training.
-        samples: inputs of a client, (samples, *shape), at least one.
-        memory: whether the prior that clients are sent has one precision (`replace`), or the
-            precisions of earlier rounds.
-
-    Raises:
-        ValueError: the model does not take such samples, gives another number of outputs, or has a
-            layer without a curvature rule; or the local posterior does not support it or the prior.
-    """
-    module = model.module().eval()
-    inputs = own_copy(samples, next(module.parameters(), None))
-    outputs = outputs_of(module, inputs, repr(model))
-    if tuple(outputs.shape) != (1, model.num_outputs):
-        raise ValueError(
-            f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
-            f"{tuple(outputs.shape)} for one sample"
-        )
-    if objective.reports_precision:
-        precision = torch.ones(model.layout.num_parameters)
-        if memory != "replace":
-            precision[0] = 2.0
-        prior = DiagonalGaussian(torch.zeros_like(precision), precision)
-        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
 
 
 def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
@@ -89,19 +49,20 @@ def _checked_seed(seed: int) -> int:
     return int(seed)
 
 
+def _checked_rounds(rounds: int, belief_every: int | None) -> int:
+    if not isinstance(rounds, Integral) or rounds < 1:
+        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
+    if belief_every is not None and belief_every < 1:
+        raise ValueError(f"belief_every must be at least 1 or None, got {belief_every}")
+    return int(rounds)
+
+
 def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, float]:
     if not 0 < client_fraction <= 1:
         raise ValueError(f"client_fraction must lie in (0, 1], got {client_fraction}")
     if not 0 <= drop_out <= 1:
         raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
     return client_fraction, drop_out
-
-
-def _check_answered(records: Sequence[RoundRecord]) -> None:
-    """Check that clients answered something, if their work crashed."""
-    crashes = [text for r in records for text in r.ledger.failures if text.endswith("(crashed)")]
-    if crashes and not any(r.evaluations or r.ledger.bytes_up for r in records):
-        raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
 
 
 def _as_method(method: Method | Policy) -> Method:
@@ -115,14 +76,6 @@ def _as_method(method: Method | Policy) -> Method:
     ):
         raise TypeError(f"method must be a method or a policy with `associate`, got {method!r}")
     return method if isinstance(method, Method) else Method(policy=method)
-
-
-def _is_true(value: object) -> bool:
-    """Whether a callback returned True, and not, say, the path of what it has written."""
-    return isinstance(value, bool | np.bool_) and bool(value)
-
-
-OnRound = Callable[[FederationState, RoundRecord], object]
 
 
 class Federation:
@@ -339,17 +292,8 @@ class Federation:
                 client could answer anything, in any round; or the method asks for what `privacy`
                 doesn't cover.
         """
-        if not isinstance(rounds, Integral) or rounds < 1:
-            raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
-        rounds = int(rounds)
-        if belief_every is not None and belief_every < 1:
-            raise ValueError(f"belief_every must be at least 1 or None, got {belief_every}")
-        state = self.initial_state() if state is None else state
-        theirs, ours = state.hypotheses.best.association.clients, [d.client for d in self.clients]
-        if list(theirs) != ours:
-            other = sorted(set(theirs) ^ set(ours))[:5]
-            raise ValueError(f"state must be one of these clients, it differs in {other}")
-        state = state.planned(rounds, planned_rounds)
+        rounds = _checked_rounds(rounds, belief_every)
+        state = self._started(state).planned(rounds, planned_rounds)
         planned = state.planned_rounds or rounds
         if executor is None and self.executor.name == "flower":
             raise ValueError(
@@ -357,32 +301,26 @@ class Federation:
                 "bcfl.executors.RemoteExecutor on a grid of bcfl.flower"
             )
         self.check(rounds, state)
-        schedule = Schedule.of(self.clients, planned)
         reliable = self.executor_of(planned) if executor is None else executor
-        present = self._dropping_out(reliable)
         config = RoundConfig(
             seed=self.seed,
             client_fraction=self.client_fraction,
             evaluate=self.evaluate,
-            schedule=schedule,
+            schedule=Schedule.of(self.clients, planned),
             last_round=rounds - 1,
             belief_every=belief_every,
             objectives=self.objectives,
         )
-        records: list[RoundRecord] = []
         with limited_threads(self.threads):
-            while state.round < rounds:
-                before = state
-                state, record = server_round(self.method, self.model, present, state, config)
-                check_covered(record.ledger.failures)
-                stops = on_round is not None and _is_true(on_round(state, record))
-                if stops and not config.records_belief(before.round):
-                    last = replace(config, last_round=before.round)
-                    state, record = server_round(self.method, self.model, present, before, last)
-                records.append(record)
-                if stops:
-                    break
-        _check_answered(records)
+            state, records = run_rounds(
+                self.method,
+                self.model,
+                self._dropping_out(reliable),
+                state,
+                config,
+                rounds=rounds,
+                on_round=on_round,
+            )
         return Run(
             model=self.model,
             state=state,
@@ -390,3 +328,14 @@ class Federation:
             groups=self.groups,
             executor=reliable,
         )
+
+    def _started(self, state: FederationState | None) -> FederationState:
+        """The state to begin from, which must be of these clients."""
+        if state is None:
+            return self.initial_state()
+        theirs = state.hypotheses.best.association.clients
+        ours = [data.client for data in self.clients]
+        if list(theirs) != ours:
+            other = sorted(set(theirs) ^ set(ours))[:5]
+            raise ValueError(f"state must be one of these clients, it differs in {other}")
+        return state

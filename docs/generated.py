@@ -67,7 +67,7 @@ def method_page(name: str) -> str:
     method = methods.build(name)
     parts = [
         f"# `{entry.title}`\n\n{entry.description}.\n",
-        f"**Paper.** {entry.paper or 'None; a reference'}.\n",
+        f"**Source.** {entry.paper or 'None; a reference'}.\n",
         f"**Cost of a round.** {note.cost}\n",
         f"**When to use it.** {note.use}\n",
         f'```python\nfrom bcfl import methods\n\nmethod = methods.build("{name}")\n```\n',
@@ -104,7 +104,7 @@ def methods_index() -> str:
         for name, entry in methods.COMBINATORS.items()
     ]
     names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
-    head = "| {} | description | paper |\n|---|---|---|\n"
+    head = "| {} | description | source |\n|---|---|---|\n"
     return (
         "# Methods\n\n`bcfl.methods.build(name, **options)` makes a method. M in a name stands for "
         "a number, as in `bcfl-mht-8`. [Choosing a method](../choosing.md) compares them.\n\n"
@@ -127,7 +127,7 @@ def suffix_page(name: str) -> str:
         name: of the combinator, without a hyphen in front.
     """
     entry = methods.COMBINATORS[name]
-    text = f"# `-{name}`\n\n{entry.description}.\n\n**Paper.** {entry.paper}.\n\n"
+    text = f"# `-{name}`\n\n{entry.description}.\n\n**Source.** {entry.paper}.\n\n"
     return text + _options(entry.options)
 
 

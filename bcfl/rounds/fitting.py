@@ -1,4 +1,4 @@
-"""Whether a client's samples fit the model, in the form in which executors read them."""
+"""Whether model, objective and clients' samples fit one another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,46 @@ import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
+from bcfl.architecture.probing import outputs_of
 from bcfl.data.clients import ClientData, View
+from bcfl.protocol.objective import Objective
+from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.networks.functional import own_copy
+
+CHECKED_SAMPLES = 3
+"""Samples on which a model is checked."""
+
+
+def check_model(
+    model: Model, objective: Objective, samples: torch.Tensor, memory: Memory = "replace"
+) -> None:
+    """Run a model on a sample, and check its curvature where the objective asks for it.
+
+    Args:
+        model: the architecture.
+        objective: of local training.
+        samples: inputs of a client, (samples, *shape), at least one.
+        memory: whether the prior that clients are sent has one precision (`replace`), or the
+            precisions of earlier rounds.
+
+    Raises:
+        ValueError: the model does not take such samples, gives another number of outputs, or has a
+            layer without a curvature rule; or the local posterior does not support it or the prior.
+    """
+    module = model.module().eval()
+    inputs = own_copy(samples, next(module.parameters(), None))
+    outputs = outputs_of(module, inputs, repr(model))
+    if tuple(outputs.shape) != (1, model.num_outputs):
+        raise ValueError(
+            f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
+            f"{tuple(outputs.shape)} for one sample"
+        )
+    if objective.reports_precision:
+        precision = torch.ones(model.layout.num_parameters)
+        if memory != "replace":
+            precision[0] = 2.0
+        prior = DiagonalGaussian(torch.zeros_like(precision), precision)
+        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
 
 
 def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
