@@ -26,6 +26,7 @@ PLOTS = [plot_association_graph, plot_cluster_sizes, plot_hypothesis_weights, pl
 
 @pytest.fixture(autouse=True)
 def closed():
+    pyplot.close("all")
     yield
     pyplot.close("all")
 

@@ -1,0 +1,75 @@
+"""The rounds of a run, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bcfl.architecture.model import Model
+from bcfl.executors import Executor, check_covered
+from bcfl.rounds.method import Method
+from bcfl.rounds.round import RoundConfig, server_round
+from bcfl.rounds.state import FederationState, RoundRecord
+
+OnRound = Callable[[FederationState, RoundRecord], object]
+"""Called after each round; a run stops where it returns True."""
+
+
+def run_rounds(
+    method: Method,
+    model: Model,
+    executor: Executor,
+    state: FederationState,
+    config: RoundConfig,
+    *,
+    rounds: int,
+    on_round: OnRound | None = None,
+) -> tuple[FederationState, list[RoundRecord]]:
+    """Run rounds until `rounds` are done in all, or `on_round` returns True.
+
+    A round after which a run stops is its last, in which beliefs are recorded: it is computed
+    again where they were not.
+
+    Args:
+        method: what is run.
+        model: the architecture.
+        executor: answers for the clients.
+        state: before the first of these rounds.
+        config: of all rounds.
+        rounds: rounds in all, those already done included.
+        on_round: called after each round.
+
+    Returns:
+        The state after the last round, and a record of each.
+
+    Raises:
+        ValueError: no client could answer anything, in any round; or `privacy` does not cover what
+            the method asks for.
+    """
+    records: list[RoundRecord] = []
+    stops = False
+    while state.round < rounds and not stops:
+        before = state
+        state, record = server_round(method, model, executor, state, config)
+        check_covered(record.ledger.failures)
+        stops = on_round is not None and _is_true(on_round(state, record))
+        if stops and not config.records_belief(before.round):
+            last = replace(config, last_round=before.round)
+            state, record = server_round(method, model, executor, before, last)
+        records.append(record)
+    _check_answered(records)
+    return state, records
+
+
+def _is_true(value: object) -> bool:
+    """Whether a callback returned True, and not, say, the path of what it has written."""
+    return isinstance(value, bool | np.bool_) and bool(value)
+
+
+def _check_answered(records: Sequence[RoundRecord]) -> None:
+    """Check that clients answered something, if their work crashed."""
+    crashes = [text for r in records for text in r.ledger.failures if text.endswith("(crashed)")]
+    if crashes and not any(r.evaluations or r.ledger.bytes_up for r in records):
+        raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
