@@ -313,13 +313,7 @@ class Federation:
         )
         with limited_threads(self.threads):
             state, records = run_rounds(
-                self.method,
-                self.model,
-                self._dropping_out(reliable),
-                state,
-                config,
-                rounds=rounds,
-                on_round=on_round,
+                self.method, self.model, self._dropping_out(reliable), state, config, on_round
             )
         return Run(
             model=self.model,

@@ -23,11 +23,9 @@ def run_rounds(
     executor: Executor,
     state: FederationState,
     config: RoundConfig,
-    *,
-    rounds: int,
     on_round: OnRound | None = None,
 ) -> tuple[FederationState, list[RoundRecord]]:
-    """Run rounds until `rounds` are done in all, or `on_round` returns True.
+    """Run rounds until the last one is done, or `on_round` returns True.
 
     A round after which a run stops is its last, in which beliefs are recorded: it is computed
     again where they were not.
@@ -37,8 +35,7 @@ def run_rounds(
         model: the architecture.
         executor: answers for the clients.
         state: before the first of these rounds.
-        config: of all rounds.
-        rounds: rounds in all, those already done included.
+        config: of all rounds; it names the last one.
         on_round: called after each round.
 
     Returns:
@@ -48,9 +45,10 @@ def run_rounds(
         ValueError: no client could answer anything, in any round; or `privacy` does not cover what
             the method asks for.
     """
+    assert config.last_round is not None
     records: list[RoundRecord] = []
     stops = False
-    while state.round < rounds and not stops:
+    while state.round <= config.last_round and not stops:
         before = state
         state, record = server_round(method, model, executor, state, config)
         check_covered(record.ledger.failures)
