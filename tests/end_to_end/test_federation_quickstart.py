@@ -15,7 +15,7 @@ pytest.importorskip("flwr", reason="Flower is not installed")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "federation.md").read_text()
-STEPS = re.findall(r"```\n(pip install .*?)```", PAGE, flags=re.DOTALL)[0]
+STEPS = re.findall(r"```sh\n(pip install .*?)```", PAGE, flags=re.DOTALL)[0]
 (STOP,) = re.findall(r"`(kill .*?)`", PAGE)
 INSTALL, *COMMANDS = STEPS.splitlines()
 PORTS = (8000, 9101, 9102, 9103)
