@@ -60,10 +60,10 @@ def test_a_round_begins_without_a_node_that_fell(network, tmp_path):
 
 
 def test_a_client_may_come_in_round_five_and_another_leave_for_good(network, tmp_path):
-    files = DeploymentFolder(tmp_path, "bcfl-mht-8")
+    files = DeploymentFolder(tmp_path, "wecfl")
     network.kill("c3", signal.SIGTERM)
     options = {"min-clients": 3, "deadline": 180.0, "wait": 900.0}
-    network.begin(method="bcfl-mht-8", rounds=9, folder=str(tmp_path), **options)
+    network.begin(method="wecfl", rounds=9, folder=str(tmp_path), **options)
     network.wait_for_rounds(files, 4)
     network.start_node("c3")
     network.wait_for(lambda: "c3" in files.rows()[-1]["connected"], "c3 to take part")
