@@ -91,6 +91,7 @@ def references_of(
     for term, keys in zip(request.objective.regularizers, request.references, strict=True):
         if sees_parameters(term):
             mask = model.chosen(term.part)
-            means = [FlatSlices.of(mask).take(models[key].mean(model)) for key in keys]
+            chosen = FlatSlices.of(mask)
+            means = [chosen.take(models[key].mean(model)) for key in keys]
             stacks.append(torch.stack(means) if means else like.new_empty(0, int(mask.sum())))
     return stacks

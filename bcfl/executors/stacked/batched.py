@@ -49,7 +49,7 @@ def network_of(model: Model) -> Network | None:
     return DenseNetwork.of(model) or GroupedNetwork.of(model)
 
 
-def _is_batched(objective: Objective) -> bool:
+def _trains_batched(objective: Objective) -> bool:
     """Whether trainings by an objective are batched."""
     others = [entry for entry in fields(objective) if entry.name not in SUPPORTED]
     return (
@@ -134,7 +134,7 @@ class BatchedExecutor:
             return False
         match request:
             case Train(objective=objective, views=views):
-                samples = self._training_samples(views) if _is_batched(objective) else None
+                samples = self._training_samples(views) if _trains_batched(objective) else None
                 return samples is not None and request.client in samples.count
             case Score(statistic=statistic, view=view, models=keys):
                 held = view in self.samples and request.client in self.samples[view].count
