@@ -11,8 +11,8 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.executors.flat_slices import FlatSlices
 from bcfl.hypotheses.posterior import Posterior
+from bcfl.protocol.loss_terms import ClosedForm, Regularizer, Shrinking
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.regularizers import ClosedForm, Regularizer, Shrinking
 from bcfl.protocol.requests import Train
 
 

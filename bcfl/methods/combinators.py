@@ -9,8 +9,8 @@ from bcfl.methods.registry import combinator
 
 if TYPE_CHECKING:
     from bcfl.policies import Policy
+    from bcfl.protocol.loss_terms import Regularizer
     from bcfl.protocol.objective import Objective
-    from bcfl.protocol.regularizers import Regularizer
     from bcfl.rounds.method import Method
 
 

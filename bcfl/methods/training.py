@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
+    from bcfl.protocol.loss_terms import Regularizer
     from bcfl.protocol.objective import Objective
-    from bcfl.protocol.regularizers import Regularizer
 
 
 class Common(TypedDict, total=False):

@@ -6,6 +6,7 @@ policies, which make the requests, in `bcfl.policies`.
 
 from bcfl.protocol.adaptive_terms import Retention, Sparsity
 from bcfl.protocol.answers import ClientInfo, Failure, Trained
+from bcfl.protocol.loss_terms import Regularizer
 from bcfl.protocol.objective import Curvature, Objective
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.regularizers import (
@@ -13,7 +14,6 @@ from bcfl.protocol.regularizers import (
     Consolidation,
     Contrast,
     Proximal,
-    Regularizer,
     Sharing,
 )
 from bcfl.protocol.requests import (

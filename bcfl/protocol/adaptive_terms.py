@@ -15,7 +15,7 @@ from torch.nn.functional import huber_loss, softshrink
 
 from bcfl.architecture.decomposition import ADAPTIVE_PART, SHARED_PART
 from bcfl.architecture.layout import Part
-from bcfl.protocol.regularizers import Sees, SelfContained, check_weight
+from bcfl.protocol.loss_terms import Sees, SelfContained, check_weight
 
 
 @dataclass(frozen=True)

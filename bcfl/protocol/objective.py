@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bcfl.protocol.regularizers import Regularizer
+from bcfl.protocol.loss_terms import Regularizer
 from bcfl.protocol.upload import Upload
 from posteriors import LocalPosteriorName, local_posterior_fit
 

@@ -13,7 +13,7 @@ from bcfl.architecture.model import Model
 from bcfl.executors.flat_slices import FlatSlices
 from bcfl.executors.regularization import ParameterTerm, references_of, terms_of
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.protocol.regularizers import Regularizer, Shrinking
+from bcfl.protocol.loss_terms import Regularizer, Shrinking
 from bcfl.protocol.requests import Train
 from posteriors.networks.functional import own_copy
 

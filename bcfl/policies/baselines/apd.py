@@ -19,8 +19,9 @@ from bcfl.policies.baselines.local_training import LocalTraining
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Given, Ranking
 from bcfl.protocol.adaptive_terms import Retention
+from bcfl.protocol.loss_terms import Regularizer
 from bcfl.protocol.objective import Objective
-from bcfl.protocol.regularizers import Consolidation, Regularizer
+from bcfl.protocol.regularizers import Consolidation
 from bcfl.protocol.requests import Steps, Train
 from bcfl.runtime.seeds import derive_seed, lineage_key
 
