@@ -111,6 +111,8 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             typer.echo(f"bcfl: {_sentence(error)}", err=True)
             raise typer.Exit(MISTAKE) from None
         except SystemExit as error:
+            if isinstance(error.__context__, BrokenPipeError):  # how rich leaves `bcfl ... | head`
+                raise
             if options.get("debug"):
                 traceback.print_exc()
             typer.echo(f"bcfl: ended by exit({error.code!r}) in a library", err=True)

@@ -1,6 +1,8 @@
 """A command that made no result never ends with status 0."""
 
 import errno
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -50,3 +52,15 @@ def test_a_file_that_cannot_be_written_is_told_with_what_to_do(error, told, caps
     with pytest.raises(typer.Exit):
         command()
     assert told in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    listing = "[console().print('table ' * 100) for _ in range(1000)]"
+    program = f"from experiments.commands.shared import *; explained(lambda: {listing})()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as command:
+        assert command.stdout.read(5) == b"table"
+        command.stdout.close()
+        assert command.stderr.read() == b""
+        assert command.wait() == 1
