@@ -100,28 +100,23 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
         try:
             command(*args, **options)
-        except BrokenPipeError:
-            raise
         except KeyboardInterrupt:
             typer.echo("bcfl: stopped", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except (ValueError, OSError) as error:
-            if options.get("debug"):
-                traceback.print_exc()
-            typer.echo(f"bcfl: {_sentence(error)}", err=True)
-            raise typer.Exit(MISTAKE) from None
-        except SystemExit as error:
-            if isinstance(error.__context__, BrokenPipeError):  # how rich leaves `bcfl ... | head`
+        except (ValueError, OSError, SystemExit) as error:
+            if BrokenPipeError in (type(error), type(error.__context__)):  # by `bcfl ... | head`
                 raise
             if options.get("debug"):
                 traceback.print_exc()
-            typer.echo(f"bcfl: ended by exit({error.code!r}) in a library", err=True)
+            typer.echo(f"bcfl: {_sentence(error)}", err=True)
             raise typer.Exit(MISTAKE) from None
 
     return run
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"ended by exit({error.code!r}) in a library"
     if isinstance(error, OSError) and error.errno in FULL:
         where = f" for {error.filename}" if error.filename else ""
         return (

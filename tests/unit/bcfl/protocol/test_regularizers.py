@@ -7,9 +7,9 @@ from bcfl import Association, Hypothesis, Objective
 from bcfl.architecture.layout import BODY, CLASSIFIER, Part
 from bcfl.policies.trainings import trainings
 from bcfl.protocol.adaptive_terms import Retention
+from bcfl.protocol.loss_terms import ClosedForm
 from bcfl.protocol.regularizers import (
     Attraction,
-    ClosedForm,
     Consolidation,
     Contrast,
     Proximal,
