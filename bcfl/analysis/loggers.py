@@ -3,6 +3,10 @@
 One metric has one name wherever it is logged: that of its column in `Run.to_dataframe`, such as
 `accuracy`, `ari`, `trainings_run` or `seconds_train`; numbers that are not known are left out. The
 step is the round, from 1.
+
+An error of a logger, such as a full disk, becomes a warning, so that the run goes on. A run that is
+continued from an earlier state with the same file, folder or run of a logger continues its log: a
+round that was logged before the interruption is there once.
 """
 
 from __future__ import annotations
@@ -10,13 +14,17 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis.rows import numbers, round_row
+from bcfl.runtime.folders import write_aside
 
 if TYPE_CHECKING:
     from bcfl.rounds.state import FederationState, RoundRecord
@@ -27,7 +35,7 @@ Write = Callable[[Mapping[str, float], int], object]
 
 @dataclass(frozen=True)
 class RoundLogger:
-    """Hands the numbers of each round to a function.
+    """Hands the numbers of each round to a function, whose errors become warnings.
 
     Attributes:
         write: takes numbers by name, and the round.
@@ -49,32 +57,52 @@ class RoundLogger:
         row = numbers(round_row(record, self.groups, sum(record.ledger.seconds.values())))
         known = {k: v for k, v in row.items() if v is not None and math.isfinite(v)}
         known.pop("round")
-        self.write(known, record.round)
+        try:
+            self.write(known, record.round)
+        except Exception as error:
+            warnings.warn(
+                f"round {record.round} was not logged: {type(error).__name__}: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def tensorboard(folder: str | Path, groups: Groups = None) -> RoundLogger:
-    """Log scalars for TensorBoard.
+    """Log scalars for TensorBoard, which compares the runs of different folders.
 
     Args:
-        folder: of the event files.
+        folder: of the event files of one run. Rounds from the first one logged on that an earlier
+            run has left there are no longer shown.
         groups: see `RoundLogger`.
 
     Raises:
         ModuleNotFoundError: TensorBoard is not installed.
+        OSError: the folder cannot be written.
     """
     _required("tensorboard")
-    writer = import_module("torch.utils.tensorboard").SummaryWriter(str(folder))
+    make = import_module("torch.utils.tensorboard").SummaryWriter
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    writer: Any = None
+
+    def begin(round: int) -> None:
+        nonlocal writer
+        if writer is not None:
+            with suppress(OSError):
+                writer.close()
+        writer = make(str(folder), purge_step=round)
 
     def write(values: Mapping[str, float], round: int) -> None:
         for name, value in values.items():
             writer.add_scalar(name, value, round)
         writer.flush()
 
-    return RoundLogger(write, groups)
+    return RoundLogger(_beginning(begin, write), groups)
 
 
 def mlflow(groups: Groups = None) -> RoundLogger:
     """Log metrics to the active run of MLflow, which begins one if there is none.
+
+    Rounds that the run of MLflow holds already are not logged again.
 
     Args:
         groups: see `RoundLogger`.
@@ -83,11 +111,28 @@ def mlflow(groups: Groups = None) -> RoundLogger:
         ModuleNotFoundError: MLflow is not installed.
     """
     library = _required("mlflow")
-    return RoundLogger(lambda values, round: library.log_metrics(dict(values), step=round), groups)
+    logged = 0
+
+    def begin(round: int) -> None:
+        nonlocal logged
+        del round
+        active = library.active_run()
+        id = active.info.run_id if active else None
+        past = library.MlflowClient().get_metric_history(id, "participants") if active else ()
+        logged = max((metric.step for metric in past), default=0)
+
+    def write(values: Mapping[str, float], round: int) -> None:
+        if round <= logged:
+            raise ValueError(f"the active run of MLflow holds rounds up to {logged}")
+        library.log_metrics(dict(values), step=round)
+
+    return RoundLogger(_beginning(begin, write), groups)
 
 
 def wandb(groups: Groups = None) -> RoundLogger:
     """Log metrics to the active run of Weights & Biases, that of `wandb.init()`.
+
+    Weights & Biases ignores rounds that its run holds already, with a warning of its own.
 
     Args:
         groups: see `RoundLogger`.
@@ -99,45 +144,62 @@ def wandb(groups: Groups = None) -> RoundLogger:
     library = _required("wandb")
     if library.run is None:
         raise ValueError("wandb must have an active run: call wandb.init() before, got none")
-    return RoundLogger(lambda values, round: library.run.log(dict(values), step=round), groups)
+    return RoundLogger(lambda values, round: library.log(dict(values), step=round), groups)
 
 
 def jsonl(path: str | Path, groups: Groups = None) -> RoundLogger:
     """Append a line of JSON for each round, with `round` and the numbers.
 
     Args:
-        path: the file.
+        path: the file of one run. Lines of an earlier run are replaced from the first round on that
+            is logged.
         groups: see `RoundLogger`.
     """
+    place = _in_folder(path)
+
+    def begin(round: int) -> None:
+        kept = [line for line in _whole_lines(place) if json.loads(line)["round"] < round]
+        write_aside(place, "".join(kept))
 
     def write(values: Mapping[str, float], round: int) -> None:
-        with Path(path).open("a", encoding="utf-8") as file:
+        with place.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"round": round, **values}) + "\n")
 
-    return RoundLogger(write, groups)
+    return RoundLogger(_beginning(begin, write), groups)
 
 
 def csv_file(path: str | Path, groups: Groups = None) -> RoundLogger:
-    """Append a line for each round to a table, whose columns are those of its first line.
+    """Append a line for each round to a table; numbers that are not known are empty.
 
     Args:
-        path: the file.
+        path: the file of one run. Lines of an earlier run are replaced from the first round on that
+            is logged.
         groups: see `RoundLogger`.
     """
-    place = Path(path)
+    place = _in_folder(path)
+    names: list[str] = []
+
+    def save(lines: Sequence[Mapping[str, Any]]) -> None:
+        names[:] = dict.fromkeys(name for line in lines for name in line)
+        text = StringIO()
+        table = csv.DictWriter(text, names, lineterminator="\n")
+        table.writeheader()
+        table.writerows(lines)
+        write_aside(place, text.getvalue())
 
     def write(values: Mapping[str, float], round: int) -> None:
         line = {"round": round, **values}
-        if place.exists():
-            with place.open(encoding="utf-8", newline="") as file:
-                names = next(csv.reader(file))
-        else:
-            names = list(line)
-            place.write_text(",".join(names) + "\n", encoding="utf-8")
+        if not line.keys() <= set(names):
+            save([*csv.DictReader(_whole_lines(place)), line])
+            return
         with place.open("a", encoding="utf-8", newline="") as file:
-            csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n").writerow(line)
+            csv.DictWriter(file, names, lineterminator="\n").writerow(line)
 
-    return RoundLogger(write, groups)
+    def begin(round: int) -> None:
+        past = csv.DictReader(_whole_lines(place))
+        save([row for row in past if int(row["round"]) < round])
+
+    return RoundLogger(_beginning(begin, write), groups)
 
 
 def together(
@@ -149,6 +211,33 @@ def together(
         callbacks: called after each round, in this order.
     """
     return lambda state, record: any([one(state, record) is True for one in callbacks])
+
+
+def _beginning(begin: Callable[[int], object], write: Write) -> Write:
+    """Calls `begin` before the first round, one that does not follow the last, and after errors."""
+    last = math.inf
+
+    def checked(values: Mapping[str, float], round: int) -> None:
+        nonlocal last
+        is_next, last = round > last, math.inf
+        if not is_next:
+            begin(round)
+        write(values, round)
+        last = round
+
+    return checked
+
+
+def _whole_lines(place: Path) -> list[str]:
+    """Lines of a file without one that was cut off; none if it is not there."""
+    text = place.read_text(encoding="utf-8") if place.exists() else ""
+    return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _in_folder(path: str | Path) -> Path:
+    place = Path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 def _required(package: str) -> Any:  # noqa: ANN401 - a module
