@@ -4,6 +4,7 @@ Data sets and their partitions among clients are in `experiments`.
 """
 
 from bcfl.data.clients import TEST, TRAIN, VALIDATION, ClientData, View
+from bcfl.data.sources import column_names, samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Schedule",
     "View",
     "at_step",
+    "column_names",
     "num_steps",
+    "samples_of",
     "view_name",
 ]

@@ -25,7 +25,7 @@ def real_array(values: ArrayLike | Tensor, what: str) -> NDArray[np.generic]:
         TypeError: the values are complex, masked, sparse, ragged, or no numbers.
     """
     if isinstance(values, Tensor):
-        values = _plain(values, what).numpy()
+        values = plain_tensor(values, what).numpy()
     if np.ma.is_masked(values):
         raise TypeError(
             f"{what} must not be masked: fill masked entries, or leave out their samples"
@@ -47,7 +47,16 @@ def real_array(values: ArrayLike | Tensor, what: str) -> NDArray[np.generic]:
     return array
 
 
-def _plain(values: Tensor, what: str) -> Tensor:
+def plain_tensor(values: Tensor, what: str) -> Tensor:
+    """A tensor on the CPU that numpy can read; narrow floating-point numbers become float32.
+
+    Args:
+        values: numbers.
+        what: name of the values, for errors.
+
+    Raises:
+        TypeError: the tensor is sparse or quantized.
+    """
     if values.layout is not torch.strided or values.is_quantized:
         raise TypeError(f"{what} must be a dense tensor, got {values.layout}, {values.dtype}")
     plain = values.detach().resolve_conj().resolve_neg().cpu()

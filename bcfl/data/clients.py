@@ -188,8 +188,8 @@ class ClientData:
             client: name of the client.
             train: training samples.
             test: test samples, if any.
-            inputs: of data sets with columns, that of the inputs, or several numeric ones, which
-                become one axis; by default all but that of the targets.
+            inputs: of data sets with columns, that of the inputs, or several; columns of numbers
+                become one axis. By default all but that of the targets.
             targets: of data sets with columns, that of the targets; by default the only one among
                 `label`, `labels`, `target`, `targets` and `y`.
             group: true group, used for analysis only.

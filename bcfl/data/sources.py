@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
+
+from bcfl.data.arrays import plain_tensor
 
 TARGETS = ("label", "labels", "target", "targets", "y")
 Columns = str | Sequence[str] | None
@@ -25,8 +28,8 @@ def samples_of(
     Args:
         source: a map-style torch data set of pairs, a data loader of batches of pairs, or a data
             set or data frame with columns.
-        inputs: column of the inputs, or several, which become one axis; by default all but that of
-            the targets.
+        inputs: column of the inputs, or several; columns of numbers become one axis. By default all
+            but that of the targets.
         targets: column of the targets; by default the only one among `label`, `labels`, `target`,
             `targets` and `y`.
 
@@ -36,27 +39,36 @@ def samples_of(
         ValueError: there is no sample or no such column, or samples differ in shape.
     """
     kind = type(source).__name__
-    if hasattr(source, "columns") or hasattr(source, "column_names"):
-        return _of_columns(source, inputs, targets)
-    if inputs is not None or targets is not None:
-        raise TypeError(f"inputs and targets name columns, which a {kind} does not have")
     if isinstance(source, dict):
         raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
-    try:
-        length = len(source)
-    except TypeError:
-        raise TypeError(
-            f"data must have a length, without which {kind} might have no end; give a part of it, "
-            "such as list(itertools.islice(data, 1000))"
-        ) from None
-    if not length:
-        raise ValueError("data must hold at least one sample, got none")
+    has_columns = hasattr(source, "columns") or hasattr(source, "column_names")
+    if not has_columns and (inputs is not None or targets is not None):
+        raise TypeError(f"inputs and targets name columns, which a {kind} does not have")
+    length = _length(source, kind)
+    if has_columns:
+        return _of_columns(source, inputs, targets)
     if hasattr(source, "batch_size") and hasattr(source, "dataset"):
         batches = [_pair(batch, kind) for batch in source]
         x, y = zip(*batches, strict=True)
         return _joined(x, np.concatenate), _joined(y, np.concatenate)
     x, y = zip(*_pairs(source, length, kind), strict=True)
     return _joined(x, np.stack), _joined(y, np.stack)
+
+
+def _length(source: Any, kind: str) -> int:  # noqa: ANN401
+    try:
+        length = len(source)
+    except TypeError:
+        part = "list(itertools.islice(data, 1000))"
+        if hasattr(source, "column_names"):  # a stream of Hugging Face
+            part = "datasets.Dataset.from_list(list(data.take(1000)))"
+        raise TypeError(
+            f"data must have a length, without which {kind} might have no end; give a part of it, "
+            f"such as {part}"
+        ) from None
+    if not length:
+        raise ValueError("data must hold at least one sample, got none")
+    return length
 
 
 def _pairs(source: Any, length: int, kind: str) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401
@@ -75,15 +87,16 @@ def _pair(sample: Any, kind: str) -> tuple[Any, Any]:  # noqa: ANN401
     if not isinstance(sample, tuple | list) or len(sample) != 2:
         raise TypeError(
             f"data must be pairs of an input and a target, got {type(sample).__name__} from {kind}"
+            + (f" with {list(sample)[:5]}" if isinstance(sample, dict) else "")
         )
-    return _array(sample[0]), np.asarray(sample[1])
+    return _array(sample[0]), _array(sample[1])
 
 
 def _array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays, images
-    """A sample as an array; the channels of an image of Pillow come first."""
-    array = np.asarray(sample)
-    is_colour_image = hasattr(sample, "getbands") and array.ndim == 3
-    return np.moveaxis(array, 2, 0) if is_colour_image else array
+    """A sample as an array; the channels of an image of Pillow come first, also a single one."""
+    array = plain_tensor(sample, "samples").numpy() if isinstance(sample, Tensor) else sample
+    array = np.asarray(array)
+    return np.moveaxis(np.atleast_3d(array), 2, 0) if hasattr(sample, "getbands") else array
 
 
 def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa: ANN401
@@ -99,7 +112,7 @@ def _of_columns(
     inputs: Columns,
     targets: str | None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    names = list(source.column_names if hasattr(source, "column_names") else source.columns)
+    names = column_names(source)
     if targets is None:
         usual = [name for name in TARGETS if name in names]
         if len(usual) != 1:
@@ -111,8 +124,43 @@ def _of_columns(
         if name not in names:
             raise ValueError(f"data must have a column {name!r}, got {names}")
     x = [_column(source, name) for name in chosen]
-    return (x[0] if len(x) == 1 else np.stack(x, axis=1)), _column(source, targets)
+    is_array = len(x) == 1 and x[0].ndim > 1
+    return (x[0] if is_array else np.stack(x, axis=1)), _column(source, targets)
+
+
+def column_names(source: Any) -> list[str]:  # noqa: ANN401
+    """Names of the columns of a data frame, or of the samples of a data set of Hugging Face.
+
+    Args:
+        source: with columns.
+
+    Raises:
+        TypeError: the source has no length, so that it might have no end.
+        ValueError: there is no sample.
+    """
+    _length(source, type(source).__name__)
+    if _is_transformed(source):
+        return list(source[0])
+    return list(source.column_names if hasattr(source, "column_names") else source.columns)
 
 
 def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
-    return _joined([_array(value) for value in source[name]], np.stack)
+    """The values of a column; images of Hugging Face as Pillow or torch give them."""
+    if _is_transformed(source):
+        values = [source[index][name] for index in range(len(source))]
+    elif _format(source) in (None, "torch"):
+        values = source[name]
+    else:
+        values = source.with_format(None)[name]
+    return _joined([_array(value) for value in values], np.stack)
+
+
+def _is_transformed(source: Any) -> bool:  # noqa: ANN401
+    """Whether samples pass through a function, which may make other columns of them."""
+    return _format(source) == "custom"
+
+
+def _format(source: Any) -> str | None:  # noqa: ANN401
+    """The format of a data set of Hugging Face, None if it has none."""
+    form = getattr(source, "format", None)
+    return form["type"] if isinstance(form, dict) else None

@@ -14,7 +14,7 @@ from experiments.datasets.dataset import DataError, Dataset
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
-Pair = tuple[NDArray[np.generic], NDArray[np.int64]]
+Pair = tuple[NDArray[Any], NDArray[Any]]
 TEST_SPLITS = ("test", "validation", "valid", "val")
 
 
@@ -75,7 +75,7 @@ def from_huggingface(
     dataset: Any,  # noqa: ANN401 - of the optional package `datasets`
     test: Any = None,  # noqa: ANN401
     *,
-    inputs: str | None = None,
+    inputs: str | Sequence[str] | None = None,
     targets: str | None = None,
     name: str = "huggingface",
 ) -> Dataset:
@@ -84,13 +84,15 @@ def from_huggingface(
     Args:
         dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` or `validation`.
         test: the original test set, if any.
-        inputs: column of images, or of arrays with their channels first; by default the first of
-            `image`, `img`, `inputs`, `x`.
-        targets: column of classes; by default the first of `label`, `labels`, `fine_label`, `y`.
+        inputs: column of images, or of arrays with their channels first, or several columns of
+            numbers; by default the first of `image`, `img`, `inputs`, `x`.
+        targets: column of classes, or of rows of 0 and 1 where any number of labels may be present;
+            by default the first of `label`, `labels`, `fine_label`, `y`.
         name: name of the data set.
 
     Raises:
-        DataError: there is no such column or split; see also `Dataset.from_arrays`.
+        DataError: there is no such column or split, a split is a stream or empty, or samples differ
+            in shape; see also `Dataset.from_arrays`.
     """
     if isinstance(dataset, Mapping):
         if "train" not in dataset:
@@ -98,45 +100,54 @@ def from_huggingface(
         held = next((split for split in TEST_SPLITS if split in dataset), None)
         test = dataset[held] if test is None and held is not None else test
         dataset = dataset["train"]
-    columns = [str(column) for column in dataset.column_names]
-    x = _column(name, columns, inputs, ("image", "img", "inputs", "x"))
-    y = _column(name, columns, targets, ("label", "labels", "fine_label", "y"))
     parts = [dataset] if test is None else [dataset, test]
-    pairs = [_stacked(name, list(part[x]), list(part[y])) for part in parts]
+    pairs = [_of_columns(name, part, inputs, targets) for part in parts]
     return Dataset.from_arrays(
         name, pairs[0], pairs[1] if test is not None else None, name, channels="first"
     )
 
 
-def _column(name: str, columns: Sequence[str], given: str | None, usual: Sequence[str]) -> str:
-    found = [column for column in ((given,) if given else usual) if column in columns]
+def _of_columns(
+    name: str,
+    dataset: Any,  # noqa: ANN401
+    inputs: str | Sequence[str] | None,
+    targets: str | None,
+) -> Pair:
+    from bcfl.data import column_names, samples_of
+
+    try:
+        columns = column_names(dataset)
+        x = inputs or _usual("inputs", columns, ("image", "img", "inputs", "x"))
+        y = targets or _usual("targets", columns, ("label", "labels", "fine_label", "y"))
+        found, labels = samples_of(dataset, x, y)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"dataset {name!r}: {error}") from error
+    return found, _whole(labels)
+
+
+def _usual(what: str, columns: Sequence[str], usual: Sequence[str]) -> str:
+    found = [column for column in usual if column in columns]
     if not found:
-        wanted = repr(given) if given else " or ".join(usual)
-        raise DataError(f"dataset {name!r} lacks the column {wanted}, got {', '.join(columns)}")
+        raise ValueError(
+            f"lacks the column {' or '.join(usual)}, got {', '.join(columns)}; say which as {what}"
+        )
     return found[0]
 
 
 def _pairs(name: str, dataset: Any) -> Pair:  # noqa: ANN401 - torch's stubs lack a length
+    from bcfl.data import samples_of
+
     try:
-        samples = [dataset[index] for index in range(len(dataset))]
-        inputs, targets = zip(*((sample[0], sample[1]) for sample in samples), strict=True)
+        found, labels = samples_of([dataset[index][:2] for index in range(len(dataset))])
     except (TypeError, KeyError, IndexError, ValueError) as error:
         raise DataError(
             f"dataset {name!r} must have a length and pairs of an input and a class: {error}"
         ) from error
-    return _stacked(name, inputs, targets)
+    return found, _whole(labels)
 
 
-def _stacked(name: str, inputs: Sequence[Any], targets: Sequence[Any]) -> Pair:
-    arrays = [_array(sample) for sample in inputs]
-    shapes = sorted({array.shape for array in arrays})
-    if len(shapes) != 1:
-        raise DataError(f"dataset {name!r}: inputs must agree in shape, got {shapes[:3]}")
-    return np.stack(arrays), np.asarray([int(target) for target in targets], dtype=np.int64)
-
-
-def _array(sample: Any) -> NDArray[np.generic]:  # noqa: ANN401 - tensors, arrays, images
-    """A sample as an array; the channels of an image of Pillow come first."""
-    array = np.asarray(sample)
-    is_colour_image = hasattr(sample, "getbands") and array.ndim == 3
-    return np.moveaxis(array, 2, 0) if is_colour_image else array
+def _whole(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels (samples,) or (samples, labels) as whole numbers, where that loses nothing."""
+    labels = labels[:, 0] if labels.shape[1:] == (1,) else labels
+    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
+    return labels.astype(np.int64) if is_whole else labels

@@ -1,5 +1,7 @@
 """Clients from data sets of other libraries; wrong things are refused with the remedy."""
 
+import sys
+
 import numpy as np
 import pandas
 import pytest
@@ -17,6 +19,9 @@ class Columns:
     """As a data set of Hugging Face: columns by name."""
 
     column_names = ("x", "label")
+
+    def __len__(self):
+        return len(X)
 
     def __getitem__(self, name):
         return {"x": X.tolist(), "label": Y.tolist()}[name]
@@ -63,9 +68,20 @@ def test_channels_of_images_come_first():
     assert tuple(data.views["train"].inputs.shape) == (1, 3, 4, 5)
 
 
+@pytest.mark.parametrize("kind", ["grey", "bfloat16", "gradient"])
+def test_samples_that_numpy_does_not_read(kind):
+    sample = {
+        "grey": Image.fromarray(np.zeros((4, 5), dtype=np.uint8)),
+        "bfloat16": torch.zeros(1, 4, 5, dtype=torch.bfloat16),
+        "gradient": torch.zeros(1, 4, 5, requires_grad=True),
+    }[kind]
+    data = ClientData.from_dataset("c", [(sample, 0)])
+    assert tuple(data.views["train"].inputs.shape) == (1, 1, 4, 5)
+
+
 def test_columns_are_chosen_by_name():
     data = ClientData.from_dataset("c", FRAME, inputs=["b"], targets="a")
-    assert torch.equal(data.views["train"].inputs, X[:, 1])
+    assert torch.equal(data.views["train"].inputs, X[:, 1:])  # one axis, as networks expect
     assert torch.equal(data.views["train"].targets, X[:, 0])
 
 
@@ -82,6 +98,7 @@ def test_columns_are_chosen_by_name():
         ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
         (FRAME[["a", "b"]], ValueError, "targets must name the column of the targets"),
         (None, ValueError, "no training samples"),
+        ([{"x": X[0], "y": 0}], TypeError, r"pairs .*, got dict from list with \['x', 'y'\]"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_remedy(source, error, message):
@@ -107,3 +124,43 @@ def test_arrays_are_pairs(source):
 def test_arrays_of_pairs_are_lists_too():
     data = ClientData.from_arrays("c", [np.zeros((2, 3)), [0, 1]])
     assert len(data.views["train"]) == 2
+
+
+def hugging_face(format=None):
+    package = pytest.importorskip("datasets", reason="datasets of Hugging Face is not installed")
+    colours = np.random.default_rng(0).integers(0, 256, (4, 6, 5, 3), dtype=np.uint8)
+    kinds = package.Features(image=package.Image(), label=package.ClassLabel(names=["no", "yes"]))
+    columns = {"image": [Image.fromarray(image) for image in colours], "label": [0, 1, 1, 0]}
+    data = package.Dataset.from_dict(columns, features=kinds)
+    return torch.from_numpy(colours).permute(0, 3, 1, 2), data.with_format(format)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("format", [None, "torch", "numpy", "pandas", "arrow"])
+def test_images_of_hugging_face_in_any_format(format):
+    images, data = hugging_face(format)
+    view = ClientData.from_dataset("c", data).views["train"]
+    assert torch.equal(view.inputs, images.float())
+    assert view.targets.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_transform_of_hugging_face_sees_whole_samples():
+    images, data = hugging_face()
+    pixels = data.with_transform(
+        lambda batch: {
+            "pixels": [np.moveaxis(np.asarray(image), 2, 0) for image in batch["image"]],
+            "label": batch["label"],
+        }
+    )
+    view = ClientData.from_dataset("c", pixels).views["train"]
+    assert torch.equal(view.inputs, images.float())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_streams_and_several_splits_of_hugging_face_are_refused():
+    _, data = hugging_face()
+    with pytest.raises(TypeError, match=r"IterableDataset might have no end; .*data\.take"):
+        ClientData.from_dataset("c", data.to_iterable_dataset())
+    with pytest.raises(TypeError, match=r"one split with its samples, got splits \['train'\]"):
+        ClientData.from_dataset("c", sys.modules["datasets"].DatasetDict(train=data))

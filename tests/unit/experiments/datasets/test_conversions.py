@@ -84,6 +84,9 @@ class Rows:
     def column_names(self):
         return [*self.columns]
 
+    def __len__(self):
+        return len(next(iter(self.columns.values())))
+
     def __getitem__(self, column):
         return self.columns[column]
 
@@ -105,3 +108,42 @@ def test_huggingface():
     np.testing.assert_array_equal(named.inputs, found.inputs[:4])
     with pytest.raises(DataError, match="must have a split train, got test"):
         datasets.from_huggingface(Splits(test=table(2)))
+
+
+@pytest.mark.parametrize("convert", ["torch", "huggingface"])
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([0.0, 1.0], [0, 1]),
+        ([False, True], [0, 1]),
+        ([[1], [0]], [1, 0]),
+        ([[1, 0], [1, 1]], [[1, 0], [1, 1]]),
+        ([0.2, 0.9], "labels must be integers 0 to k - 1, got type float"),
+        (["no", "yes"], "labels must be integers 0 to k - 1, got type <U"),
+        ([None, 1], "labels must be integers 0 to k - 1, got type object"),
+        ([], "at least one sample"),
+    ],
+)
+def test_labels_are_whole_numbers_and_never_rounded(convert, labels, expected):
+    samples = list(zip(np.eye(2), labels, strict=False))
+    data = Rows({"x": [x for x, _ in samples], "y": labels}) if convert != "torch" else samples
+    read = getattr(datasets, f"from_{convert}")
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=expected):
+            read(data)
+    else:
+        found = read(data)
+        assert found.labelled(found.targets).tolist() == expected
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_splits_of_hugging_face():
+    package = pytest.importorskip("datasets", reason="datasets of Hugging Face is not installed")
+    columns = {"a": [0.0, 0.5, 1.0], "b": [1.0, 0.5, 0.0], "label": [0, 1, 2]}
+    data = package.Dataset.from_dict(columns)
+    splits = package.DatasetDict(train=data, test=data.select([2, 0]))
+    found = datasets.from_huggingface(splits, inputs=["a", "b"])
+    assert (found.num_native_test, found.targets.tolist()) == (2, [0, 1, 2, 2, 0])
+    assert found.inputs[3].tolist() == [1.0, 0.0]
+    with pytest.raises(DataError, match=r"IterableDataset might have no end; .*data\.take"):
+        datasets.from_huggingface(data.to_iterable_dataset())
