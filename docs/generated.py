@@ -47,9 +47,12 @@ def write_pages(folder: Path) -> None:
     pages |= {f"methods/suffix-{name}.md": suffix_page(name) for name in methods.COMBINATORS}
     pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
     pages |= {"api/index.md": api_index(), "methods/index.md": methods_index()}
-    pages["results.md"] = results((folder.parent / "experiments" / "RESULTS.md").read_text("utf-8"))
-    tables = sorted((folder.parent / "experiments" / "results").glob("*.md"))
-    pages |= {f"tables/{path.name}": table_page(path.read_text("utf-8")) for path in tables}
+    measured = folder.parent / "experiments"
+    pages["results.md"] = results((measured / "RESULTS.md").read_text("utf-8"))
+    for path in sorted((measured / "results" / "studies").glob("*.md")):
+        pages[f"studies/{path.name}"] = results(path.read_text("utf-8"))
+    for path in sorted((measured / "results").glob("*.md")):
+        pages[f"tables/{path.name}"] = table_page(path.read_text("utf-8"))
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -197,12 +200,13 @@ def api_index() -> str:
 
 
 def results(text: str) -> str:
-    """The results, with files of the repository named instead of linked.
+    """The overview of results, or a page of it, with files of the repository named, not linked.
 
     Args:
-        text: of RESULTS.md.
+        text: of RESULTS.md, or of a page of `experiments/results/studies`.
     """
-    text = text.replace("](results/", "](tables/")
+    text = text.replace("](results/studies/", "](studies/").replace("](results/", "](tables/")
+    text = text.replace("](../../RESULTS.md)", "](../results.md)")
     return re.sub(r"\[([^\]]*)\]\(\.\./([^)]*)\)", r"\1 (`\2`)", text)
 
 

@@ -37,9 +37,12 @@ def macro_f1_per_client(per_client: PerClient, weights: Mapping[str, float] | No
     Args:
         per_client: predictions of each client.
         weights: weight of each client, such as its number of training samples, by which published
-            scores of WeCFL, CAM and BCFL are weighted; equal by default.
+            scores of WeCFL, CAM and BCFL are weighted; clients without one are left out. Equal by
+            default.
     """
     tested = [client for client in sorted(per_client) if per_client[client].num_samples]
+    if weights is not None:
+        tested = [client for client in tested if client in weights]
     if not tested:
         return nan
     scores = [_macro_f1(per_client[client].confusion) for client in tested]

@@ -46,7 +46,6 @@ def round_row(
     seconds: float,
     held_out: Mapping[str, PredictionSums] | None = None,
     used: Mapping[str, float | None] | None = None,
-    num_training: Mapping[str, int] | None = None,
 ) -> Row:
     """The row of a round.
 
@@ -56,7 +55,6 @@ def round_row(
         seconds: wall-clock time of the whole round, its share of logging included.
         held_out: predictions of each client's model on samples that no client holds.
         used: `models_sent` and `models_run`, in units of a network, where they were counted.
-        num_training: training samples of each client, by which `weighted_f1` weighs them.
     """
     snapshot, leading = record.snapshot, record.snapshot.associations[0]
     ledger, fusion = record.ledger, record.info.fusion
@@ -66,7 +64,7 @@ def round_row(
         **metrics.summarise(record.evaluations),
         **metrics.summarise_regression(record.regression),
         **metrics.summarise_labels(record.labels),
-        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, num_training),
+        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, record.num_training),
         "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
         **metrics.agreement(leading, groups),
         "cluster_sizes": leading.sizes.tolist(),

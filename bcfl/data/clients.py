@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from torch import Tensor
 from bcfl.data.arrays import inputs_tensor, targets_tensor
 from bcfl.data.sources import Columns, samples_of
 from bcfl.runtime.seeds import generator
+from posteriors.checks import largest_magnitude
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 POOL = "(all samples)"
@@ -55,7 +57,7 @@ class View:
             )
         if not self.inputs.is_floating_point():
             raise TypeError(f"inputs must be floating point, got {self.inputs.dtype}")
-        if not bool(torch.isfinite(self.inputs).all()):
+        if not math.isfinite(largest_magnitude(self.inputs)):
             raise ValueError("inputs must be finite, got NaN or inf")
 
     def __len__(self) -> int:

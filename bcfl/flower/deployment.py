@@ -249,8 +249,7 @@ class Deployment:
         )
         state, record = server_round(self.method, self.network, executor, state, config)
         check_covered(record.ledger.failures)
-        sizes = {client: info.num_samples["train"] for client, info in state.client_info.items()}
-        row = round_row(record, None, perf_counter() - started, num_training=sizes)
+        row = round_row(record, None, perf_counter() - started)
         row |= privacy_columns(state, self.privacy)
         sent = {name: getattr(executor.traffic, name) - getattr(before, name) for name in TRAFFIC}
         return state, record, row | {"connected": sorted(connected), "traffic": sent}

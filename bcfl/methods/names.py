@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT = "bcfl-race"
-"""The method that the name `default` stands for; `experiments/RESULTS.md` has what it rests on."""
+"""The method that the name `default` stands for; `experiments/RESULTS.md` says why."""
 
 
 class UnknownMethodError(ValueError):

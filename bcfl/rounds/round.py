@@ -178,6 +178,7 @@ def server_round(
         info=info,
         ledger=ledger,
         belief_ledger=beliefs,
+        num_training={client: info.num_samples[TRAIN] for client, info in client_info.items()},
     )
     surviving = {p.key for h in hypotheses.competing for p in h.clusters}
     lasting = {} if config.begins(round + 1) else exchange.lasting(surviving)

@@ -100,6 +100,7 @@ class RoundRecord:
         info: what the tracker did.
         ledger: what the round cost.
         belief_ledger: what recording beliefs cost, apart from the round; None where none were.
+        num_training: training samples of each client that has described itself so far.
     """
 
     round: int
@@ -111,6 +112,7 @@ class RoundRecord:
     belief_ledger: Ledger | None = None
     regression: Mapping[str, RegressionSums] = field(default_factory=dict)
     labels: Mapping[str, LabelSums] = field(default_factory=dict)
+    num_training: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, checkpoint
 from bcfl.analysis import rows, write_graphs
-from bcfl.data import TRAIN, Schedule, at_step
+from bcfl.data import Schedule
 from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
 from bcfl.runtime import device_named, locked
 from experiments import datasets, models, partitions
@@ -184,11 +184,10 @@ class Log:
         planned = state.planned_rounds or self.setup.scenario.federation.rounds
         step = Schedule.of(clients, planned).step(record.round - 1)
         groups = clients.groups_at(step)
-        training = {data.client: len(at_step(data, step).views[TRAIN]) for data in clients}
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
         used = models_used(record, self.setup.model)
-        row = rows.round_row(record, groups, now - self.since, held_out, used, training)
+        row = rows.round_row(record, groups, now - self.since, held_out, used)
         row |= rows.privacy_columns(state, self.setup.scenario.privacy)
         self.since = now
         rows.append(self.files.metrics, row)

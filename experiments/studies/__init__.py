@@ -1,4 +1,4 @@
-"""Reproductions and measurements whose results are in RESULTS.md.
+"""Reproductions and measurements whose results are in `experiments/results/studies`.
 
 Short introductory scripts are in `experiments.examples`.
 """

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 SIZES = (8, 3, 5, 9)
 CLIENTS = {data.client: data for data in clients_of(SIZES)}
 PATIENCE = 3600
+FAILED = "ServerApp raised an exception"
 HELD = 600
 """Seconds for which a node that is told to hold stays at work."""
 APP = f"""
@@ -158,12 +159,14 @@ class Network:
         process.wait()
 
     def log(self, name):
-        return (self.logs / name).read_text(errors="replace")
+        path = self.logs / name
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def wait_for(self, what, words):
         end = time.monotonic() + PATIENCE
         while not what():
             assert time.monotonic() < end, f"waited in vain for {words}"
+            assert FAILED not in self.log("run"), self.log("run")
             time.sleep(0.5)
 
     def command(self, script, *arguments):

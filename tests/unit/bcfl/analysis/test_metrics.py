@@ -80,7 +80,8 @@ def test_macro_f1_by_hand():
     )
     by_samples = metrics.macro_f1_per_client({"a": sums, "b": other}, {"a": 10, "b": 30, "c": 5})
     assert by_samples == pytest.approx((10 * 2 / 3 + 30 * 1 / 3) / 40)
-    assert np.isnan(metrics.macro_f1_per_client({}, {}))
+    assert metrics.macro_f1_per_client({"a": sums, "b": other}, {"b": 30}) == pytest.approx(1 / 3)
+    assert np.isnan(metrics.macro_f1_per_client({"a": sums}, {}))
 
 
 def test_nll_and_brier(sums, pooled):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from bcfl import ClientData
+from bcfl.analysis import metrics
 from bcfl.executors import Node, Privacy
 from bcfl.flower import Deployment, DeploymentFolder, read_client, read_privacy
 from bcfl.flower.apps import secret_of, serve
@@ -125,6 +126,19 @@ def test_a_round_waits_for_clients_and_begins_without_late_ones(tmp_path):
     rows = DeploymentFolder(tmp_path, "wecfl").rows()
     assert [len(row["connected"]) for row in rows] == [3, 4, 4]
     assert "c3: client 'c3' is not connected (missing)" in rows[0]["failures"]
+
+
+def test_clients_that_have_not_described_themselves_are_tested(tmp_path):
+    plan = plan_of("wecfl", tmp_path, rounds=2, client_fraction=0.5)
+    run, _ = started(plan)
+    described = [set(record.num_training) for record in run.records]
+    assert described[0] == set(run.records[0].participants)
+    for record, row in zip(run.records, DeploymentFolder(tmp_path, "wecfl").rows(), strict=True):
+        assert set(record.evaluations) == set(CLIENTS)
+        known = {c: len(CLIENTS[c].views["train"]) for c in record.num_training}
+        assert record.num_training == known
+        expected = metrics.macro_f1_per_client(record.evaluations, known)
+        assert row["weighted_f1"] == pytest.approx(expected)
 
 
 def test_a_round_does_not_begin_without_any_client(tmp_path):
