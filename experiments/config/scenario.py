@@ -288,7 +288,7 @@ def _check_distinct(what: str, values: Sequence[Hashable]) -> None:
 
 def _not_found(name: str, path: Path) -> str:
     if path.is_dir():
-        return f"{name!r} is a folder; give a .toml file, or go on with a run by: bcfl resume {name}"
+        return f"{name!r} is a folder; give a .toml file; to go on with a run: bcfl resume {name}"
     if path.parent != FOLDER:
         return f"scenario file {name!r} doesn't exist"
     hint = nearest(name, names())
