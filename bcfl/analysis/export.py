@@ -93,10 +93,11 @@ def to_xarray(
 def to_arviz(hypotheses: HypothesisSet, draws: int = 1000, seed: int = 0) -> xarray.DataTree:
     """Draws from the posterior over associations, as ArviZ takes them.
 
-    ArviZ calls this inference data. The group `posterior` has one chain, with `hypothesis` (chain,
-    draw) and `cluster` (chain, draw, client): a hypothesis is drawn by its weight, then the cluster
-    of each client by its membership in it. Clusters are named as in the leading hypothesis; -1 is a
-    client never seen.
+    ArviZ from 1.0 on (arviz-base, arviz-stats, arviz-plots) reads this tree; earlier ones, as on
+    Python 3.11, read the data set of its one group, `tree["posterior"].to_dataset()`. The group
+    `posterior` has one chain, with `hypothesis` (chain, draw) and `cluster` (chain, draw, client):
+    a hypothesis is drawn by its weight, then the cluster of each client by its membership in it.
+    Clusters are named as in the leading hypothesis; -1 is a client never seen.
 
     Args:
         hypotheses: weighted hypotheses of one round.

@@ -205,7 +205,7 @@ class Run:
         return export.to_xarray(self._history, self.groups, co_association=co_association)
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
-        """Write `to_xarray` to a NetCDF file, which xarray, ArviZ, R and Julia read.
+        """Write `to_xarray` to a NetCDF 3 file, which xarray, R and Julia read.
 
         Args:
             path: file to write.

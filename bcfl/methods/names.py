@@ -162,7 +162,7 @@ def _single(name: str) -> NamedMethod:
     base, suffixes = name, list[str]()
     while base not in RECIPES:
         suffix = next((s for s in COMBINATORS if base.endswith(f"-{s}")), None)
-        if suffix is None:
+        if suffix is None or base in registered("methods"):
             break
         base = base.removesuffix(f"-{suffix}")
         suffixes.insert(0, suffix)

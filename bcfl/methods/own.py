@@ -7,7 +7,7 @@ A package registers names as entry points of the groups `bcfl.methods`, `bcfl.da
 import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from bcfl.methods.options import OBJECTIVE
@@ -35,7 +35,7 @@ def registered(kind: str) -> dict[str, str]:
     Args:
         kind: `methods`, `datasets`, `partitions` or `models`.
     """
-    return {entry.name: entry.value for entry in entry_points(group=f"bcfl.{kind}")}
+    return {entry.name: _reference(entry) for entry in entry_points(group=f"bcfl.{kind}")}
 
 
 def reference_of(name: str, kind: str) -> str | None:
@@ -44,8 +44,23 @@ def reference_of(name: str, kind: str) -> str | None:
     Args:
         name: a reference, or a name that a package registers.
         kind: see `registered`.
+
+    Raises:
+        UnknownObjectError: packages register the name for different objects.
     """
-    return name if SEPARATOR in name else registered(kind).get(name)
+    if SEPARATOR in name:
+        return name
+    found = sorted({_reference(entry) for entry in entry_points(group=f"bcfl.{kind}", name=name)})
+    if len(found) > 1:
+        raise UnknownObjectError(
+            f"packages register {name!r} among {kind} for {' and '.join(found)}: write which"
+        )
+    return found[0] if found else None
+
+
+def _reference(entry: EntryPoint) -> str:
+    """The value of an entry point without the extras that may follow it."""
+    return entry.value.partition("[")[0].replace(" ", "")
 
 
 def imported(reference: str, what: str, expected: str) -> Any:  # noqa: ANN401 - any object

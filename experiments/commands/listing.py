@@ -69,9 +69,12 @@ NOTES = {
 
 
 def _methods() -> list[dict[str, str]]:
-    from bcfl.methods import COMBINATORS, RECIPES
+    from bcfl.methods import COMBINATORS, RECIPES, registered
 
     recipes = [(r.title, r.description, r.paper) for r in RECIPES.values()]
+    for name, reference in sorted(registered("methods").items()):
+        taken = "not available, its name is that of a method above; " if name in RECIPES else ""
+        recipes.append((name, f"{taken}of a package: {reference}", ""))
     suffixes = [(f"-{c.name}", c.description, c.paper) for c in COMBINATORS.values()]
     keys = ("name", "description", "paper")
     return [dict(zip(keys, entry, strict=True)) for entry in (*recipes, *suffixes)]

@@ -23,10 +23,11 @@ def _scenarios(incomplete: str) -> list[str]:
 
 
 def _methods(incomplete: str) -> list[str]:
-    from bcfl.methods import RECIPES
+    from bcfl.methods import RECIPES, registered
 
     before, comma, begun = incomplete.rpartition(",")
     known = [recipe.title.removesuffix("M") for recipe in RECIPES.values()]
+    known += [name for name in registered("methods") if name not in RECIPES]
     return [f"{before}{comma}{name}" for name in known if name.startswith(begun)]
 
 

@@ -38,7 +38,7 @@ class DatasetInfo:
     Attributes:
         name: name to load it by.
         description: short description.
-        where: file or folder that it is read from, or how to obtain it.
+        where: file or folder that it is read from, the object of a package, or how to obtain it.
         found: whether it is available locally.
     """
 
@@ -106,7 +106,7 @@ def _of_reference(reference: str) -> Dataset:
 
 
 def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
-    """List the known data sets and those in the data directories, sorted by name.
+    """List the known data sets, those in the data directories and of packages, sorted by name.
 
     Args:
         data_dir: directory that is searched besides BCFL_DATA and /usr/share/datasets.
@@ -122,6 +122,8 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
         for name, path in _own(place):
             description = KNOWN[name].description if name in KNOWN else "local data"
             infos.setdefault(name, DatasetInfo(name, description, str(path), True))
+    for name, reference in registered("datasets").items():
+        infos.setdefault(name, DatasetInfo(name, f"of a package: {reference}", reference, True))
     for name, known in KNOWN.items():
         infos.setdefault(name, DatasetInfo(name, known.description, known.hint, False))
     return tuple(infos[name] for name in sorted(infos))

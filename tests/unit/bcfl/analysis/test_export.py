@@ -140,3 +140,16 @@ def test_arviz_reads_the_draws(run):
     assert dict(tree["posterior"].sizes) == {"chain": 1, "draw": 7, "client": len(run.clients)}
     with pytest.raises(ValueError, match="draws must be at least 1, got 0"):
         run.to_arviz(draws=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("package", ["arviz_stats", "arviz"])
+def test_arviz_summarises_the_draws(run, package):
+    arviz = pytest.importorskip(package, reason=f"{package} is not installed")
+    pytest.importorskip("arviz_base", reason="arviz-base is not installed")
+    tree = run.to_arviz(draws=50)
+    is_old = package == "arviz" and arviz.__version__ < "1"
+    draws = tree["posterior"].to_dataset() if is_old else tree
+    table = arviz.summary(draws, kind="stats", round_to="none")
+    share = tree["posterior"]["cluster"].sel(client=run.clients[0]).mean().item()
+    assert float(table.loc[f"cluster[{run.clients[0]}]", "mean"]) == pytest.approx(share)

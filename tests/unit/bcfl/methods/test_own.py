@@ -38,15 +38,31 @@ def nothing():
 '''
 
 
+PACKAGES = {
+    "own_package": """
+        patient = own_methods : Patient [more]
+        slow-finetune = own_methods:READY
+        ifca = own_methods:READY
+        two = own_methods:READY
+        same = own_methods:READY
+    """,
+    "other_package": """
+        two = own_methods:Patient
+        same = own_methods:READY
+    """,
+}
+
+
 @pytest.fixture(autouse=True)
 def module(tmp_path, monkeypatch):
     (tmp_path / "own_methods.py").write_text(SOURCE)
     (tmp_path / "own_broken.py").write_text("1 / 0")
     (tmp_path / "own_lacking.py").write_text("import not_there_at_all")
-    info = tmp_path / "own_package-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own_package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bcfl.methods]\npatient = own_methods:Patient\n")
+    for package, names in PACKAGES.items():
+        info = tmp_path / f"{package}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[bcfl.methods]\n{names}")
     monkeypatch.syspath_prepend(tmp_path)
     yield
     sys.modules.pop("own_methods", None)
@@ -66,6 +82,16 @@ def test_a_package_registers_names():
     assert methods.build("patient", patience=1).name == "patient"
     with pytest.raises(UnknownMethodError, match="Did you mean 'patient'"):
         methods.build("patent")
+
+
+def test_names_of_packages_that_resemble_or_repeat_others():
+    assert methods.named("slow-finetune").suffixes == ()
+    assert methods.named("slow-finetune-finetune").suffixes == ("finetune",)
+    assert methods.named("ifca").recipe is methods.RECIPES["ifca"]
+    assert methods.build("same").policy == methods.build("own_methods:READY").policy
+    both = "'two' among methods for own_methods:Patient and own_methods:READY: write which"
+    with pytest.raises(UnknownObjectError, match=both):
+        methods.named("two")
 
 
 def test_suffixes_and_options_are_those_of_every_method():

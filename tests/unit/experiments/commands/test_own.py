@@ -141,3 +141,16 @@ def test_the_command_finds_modules_in_its_folder(scenario):
         [sys.executable, "-c", code], cwd=scenario.parent, capture_output=True, text=True
     )
     assert "num_clusters=1" in done.stdout, done.stderr
+
+
+def test_names_of_packages_are_listed_without_importing_them(scenario):
+    info = scenario.parent / "package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: package\nVersion: 1.0\n")
+    entries = "[bcfl.methods]\nalone = not_there:X\nifca = own_things:Alone\n"
+    (info / "entry_points.txt").write_text(f"{entries}[bcfl.datasets]\nsums = not_there:Y\n")
+    lines = run("list", "methods").output.splitlines()
+    ours = [line.split(maxsplit=1) for line in lines if "of a package" in line]
+    taken = "not available, its name is that of a method above; of a package: own_things:Alone"
+    assert ours == [["alone", "of a package: not_there:X"], ["ifca", taken]]
+    assert re.search("sums +of a package: not_there:Y", run("list", "datasets").output)
