@@ -21,6 +21,8 @@ NARROW_NAME, LINE = 13, 0.19
 """Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
 WIDTH, NARROW = 10.4, 3.7
 """Widths of figures for wide and narrow windows, inches."""
+LEAST_SIDE = 2.2
+"""Width of a panel of curves beside long names, inches."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]
 
 
@@ -128,7 +130,8 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     height = max(3.3, 0.7 + 0.26 * longest)
     label = max((len(name) for panel in panels for name in panel.series), default=0)
     extra = max(0.0, LETTER * (label - SHORT))
-    width, side = 10.4 + extra, 3.2 - extra / 2
+    side = max(LEAST_SIDE, 3.2 - extra)
+    width = WIDTH + 2 * (side - 3.2 + extra)
     figure = Figure(figsize=(width, height))
     axes = figure.subplots(1, 2, squeeze=False)[0]
     figure.subplots_adjust(
