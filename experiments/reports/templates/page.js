@@ -175,7 +175,7 @@
 
   // Panels stand below one another where the window is narrow.
   const gap = 14;
-  const narrow = matchMedia("(max-width: 760px)");
+  const narrow = matchMedia("screen and (max-width: 760px)");
   const layouts = all("figure svg").filter((svg) => !svg.closest(".wide, .narrow")).map((svg) => ({ svg, box: svg.getAttribute("viewBox"), width: svg.getAttribute("width"), height: svg.getAttribute("height") }));
   const stack = ({ svg, box, width, height }) => {
     const parts = all(":scope > g > g", svg).filter((g) => /-(axes|legend)_\d+$/.test(g.id));
