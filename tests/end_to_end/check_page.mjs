@@ -66,7 +66,7 @@ const used = await tab.evaluate(() => {
     result.rounds = [];
     for (const value of [slider.max, "0", String(Math.floor(slider.max / 2))]) {
       input(slider, value, "input");
-      result.rounds.push({ text: document.querySelector("output").textContent, now: all(".now").length,
+      result.rounds.push({ text: document.querySelector("output").textContent, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, now: all(".now").length,
         layers: all(".drawn").length, options: picker.options.length });
     }
     const options = [...picker.options].filter((option) => option.value);

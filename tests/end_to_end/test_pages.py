@@ -56,6 +56,8 @@ def test_a_report_can_be_used(whole):
     assert last["layers"] == 0
     assert first["layers"] == middle["layers"] == 2, "one graph for each method"
     assert first["now"] > 0
+    assert "as believed after the last round" in last["caption"]
+    assert "in the kept hypotheses after round" in first["caption"]
     assert used["restored"] == {"layers": 0, "others": 0, "now": 0}
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"

@@ -92,6 +92,8 @@
     const picker = make("select", { id: "hypothesis" });
     panel.append(make("label", {}, "Round ", slider), round, make("label", {}, "Hypothesis ", picker));
     panel.hidden = false;
+    const caption = document.querySelector('figure:has([id^="graph-"]) figcaption');
+    const believed = caption.textContent;
 
     const fill = () => {
       const chosen = picker.value;
@@ -116,6 +118,9 @@
       all("[data-round].now").forEach((e) => e.classList.remove("now"));
       if (index < last) all(`[data-round="${number}"]`).forEach((e) => e.classList.add("now"));
       const [owner, rank] = picker.value ? picker.value.split("/") : [null, null];
+      const shown = owner ? `hypothesis ${Number(rank) + 1} of ${owner}` : "the kept hypotheses";
+      const words = `in ${shown} after round ${number}`;
+      caption.textContent = index === last && !owner ? believed : believed.replace("as believed after the last round", words);
       for (const [method, known] of Object.entries(history.methods)) {
         redraw(method, known, index, owner === method ? Number(rank) : null, index === last && owner !== method);
         dim(method, owner === method ? known.kept[index].lines[rank] : null);
