@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bcfl.runtime.suggestions import nearest
 
 UNSEEN = -1
 MOST_COMPONENTS = 256
@@ -116,9 +117,10 @@ class Association:
         """
         if client not in self.position:
             some = ", ".join(map(repr, self.clients[:3])) + ", ..." * (len(self.clients) > 3)
-            near = get_close_matches(str(client), self.clients, n=1)
-            hint = f". Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"client must be one of {some}, got {client!r}{hint}")
+            hint = nearest(client, self.clients)
+            raise ValueError(
+                f"client must be one of {some}, got {client!r}" + (f".{hint}" if hint else "")
+            )
         return self.position[client]
 
     def label(self, client: str) -> int:

@@ -46,7 +46,7 @@ from bcfl.methods.names import (
     build,
     named,
 )
-from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, nearest, typed
+from bcfl.methods.options import NOTHING, OBJECTIVE, Option, UnknownOptionError, typed
 from bcfl.methods.own import (
     OwnCodeError,
     UnknownObjectError,
@@ -123,7 +123,6 @@ __all__ = [
     "made_by",
     "misfit",
     "named",
-    "nearest",
     "ocfl_affinity",
     "ocfl_hdbscan",
     "ocfl_kmeans",

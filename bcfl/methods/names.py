@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from bcfl.methods.ensembles import JOINING, ensemble
 from bcfl.methods.options import OBJECTIVE, Option, checked
 from bcfl.methods.own import own_recipe, reference_of, registered
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
+from bcfl.runtime.suggestions import nearest_name
 
 if TYPE_CHECKING:
     from bcfl.rounds.method import Method
@@ -201,8 +201,8 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
     numbered = re.fullmatch(r"(.+)-(\d+)", base)
     if numbered and numbered[1] in RECIPES and RECIPES[numbered[1]].number:
         return RECIPES[numbered[1]], int(numbered[2])
-    near = get_close_matches(base, _names_like(base), n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0] + name[len(base) :]!r}?" if near else ""
+    near = nearest_name(base, _names_like(base), cutoff=0.5)
+    hint = f" Did you mean {near + name[len(base) :]!r}?" if near else ""
     raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods")
 
 
@@ -210,5 +210,5 @@ def _names_like(base: str) -> list[str]:
     """Names of recipes, numbered ones too, and what suffixes make of them where `base` has one."""
     examples = (f"{r.name}-{r.options[r.number].default}" for r in RECIPES.values() if r.number)
     names = ["default", *RECIPES, *examples, *registered("methods")]
-    heads = [name for name in names if base.startswith(f"{name}-")]
+    heads = [name for name in names if base.casefold().startswith(f"{name}-")]
     return names + [f"{head}-{suffix}" for head in heads for suffix in COMBINATORS]

@@ -7,10 +7,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
+
+from bcfl.runtime.suggestions import nearest
 
 NOTHING = "none"
 """None in a configuration file, which has no null."""
@@ -129,17 +130,6 @@ def checked(
         name: value if name == OBJECTIVE else options[name].read(value, method)
         for name, value in values.items()
     }
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name most similar to an unknown one; empty where none is similar.
-
-    Args:
-        name: the unknown name.
-        known: names to compare it to.
-    """
-    close = get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def typed(what: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - any type

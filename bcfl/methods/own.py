@@ -10,8 +10,9 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
-from bcfl.methods.options import OBJECTIVE, nearest
+from bcfl.methods.options import OBJECTIVE
 from bcfl.methods.registry import Recipe
+from bcfl.runtime.suggestions import nearest
 
 if TYPE_CHECKING:
     from bcfl.rounds.method import Method

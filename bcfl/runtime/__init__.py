@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from bcfl.runtime.devices import device_named, limited_threads
     from bcfl.runtime.folders import GRAPHS, RUN_FORMAT, BusyError, MethodFiles, locked, write_aside
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
+    from bcfl.runtime.suggestions import nearest, nearest_name
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
     "devices": ("device_named", "limited_threads"),
     "folders": ("GRAPHS", "RUN_FORMAT", "BusyError", "MethodFiles", "locked", "write_aside"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
+    "suggestions": ("nearest", "nearest_name"),
     "workers": ("become_worker", "died", "portable"),
 }
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
@@ -33,6 +35,8 @@ __all__ = [
     "limited_threads",
     "lineage_key",
     "locked",
+    "nearest",
+    "nearest_name",
     "portable",
     "write_aside",
 ]

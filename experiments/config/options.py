@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral
 from typing import Any, TypeVar, get_origin, get_type_hints
 
-from bcfl.methods import nearest, typed
+from bcfl.methods import typed
+from bcfl.runtime import nearest
 
 Built = TypeVar("Built")
 

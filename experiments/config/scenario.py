@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.executors import Privacy
-from bcfl.methods import COMBINATORS, OBJECTIVE, RECIPES, applicable, build, named, nearest, typed
+from bcfl.methods import COMBINATORS, OBJECTIVE, RECIPES, applicable, build, named, typed
+from bcfl.runtime import nearest
 from experiments.config.known import MODELS, PARTITIONS, check_known
 from experiments.config.options import check_keys
 from experiments.config.sections import read_section
@@ -286,6 +287,8 @@ def _check_distinct(what: str, values: Sequence[Hashable]) -> None:
 
 
 def _not_found(name: str, path: Path) -> str:
+    if path.is_dir():
+        return f"{name!r} is a folder; give a .toml file; to go on with a run: bcfl resume {name}"
     if path.parent != FOLDER:
         return f"scenario file {name!r} doesn't exist"
     hint = nearest(name, names())

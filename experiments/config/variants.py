@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from bcfl.methods import NOTHING, OBJECTIVE, UnknownOptionError, named, nearest
+from bcfl.methods import NOTHING, OBJECTIVE, UnknownOptionError, named
+from bcfl.runtime import nearest
 
 SEPARATOR = "@"
 HELD_OUT_SHARE = 0.2

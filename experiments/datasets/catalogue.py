@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bcfl.methods import imported, made_by, misfit, nearest, reference_of, registered
+from bcfl.methods import imported, made_by, misfit, reference_of, registered
+from bcfl.runtime import nearest
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from bcfl.methods import nearest, typed
+from bcfl.methods import typed
+from bcfl.runtime import nearest
 from experiments.config.options import check_keys
 from experiments.published.table import (
     Broken,

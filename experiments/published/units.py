@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from bcfl.methods import applicable, nearest
+from bcfl.methods import applicable
+from bcfl.runtime import nearest
 from experiments.config import scenario as scenarios
 from experiments.config.scenario import Scenario
 from experiments.config.tables import Rules

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bcfl import checkpoint
 from bcfl.analysis import rows
-from bcfl.methods import nearest
+from bcfl.runtime import nearest
 from experiments.config.variants import Pair
 from experiments.runs.files import RunFiles
 from experiments.runs.index import read_index

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
 
@@ -92,11 +93,13 @@ def _partition(run: RunFolder) -> Picture | None:
         if known
         else "Look for label skew (few classes per client) and quantity skew (unequal totals)."
     )
+    draw = partial(bubbles.draw_partition, clients.class_counts(), groups)
     return Picture.of(
-        lambda: bubbles.draw_partition(clients.class_counts(), groups),
+        draw,
         "partition",
         f"Samples of {len(clients)} clients by class",
         f"{look} Area of a circle: training and test samples of a client in a class (seed {seed}).",
+        narrow=partial(draw, bubbles.NARROW) if len(clients) <= bubbles.MOST_NARROW else None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from experiments.reports.pictures import curves, support, temperature
@@ -68,6 +70,7 @@ def _temperature(run: RunFolder) -> Picture | None:
     if not series:
         return None
     several = any(len(run.seeds(method)) > 1 for method in series)
+    panel = curves.Panel(name="temperature", title="clustering temperature", series=series)
     band = " Line: mean over seeds; band: minimum to maximum." if several else ""
     return Picture.of(
         lambda: temperature.draw_temperature(series, run.methods),
@@ -77,6 +80,7 @@ def _temperature(run: RunFolder) -> Picture | None:
         "where client updates diverge (0: parallel, 1: opposite), each from the model that its "
         "client started from; points mark the last round."
         f"{band} Methods with identical values share a line.",
+        narrow=lambda: curves.draw_narrow_curves([panel], run.methods),
     )
 
 
@@ -91,13 +95,14 @@ def _segments(run: RunFolder) -> Picture | None:
     if not scores:
         return None
     return Picture.of(
-        lambda: curves.draw_segments(scores),
+        partial(curves.draw_segments, scores),
         "segments",
         "F1 on the clients' test samples and on the hold-out set, by method",
         "Look for segments whose ends both lie far to the right: personalised models that still "
         "generalise. Personal: F1 on the clients' own test samples; general: F1 of the same models "
         "on a hold-out set of all classes; the gap is their difference. Means over all rounds and "
         "seeds.",
+        narrow=partial(curves.draw_segments, scores, curves.NARROW),
     )
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, LEFT, RIGHT, ABOVE, BELOW = 10.4, 0.06, 0.99, 0.3, 0.45
+WIDTH, LEFT, RIGHT, ABOVE, BELOW = 10.4, 0.62, 0.1, 0.3, 0.45
+NARROW, MOST_NARROW = 3.7, 60
+"""Width for narrow windows, inches, and the number of clients up to which circles stay apart."""
 ROW = 0.24
 """Height of a class, inches."""
 GAP = 1.0
@@ -27,23 +29,27 @@ OVERLAP = 2.5
 """Largest diameter of a circle, in distances between clients; bounded by the height of a row."""
 
 
-def draw_partition(counts: NDArray[np.int64], groups: Sequence[int | None]) -> Figure:
+def draw_partition(
+    counts: NDArray[np.int64], groups: Sequence[int | None], width: float = WIDTH
+) -> Figure:
     """Bubble chart of sample counts by client and class, clients ordered by true group.
 
     Args:
         counts: (clients, classes) int64 samples.
         groups: true group of each client, None where unknown.
+        width: of the figure, inches.
     """
     from matplotlib.figure import Figure
 
     clients, classes = counts.shape
     height = ABOVE + BELOW + ROW * (classes + 0.5)
-    figure = Figure(figsize=(WIDTH, height))
-    box = (LEFT, BELOW / height, RIGHT - LEFT, 1 - (ABOVE + BELOW) / height)
+    figure = Figure(figsize=(width, height))
+    across = width - LEFT - RIGHT
+    box = (LEFT / width, BELOW / height, across / width, 1 - (ABOVE + BELOW) / height)
     axes = figure.add_axes(box)
     order, places = along(groups)
     span = places[-1] + 1
-    step = (RIGHT - LEFT) * WIDTH / (span + GAP)
+    step = across / (span + GAP)
     largest = min(0.92 * ROW, OVERLAP * step) * 72
     areas = largest**2 * counts[order] / max(1, counts.max())
     known = sorted({group for group in groups if group is not None})

@@ -19,18 +19,21 @@ LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
 NARROW_NAME, LINE = 13, 0.19
 """Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
+WIDTH, NARROW = 10.4, 3.7
+"""Widths of figures for wide and narrow windows, inches."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]
 
 
-def draw_segments(scores: Mapping[str, tuple[float, float]]) -> Figure:
+def draw_segments(scores: Mapping[str, tuple[float, float]], width: float = WIDTH) -> Figure:
     """A segment per method from its F1 on the hold-out set to that on the clients' test samples.
 
     Args:
         scores: personal and general F1 by method, fractions.
+        width: of the figure, inches.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.4, 1.1 + 0.27 * len(scores)), layout="constrained")
+    figure = Figure(figsize=(width, 1.1 + 0.27 * len(scores)), layout="constrained")
     axes = figure.subplots()
     for row, (method, (personal, general)) in enumerate(scores.items()):
         ends = 100 * general, 100 * personal
@@ -51,7 +54,7 @@ def draw_segments(scores: Mapping[str, tuple[float, float]]) -> Figure:
     axes.set_yticks(rows, list(scores))
     axes.set_ylim(len(scores) - 0.5, -0.5)
     axes.set_xlabel("macro-F1, %, mean over all rounds")
-    axes.margins(x=0.09)
+    axes.margins(x=0.09 * WIDTH / width)
     axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2)
@@ -155,7 +158,7 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     letters = max((len(name) for panel in panels for name in panel.series), default=0)
     columns = 2 if letters < NARROW_NAME else 1
     lines = [-(-len(panel.series) // columns) for panel in panels]
-    width, plot, above, below = 3.7, 2.0, 0.4, 0.5
+    width, plot, above, below = NARROW, 2.0, 0.4, 0.5
     height = sum(above + plot + below + LINE * count for count in lines)
     figure, top = Figure(figsize=(width, height)), height
     for panel, count in zip(panels, lines, strict=True):

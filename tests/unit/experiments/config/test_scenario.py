@@ -5,6 +5,7 @@ import sys
 import tomllib
 from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 import tomli_w
@@ -270,6 +271,8 @@ def test_an_unknown_scenario_gets_the_nearest_name():
         scenario.load("digits-rotatd")
     with pytest.raises(scenario.UnknownScenarioError, match=r"file 'none/own\.toml' doesn't exist"):
         scenario.load("none/own.toml")
+    with pytest.raises(scenario.UnknownScenarioError, match=r"is a folder.*bcfl resume"):
+        scenario.load(Path.cwd())
 
 
 def test_a_broken_file_is_named(tmp_path):
