@@ -164,8 +164,8 @@ def read_plan(folder: Path) -> Plan:
     table = read_description(folder)
     if DEPLOYMENT in table:
         raise FolderError(
-            f"{folder} is of a deployed federation; go on with: bcfl federation resume "
-            f"{shlex.quote(str(folder.parent))}"
+            f"{folder} is of a deployed federation, whose samples stay with its nodes; go on "
+            f"with: bcfl federation resume {shlex.quote(str(folder.parent))}"
         )
     if "federations" in table:
         raise FolderError(
