@@ -291,6 +291,9 @@ class Federation:
                 another number than the state was planned for, or `state` is of other clients; or no
                 client could answer anything, in any round; or the method asks for what `privacy`
                 doesn't cover.
+
+        Warns:
+            UntrainedWarning: clients failed, and none sent a usable model in any round.
         """
         rounds = _checked_rounds(rounds, belief_every)
         state = self._started(state).planned(rounds, planned_rounds)

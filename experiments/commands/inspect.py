@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from experiments.commands.outcome import failure_lines
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
@@ -52,13 +53,19 @@ def compare(
 
     for folder in folders:
         read_description(folder)
-    from experiments.reports.compare import aligned, gather, latex, paired, read_results
+    from experiments.reports.compare import aligned, gather, latex, lettered, paired, read_results
+    from experiments.runs.run_folder import RunFolder
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
     table = latex if as_latex else aligned
+    for letter, folder in lettered(folders).items() if len(folders) > 1 else ():
+        screen.print(f"{'% ' if as_latex else ''}{letter}: {folder}", soft_wrap=True)
     for line in table(results, paired=paired(folders)):
         screen.print(line, soft_wrap=True)
+    for folder in folders:
+        for line in failure_lines(RunFolder.read(folder)):
+            typer.echo(f"{line} in {folder}", err=True)
     if html is not None:
         from experiments.reports.compare_page import render
         from experiments.runs.files import write_aside

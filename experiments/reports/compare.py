@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -70,13 +71,27 @@ def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
 
 
 def gather(folders: Sequence[Path]) -> dict[str, Metrics]:
-    """Results of several runs by method, prefixed with the folder's name if there are several."""
-    results: dict[str, Metrics] = {}
-    for folder in folders:
-        _, methods = read_results(folder)
-        prefix = f"{folder.resolve().name}  " if len(folders) > 1 else ""
-        results |= {f"{prefix}{method}": metrics for method, metrics in methods.items()}
-    return results
+    """Results of several runs by method, named as in `lettered` if there are several."""
+    if len(folders) == 1:
+        return read_results(folders[0])[1]
+    return {
+        f"{letter}/{method}": metrics
+        for letter, folder in lettered(folders).items()
+        for method, metrics in read_results(folder)[1].items()
+    }
+
+
+def lettered(folders: Sequence[Path]) -> dict[str, Path]:
+    """Folders by letter, A to Z and then A1 to Z1, by which tables and figures name their rows.
+
+    Args:
+        folders: of runs.
+    """
+    letters = string.ascii_uppercase
+    return {
+        f"{letters[index % len(letters)]}{index // len(letters) or ''}": folder
+        for index, folder in enumerate(folders)
+    }
 
 
 def paired(folders: Sequence[Path]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.reports.compare import paired
+from experiments.reports.compare import lettered, paired
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
 from experiments.reports.results_table import agreement_table, results_table
@@ -23,7 +23,7 @@ def render(folders: Sequence[Path]) -> str:
     Raises:
         ValueError: a folder holds no run, or one of its files cannot be read.
     """
-    runs = {label: RunFolder.read(path) for label, path in labelled(folders).items()}
+    runs = {letter: RunFolder.read(path) for letter, path in lettered(folders).items()}
     joined = joined_runs(runs)
     scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
     same = paired(folders)
@@ -31,12 +31,15 @@ def render(folders: Sequence[Path]) -> str:
         "compare.html.jinja",
         "Comparison – bcfl",
         scenarios=scenarios,
-        commands={label: run.description.get("command", "") for label, run in runs.items()},
+        runs=[
+            (letter, folder.resolve().name, runs[letter].description.get("command", ""))
+            for letter, folder in lettered(folders).items()
+        ],
         warnings=[
             *([] if same else [DIFFERENT]),
             *(
-                f"{label}: {text}"
-                for label, run in runs.items()
+                f"{letter}: {text}" if len(runs) > 1 else text
+                for letter, run in runs.items()
                 for text in warnings(run, first_histories(run))
             ),
         ],
@@ -52,25 +55,11 @@ DIFFERENT = (
 )
 
 
-def labelled(folders: Sequence[Path]) -> dict[str, Path]:
-    """Folders by name, numbered where two have one name.
-
-    Args:
-        folders: of runs.
-    """
-    found: dict[str, Path] = {}
-    for folder in folders:
-        name = folder.resolve().name
-        number = sum(other.resolve().name == name for other in found.values()) + 1
-        found[name if number == 1 else f"{name}-{number}"] = folder
-    return found
-
-
 def joined_runs(runs: dict[str, RunFolder]) -> RunFolder:
-    """Runs as one whose methods bear the name of their run before theirs.
+    """Runs as one whose methods bear the letter of their run before their name.
 
     Args:
-        runs: by name; a single one keeps the names of its methods.
+        runs: by letter; a single one keeps the names of its methods.
     """
     if len(runs) == 1:
         return next(iter(runs.values()))

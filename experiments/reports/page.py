@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
+BREAK = re.compile(r"(?<=[/_:,=])|(?<=\.)(?!\d)")
+"""Where a name may break between lines: after signs other than hyphens and points of numbers."""
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
 
 
@@ -47,17 +50,31 @@ def as_script_data(value: Any) -> str:  # noqa: ANN401
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
+def breakable(name: object) -> Markup:
+    """A name as HTML whose parts may stand on different lines.
+
+    Args:
+        name: such as of a method or an option.
+    """
+    from markupsafe import Markup
+
+    parts = BREAK.split(str(name))
+    return Markup("<wbr>").join(Markup("<span>{}</span>").format(part) for part in parts)
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FunctionLoader(_text),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = breakable
+    return environment
 
 
 def _text(name: str) -> str:

@@ -184,7 +184,9 @@ def test_runs_are_compared_in_one_table(whole, tmp_path):
     result = invoke("compare", whole[0], other)
     assert result.exit_code == 0, result.output
     names = [line.split()[0] for line in result.output.splitlines()]
-    assert names[:6] == ["method", "run", "run", "other", "other", "No"]
+    methods = ["bcfl-mht-4", "bcfl-mh-3"]
+    rows = [f"{letter}/{method}" for letter in "AB" for method in methods]
+    assert names[:8] == ["A:", "B:", "method", *rows, "No"]
     latex = invoke("compare", whole[0], "--latex").output
     assert latex.startswith(r"\begin{tabular}")
     assert latex.rstrip().endswith(r"\end{tabular}")
