@@ -79,9 +79,10 @@ def _as_method(method: Method | Policy) -> Method:
 
 
 class Federation:
-    """Clients whose data are in this process, and the method that associates them.
+    """Clients with their samples, a network, and the method that clusters the clients.
 
-    Arguments are parsed once, on construction; the object is not changed afterwards.
+    All samples are in this process. Arguments are checked on construction; the object is not
+    changed afterwards.
 
     Attributes:
         clients: the clients, sorted by name, with the validation samples that the method needs.

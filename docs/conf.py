@@ -33,6 +33,7 @@ exclude_patterns = ["_build"]
 default_role = "code"
 suppress_warnings = ["ref.python"]  # one object under two public names, either will do
 autodoc_typehints = "signature"
+autoclass_content = "both"
 autodoc_member_order = "groupwise"
 python_maximum_signature_line_length = 120
 napoleon_use_ivar = True

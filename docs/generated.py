@@ -80,11 +80,14 @@ def methods_index() -> str:
         f"| [`-{name}`](suffix-{name}.md) | {entry.description} | {entry.paper} |"
         for name, entry in methods.COMBINATORS.items()
     ]
+    default = methods.named("default").recipe
     names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
     head = "| {} | description | source |\n|---|---|---|\n"
     return (
-        "# Methods\n\n`bcfl.methods.build(name, **options)` makes a method. M in a name stands for "
-        "a number, as in `bcfl-mht-8`. [Choosing a method](../choosing.md) compares them.\n\n"
+        f"# Methods\n\n`bcfl.methods.build(name, **options)` makes a method. `default` stands for "
+        f"`{default.name}-{default.options[default.number].default}`. M in a name stands for a "
+        "number, as in `bcfl-mht-8`. [Choosing a method](../choosing.md) says which to use "
+        "when.\n\n"
         + head.format("method")
         + "\n".join(rows)
         + "\n\n## Suffixes\n\nSuffixes modify a method and can be combined, as in "

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
-    """The outcome of a federation.
+    """The outcome of a federation: hypotheses, rounds, scores, predictions and figures.
 
     Attributes:
         model: the architecture.

@@ -90,7 +90,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class ClientData:
-    """Samples of one client by view.
+    """The samples of one client, as views such as `train` and `test`.
 
     Attributes:
         client: stable name of the client, any text without control characters.

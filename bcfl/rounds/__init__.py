@@ -1,4 +1,4 @@
-"""The server round: exchange, checks of answers, cost ledger, state, evaluation, checkpoints.
+"""The server round: exchanges with clients, checks of answers, costs, state, evaluation.
 
 Independent of the method. Analysis of a run is in `bcfl.analysis`.
 """
