@@ -10,7 +10,7 @@ from numbers import Integral
 import torch
 
 from bcfl.analysis.run import Run
-from bcfl.architecture.probing import Network, as_model
+from bcfl.architecture.probing import Network
 from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
@@ -26,7 +26,7 @@ from bcfl.executors import (
 )
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Centralised, Policy
-from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted
+from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, model_of
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
@@ -51,7 +51,7 @@ def _checked_seed(seed: int) -> int:
 
 def _checked_rounds(rounds: int, belief_every: int | None) -> int:
     if not isinstance(rounds, Integral) or rounds < 1:
-        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
+        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds!r}")
     if belief_every is not None and belief_every < 1:
         raise ValueError(f"belief_every must be at least 1 or None, got {belief_every}")
     return int(rounds)
@@ -79,9 +79,10 @@ def _as_method(method: Method | Policy) -> Method:
 
 
 class Federation:
-    """Clients whose data are in this process, and the method that associates them.
+    """Clients with their samples, a network, and the method that clusters the clients.
 
-    Arguments are parsed once, on construction; the object is not changed afterwards.
+    All samples are in this process. Arguments are checked on construction; the object is not
+    changed afterwards.
 
     Attributes:
         clients: the clients, sorted by name, with the validation samples that the method needs.
@@ -150,10 +151,9 @@ class Federation:
         config = executor if isinstance(executor, ExecutorConfig) else ExecutorConfig(executor)
         self.executor = config if memory is None else replace(config, memory=memory)
         self.method = _as_method(method)
-        split = (with_validation(data, self.method.validation, seed) for data in clients)
-        self.clients = sorted_clients(split)
-        most = max((data.views[TRAIN] for data in self.clients), key=len)
-        self.model = self.method.adapted(as_model(model, most.inputs, most.targets))
+        share = self.method.validation
+        self.clients = tuple(with_validation(c, share, seed) for c in sorted_clients(clients))
+        self.model = self.method.adapted(model_of(model, self.clients))
         self.method = _knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
@@ -291,6 +291,9 @@ class Federation:
                 another number than the state was planned for, or `state` is of other clients; or no
                 client could answer anything, in any round; or the method asks for what `privacy`
                 doesn't cover.
+
+        Warns:
+            UntrainedWarning: clients failed, and none sent a usable model in any round.
         """
         rounds = _checked_rounds(rounds, belief_every)
         state = self._started(state).planned(rounds, planned_rounds)

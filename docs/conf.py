@@ -16,6 +16,7 @@ os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 import generated  # noqa: E402 - it lies beside this file
 from docutils.nodes import SkipNode  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
+from sphinx.domains.python import PyObject  # noqa: E402
 
 project = "bcfl"
 author = "The bcfl developers"
@@ -32,7 +33,9 @@ exclude_patterns = ["_build"]
 default_role = "code"
 suppress_warnings = ["ref.python"]  # one object under two public names, either will do
 autodoc_typehints = "signature"
+autoclass_content = "both"
 autodoc_member_order = "groupwise"
+python_maximum_signature_line_length = 120
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 toc_object_entries_show_parents = "hide"
@@ -67,5 +70,7 @@ def as_plain_text(app, what, name, obj, options, lines):
 def setup(app):
     """Connect the generators and the writer of formulas."""
     generated.write_pages(HERE)
+    fields = {field.name: field for field in PyObject.doc_field_types}
+    fields["variable"].label = "Attributes"
     app.add_html_math_renderer("mathml", (in_mathml, None), (in_mathml, None))
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)

@@ -3,38 +3,12 @@
 import inspect
 import re
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 
 from method_notes import NOTES
+from reference import MODULES, api_index, module_page
 
 from bcfl import methods
-
-MODULES = (
-    "bcfl",
-    "bcfl.methods",
-    "bcfl.analysis",
-    "bcfl.analysis.metrics",
-    "bcfl.analysis.pairs",
-    "bcfl.policies",
-    "bcfl.trackers",
-    "bcfl.aggregation",
-    "bcfl.protocol",
-    "bcfl.executors",
-    "bcfl.hypotheses",
-    "bcfl.architecture",
-    "bcfl.data",
-    "bcfl.rounds",
-    "bcfl.flower",
-    "bcfl.drawing",
-    "bcfl.runtime",
-    "assignment",
-    "posteriors",
-    "experiments",
-    "experiments.datasets",
-    "experiments.partitions",
-    "experiments.models",
-)
 
 
 def write_pages(folder: Path) -> None:
@@ -106,11 +80,14 @@ def methods_index() -> str:
         f"| [`-{name}`](suffix-{name}.md) | {entry.description} | {entry.paper} |"
         for name, entry in methods.COMBINATORS.items()
     ]
+    default = methods.named("default").recipe
     names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
     head = "| {} | description | source |\n|---|---|---|\n"
     return (
-        "# Methods\n\n`bcfl.methods.build(name, **options)` makes a method. M in a name stands for "
-        "a number, as in `bcfl-mht-8`. [Choosing a method](../choosing.md) compares them.\n\n"
+        f"# Methods\n\n`bcfl.methods.build(name, **options)` makes a method. `default` stands for "
+        f"`{default.name}-{default.options[default.number].default}`. M in a name stands for a "
+        "number, as in `bcfl-mht-8`. [Choosing a method](../choosing.md) says which to use "
+        "when.\n\n"
         + head.format("method")
         + "\n".join(rows)
         + "\n\n## Suffixes\n\nSuffixes modify a method and can be combined, as in "
@@ -149,54 +126,6 @@ def _options(options: dict[str, methods.Option]) -> str:
         rows.append(f"| `{option.name}` | `{default}` | {meaning} |")
     training = "\nHow clients train is `objective=bcfl.Objective(...)`.\n"
     return "\n".join(rows) + "\n" + training
-
-
-def module_page(module: str) -> str:
-    """The page of a public module.
-
-    Args:
-        module: its full name.
-    """
-    # What the top of bcfl lists is indexed under the package that it comes from.
-    index = "   :no-index:\n" if module == "bcfl" else ""
-    directive = f".. automodule:: {module}\n   :members:\n   :show-inheritance:\n{index}"
-    return f"# {module}\n\n```{{eval-rst}}\n{directive}```\n{_values(module)}"
-
-
-def public(module: str) -> dict[str, object]:
-    """The public names of a module: those of `__all__`, or what it defines without underscore.
-
-    Args:
-        module: its full name.
-    """
-    found = import_module(module)
-    own = [
-        name
-        for name, value in vars(found).items()
-        if not name.startswith("_") and getattr(value, "__module__", "") == module
-    ]
-    return {name: getattr(found, name) for name in getattr(found, "__all__", own)}
-
-
-def _values(module: str) -> str:
-    """The public names that have no docstring of their own: values, aliases of types, modules."""
-    lines = []
-    for name, value in public(module).items():
-        if inspect.ismodule(value):
-            lines.append(f"- `{name}`: the module `{value.__name__}`")
-        elif not (inspect.isclass(value) or inspect.isfunction(value)):
-            text = " ".join(str(value).split())
-            lines.append(f"- `{name}` = `{text[:200]}{'...' if len(text) > 200 else ''}`")
-    return "\n## Values, types and modules\n\n" + "\n".join(lines) + "\n" if lines else ""
-
-
-def api_index() -> str:
-    """The contents of the reference."""
-    listed = "\n".join(MODULES)
-    return (
-        "# API reference\n\nEvery public name with its docstring. Shapes are in parentheses; "
-        f"weights and entropies are in nats.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
-    )
 
 
 def results(text: str) -> str:

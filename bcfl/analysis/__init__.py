@@ -1,4 +1,4 @@
-"""Analysis of a run: predictions, uncertainty, metrics, association graphs, plots, export.
+"""What a run has learnt: predictions, uncertainty, scores, association graphs, figures, export.
 
 Reads values only. Files of runs and reports are in `experiments`.
 """

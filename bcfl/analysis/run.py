@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
-    """The outcome of a federation.
+    """The outcome of a federation: hypotheses, rounds, scores, predictions and figures.
 
     Attributes:
         model: the architecture.
@@ -55,7 +55,9 @@ class Run:
     executor: Executor | None = None
 
     def __repr__(self) -> str:
-        return f"Run({self.state.round} rounds, {self.hypotheses!r})"
+        count = sum(len(record.ledger.failures) for record in self.records)
+        failed = f"{count} failed requests, " if count else ""
+        return f"Run({self.state.round} rounds, {failed}{self.hypotheses!r})"
 
     def _repr_html_(self) -> str:
         return in_html(self)

@@ -1,4 +1,4 @@
-"""Networks as named parameter blocks of one flat vector.
+"""Networks as blocks of parameters that all clients, a cluster or one client share.
 
 Here: layouts, scopes of blocks (global, cluster, client), and architectures built from blocks:
 additive (CAM), decomposed (APD, FedWeIT), dropout. Concrete networks are in `experiments.models`.

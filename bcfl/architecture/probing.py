@@ -69,6 +69,8 @@ def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:
         raise ValueError(
             f"model {name!r} must build a torch.nn.Module, got one of type {type(module).__name__}"
         )
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise ValueError(f"model {name!r} must have parameters that can be trained, it has none")
     return outputs_of(module, samples, f"model {name!r}").shape[1]
 
 

@@ -1,4 +1,4 @@
-"""Samples of one client by view, and their change over time steps.
+"""The samples of a client for training, validation and tests, and how they change over time.
 
 Data sets and their partitions among clients are in `experiments`.
 """

@@ -59,6 +59,8 @@ class View:
             raise TypeError(f"inputs must be floating point, got {self.inputs.dtype}")
         if not math.isfinite(largest_magnitude(self.inputs)):
             raise ValueError("inputs must be finite, got NaN or inf")
+        if self.targets.is_floating_point() and not math.isfinite(largest_magnitude(self.targets)):
+            raise ValueError("targets must be finite, got NaN or inf")
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -88,7 +90,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class ClientData:
-    """Samples of one client by view.
+    """The samples of one client, as views such as `train` and `test`.
 
     Attributes:
         client: stable name of the client, any text without control characters.
@@ -260,7 +262,14 @@ def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
     """
     if not isinstance(clients, Iterable):
         raise TypeError(f"clients must be a sequence of ClientData, got {type(clients).__name__}")
-    ordered = tuple(sorted(clients, key=lambda data: data.client))
+    given = tuple(clients)
+    for one in given:
+        if not isinstance(one, ClientData):
+            raise TypeError(
+                f"clients must be ClientData, got a {type(one).__name__}; make one by "
+                "ClientData.from_arrays(name, (inputs, targets), test=(inputs, targets))"
+            )
+    ordered = tuple(sorted(given, key=lambda data: data.client))
     if not ordered:
         raise ValueError("clients must hold at least one client, got none")
     names = [data.client for data in ordered]

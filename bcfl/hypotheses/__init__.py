@@ -1,4 +1,4 @@
-"""Associations, hypotheses with weights, and posteriors over models: the belief of the server.
+"""Associations, weighted hypotheses about them, and posteriors over cluster models.
 
 Immutable values only. How hypotheses are managed is in `bcfl.trackers`, how associations are
 found in `bcfl.policies`.

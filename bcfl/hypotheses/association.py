@@ -18,7 +18,7 @@ MOST_COMPONENTS = 256
 
 @dataclass(frozen=True, eq=False)
 class Association:
-    """Serving cluster of each client.
+    """Which cluster each client belongs to, with probabilities where they are known.
 
     Hard associations hold labels only; soft ones also hold probabilities, and mixtures what was
     mixed, since probabilities of single clients do not say which of them share a cluster.

@@ -1,4 +1,4 @@
-"""Methods: recipes with their own options, and combinators that extend them.
+"""Methods of clustered federated learning by name, and suffixes that modify them.
 
 `methods.ifca(num_clusters=3)` makes a method; `methods.with_additive_model(...)` extends it;
 `methods.build("ifca-cam", num_clusters=3)` is both by name. `RECIPES` and `COMBINATORS` list what

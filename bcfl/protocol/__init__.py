@@ -19,6 +19,7 @@ from bcfl.protocol.regularizers import (
 from bcfl.protocol.requests import (
     Describe,
     Exchange,
+    ProtocolError,
     Replies,
     Request,
     Result,
@@ -66,6 +67,7 @@ __all__ = [
     "PredictionSums",
     "Predictions",
     "PredictiveName",
+    "ProtocolError",
     "Proximal",
     "Regularizer",
     "Replies",

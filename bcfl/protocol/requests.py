@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -195,6 +196,10 @@ Result = TypeVar("Result")
 Steps: TypeAlias = Generator[Exchange, Replies, Result]
 
 
+class ProtocolError(TypeError, ValueError):
+    """A policy or tracker yields or returns something else than what it must."""
+
+
 def checked_exchange(made: object) -> Exchange:
     """What a generator has yielded, if it is an exchange of requests about statistics.
 
@@ -202,17 +207,21 @@ def checked_exchange(made: object) -> Exchange:
         made: what was yielded.
 
     Raises:
-        TypeError: it is no exchange, it holds no requests, or a score asks for no statistic.
+        ProtocolError: it is no exchange, it holds no requests, or a score asks for no statistic.
     """
     if not isinstance(made, Exchange):
-        raise TypeError(f"a policy or tracker must yield a bcfl.protocol.Exchange, got {made!r}")
+        raise ProtocolError(
+            f"a policy or tracker must yield a bcfl.protocol.Exchange, got {shortened(made)}"
+        )
     for request in made.requests:
         if not isinstance(request, Describe | Score | Train):
-            raise TypeError(f"an exchange must hold Describe, Score and Train, got {request!r}")
+            raise ProtocolError(
+                f"an exchange must hold Describe, Score and Train, got {shortened(request)}"
+            )
         if isinstance(request, Score) and not isinstance(request.statistic, Statistic):
-            raise TypeError(
+            raise ProtocolError(
                 f"the statistic of a Score must be one of bcfl.protocol, such as Loss(), got "
-                f"{request.statistic!r}"
+                f"{shortened(request.statistic)}"
             )
     return made
 

@@ -1,4 +1,4 @@
-"""The server round: exchange, checks of answers, cost ledger, state, evaluation, checkpoints.
+"""The server round: exchanges with clients, checks of answers, costs, state, evaluation.
 
 Independent of the method. Analysis of a run is in `bcfl.analysis`.
 """
@@ -9,6 +9,7 @@ from bcfl.rounds.evaluation import STATISTICS, evaluate, evaluate_finetuned, ser
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
+from bcfl.rounds.running import UntrainedWarning
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Method",
     "RoundConfig",
     "RoundRecord",
+    "UntrainedWarning",
     "checkpoint",
     "evaluate",
     "evaluate_finetuned",

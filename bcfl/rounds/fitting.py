@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.architecture.probing import outputs_of
-from bcfl.data.clients import ClientData, View
+from bcfl.architecture.probing import Network, as_model, outputs_of
+from bcfl.data.clients import TRAIN, ClientData, View
 from bcfl.protocol.objective import Objective
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
 from posteriors.networks.functional import own_copy
 
 CHECKED_SAMPLES = 3
 """Samples on which a model is checked."""
+
+
+def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
+    """The model of a network, tried on a sample of the client that has most.
+
+    Args:
+        network: a model, a module, or what builds modules.
+        clients: whose samples it must read.
+
+    Raises:
+        TypeError: the network is none of these.
+        ValueError: it does not take such samples, or clients have samples of different shapes.
+    """
+    most = max(clients, key=lambda data: len(data.views[TRAIN]))
+    samples = most.views[TRAIN]
+    shape = tuple(samples.inputs.shape[1:])
+    for data in clients if not isinstance(network, Model) else ():
+        other = tuple(data.views[TRAIN].inputs.shape[1:])
+        if other != shape:
+            raise ValueError(
+                f"inputs of all clients must have one shape, got {shape} of {most.client!r} and "
+                f"{other} of {data.client!r}"
+            )
+    return as_model(network, samples.inputs, samples.targets)
 
 
 def check_model(
@@ -103,10 +128,12 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
     """Why the targets of a view are invalid; empty if they are valid."""
     outputs, shape = model.num_outputs, tuple(targets.shape)
     if model.likelihood == "gaussian":
-        fits = targets[0].numel() == outputs and bool(torch.isfinite(targets).all())
-        if fits:
+        if targets[0].numel() == outputs:
             return _range_trouble("targets", targets, dtype) if targets.is_floating_point() else ""
-        return f"targets must be {outputs} finite numbers per sample, got {shape}"
+        return (
+            f"targets must be {outputs} numbers per sample, as many as the network's outputs, got "
+            f"shape {shape} ({targets.dtype}); targets that are classes must be whole numbers"
+        )
     if model.likelihood == "bernoulli":
         of_labels = targets[0].numel() == outputs and bool(((targets == 0) | (targets == 1)).all())
         what = f"targets must be {outputs} labels of 0 or 1 per sample, got {shape}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,10 @@ from bcfl.rounds.state import FederationState, RoundRecord
 
 OnRound = Callable[[FederationState, RoundRecord], object]
 """Called after each round; a run stops where it returns True."""
+
+
+class UntrainedWarning(UserWarning):
+    """No client sent a usable model in any round: all models are as they were at the beginning."""
 
 
 def run_rounds(
@@ -47,7 +52,7 @@ def run_rounds(
     """
     assert config.last_round is not None
     records: list[RoundRecord] = []
-    stops = False
+    first, stops = state, False
     while state.round <= config.last_round and not stops:
         before = state
         state, record = server_round(method, model, executor, state, config)
@@ -58,6 +63,7 @@ def run_rounds(
             state, record = server_round(method, model, executor, before, last)
         records.append(record)
     _check_answered(records)
+    _warn_if_untrained(first, state, records)
     return state, records
 
 
@@ -71,3 +77,21 @@ def _check_answered(records: Sequence[RoundRecord]) -> None:
     crashes = [text for r in records for text in r.ledger.failures if text.endswith("(crashed)")]
     if crashes and not any(r.evaluations or r.ledger.bytes_up for r in records):
         raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
+
+
+def _warn_if_untrained(
+    before: FederationState, after: FederationState, records: Sequence[RoundRecord]
+) -> None:
+    """Warn where clients failed, and there is no model that was not there before."""
+    failures = [text for record in records for text in record.ledger.failures]
+    if failures and _models(after) <= _models(before):
+        rounds = "the only round" if len(records) == 1 else f"any of {len(records)} rounds"
+        warnings.warn(
+            f"no client sent a usable model in {rounds}, so that nothing was learnt; {failures[0]}",
+            UntrainedWarning,
+            stacklevel=5,  # the caller of Federation.run
+        )
+
+
+def _models(state: FederationState) -> set[str]:
+    return {posterior.key for h in state.hypotheses.competing for posterior in h.clusters}

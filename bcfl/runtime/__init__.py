@@ -1,4 +1,4 @@
-"""Seeds as documented hashes; device selection and thread limits; worker processes; locked folders.
+"""Seeds, devices, thread limits, worker processes and locked folders.
 
 Independent of clients and models. Loaded lazily: seeds, workers and folders need no torch.
 """

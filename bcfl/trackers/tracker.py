@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from reprlib import repr as shortened
 from typing import Protocol, TypeVar, runtime_checkable
 
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy, Ranking
-from bcfl.protocol.requests import Steps, together
+from bcfl.protocol.requests import ProtocolError, Steps, together
 
 Result = TypeVar("Result")
 
@@ -94,17 +95,15 @@ def rankings_of(
         context: read-only context of the round.
 
     Raises:
-        TypeError: the policy asks for nothing that there is, or returns no ranking.
+        ProtocolError: the policy asks for nothing that there is, or returns no ranking.
     """
     where = f"{type(policy).__name__}.associate"
-    started: list[Steps[Ranking]] = []
-    for hypothesis in hypotheses:
-        steps = policy.associate(hypothesis, context)
-        started.append(_generator(where, steps))
+    started = [_run(policy, where, policy.associate(h, context)) for h in hypotheses]
     rankings = yield from together(started)
     for ranking in rankings:
         if not isinstance(ranking, Ranking):
-            raise TypeError(f"{where} must return a bcfl.policies.Ranking, got {ranking!r}")
+            got = shortened(ranking)
+            raise ProtocolError(f"{where} must return a bcfl.policies.Ranking, got {got}")
     return rankings
 
 
@@ -118,20 +117,28 @@ def stepped(
     """A tracker's step, whose outcome is what `Tracker.step` says; see there.
 
     Raises:
-        TypeError: it is something else.
+        ProtocolError: it is something else.
     """
     where = f"{type(tracker).__name__}.step"
-    outcome = yield from _generator(where, tracker.step(hypotheses, policy, aggregation, context))
+    steps = tracker.step(hypotheses, policy, aggregation, context)
+    outcome = yield from _run(tracker, where, steps)
     match outcome:
         case (HypothesisSet(), TrackerInfo()):
             return outcome
-    raise TypeError(f"{where} must return a HypothesisSet and a TrackerInfo, got {outcome!r}")
+    got = shortened(outcome)
+    raise ProtocolError(f"{where} must return a HypothesisSet and a TrackerInfo, got {got}")
 
 
-def _generator(where: str, steps: Steps[Result]) -> Steps[Result]:
+def _run(owner: object, where: str, steps: Steps[Result]) -> Steps[Result]:
+    """Run the generator of a policy or tracker; its errors name it if it is not of this package."""
     if not isinstance(steps, Generator):
-        raise TypeError(
+        raise ProtocolError(
             f"{where} must be a generator, with a `yield` for what it asks of clients (`yield from "
-            f"()` if nothing); it returned {steps!r}"
+            f"()` if nothing); it returned {shortened(steps)}"
         )
-    return steps
+    try:
+        return (yield from steps)
+    except Exception as error:
+        if not type(owner).__module__.startswith("bcfl."):
+            error.add_note(f"raised in {where}")
+        raise

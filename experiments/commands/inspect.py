@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from experiments.commands.outcome import failure_lines
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def compare(
     for folder in folders:
         read_description(folder)
     from experiments.reports.compare import aligned, gather, latex, lettered, paired, read_results
+    from experiments.runs.run_folder import RunFolder
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
@@ -61,6 +63,9 @@ def compare(
         screen.print(f"{'% ' if as_latex else ''}{letter}: {folder}", soft_wrap=True)
     for line in table(results, paired=paired(folders)):
         screen.print(line, soft_wrap=True)
+    for folder in folders:
+        for line in failure_lines(RunFolder.read(folder)):
+            typer.echo(f"{line} in {folder}", err=True)
     if html is not None:
         from experiments.reports.compare_page import render
         from experiments.runs.files import write_aside

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +52,7 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
         agreement = f"true groups: {data['groups']} · highest ARI: {', '.join(best)}"
         screen.print(agreement, soft_wrap=True)
     untrained = untrained_methods(run)
-    for line in _failures(run, untrained):
+    for line in failure_lines(run):
         screen.print(line, soft_wrap=True)
     quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
     steps = {
@@ -68,9 +67,13 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
         raise typer.Exit(NOTHING_MADE)
 
 
-def _failures(run: RunFolder, untrained: Sequence[str]) -> list[str]:
-    """Lines about requests without a usable answer, if there are any."""
-    from experiments.reports.run_warnings import failures
+def failure_lines(run: RunFolder) -> list[str]:
+    """Lines about requests without a usable answer, if there are any.
+
+    Args:
+        run: the run.
+    """
+    from experiments.reports.run_warnings import failures, untrained_methods
 
     counted = failures(run)
     if not counted:
@@ -80,7 +83,7 @@ def _failures(run: RunFolder, untrained: Sequence[str]) -> list[str]:
     where = "all are in the report" if len(counted) > 1 else method
     requests = "1 request" if total == 1 else f"{total} requests"
     lines = [f"failed   {requests} of clients; most often {text} ({where})"]
-    if untrained:
+    if untrained := untrained_methods(run):
         names = ", ".join(untrained)
         lines.append(f"failed   all clients in all rounds of {names}: no model was trained")
     return lines

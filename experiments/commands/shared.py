@@ -126,4 +126,5 @@ def _sentence(error: BaseException) -> str:
         )
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
+    return "; ".join([text, *getattr(error, "__notes__", ())])

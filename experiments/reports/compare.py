@@ -30,6 +30,7 @@ Metrics = Mapping[str, Mapping[str, Any]]
 
 WIDTH = 100
 """Characters of a line of text below a table."""
+AVERAGED = "Scores are means over the last three rounds; costs are those of the whole run."
 
 
 class NoResultsError(ValueError):
@@ -145,7 +146,7 @@ def aligned(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]
         paired: whether a seed is the same data for all rows.
 
     Returns:
-        The header, a line for each row, and where there are several what the marks mean.
+        The header, a line for each row, and below what is averaged and what the marks mean.
     """
     columns = [["method", *results]]
     best = best_rows(results, paired=paired)
@@ -169,7 +170,7 @@ def aligned(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]
 def _note(results: Mapping[str, Metrics], paired: bool) -> list[str]:
     seeds = max(len(row["seconds"]["values"]) for row in results.values())
     note = explain_marks(len(results), seeds, paired=paired)
-    return textwrap.wrap(note, WIDTH)
+    return [AVERAGED, *textwrap.wrap(note, WIDTH)]
 
 
 def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:

@@ -25,9 +25,9 @@ from experiments.reports.uncertainty_table import (
 from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
 
 NOTE = (
-    "Tuned: prior precision and temperature, of numbers the noise variance, minimise the NLL of "
-    "held-out training samples; if the run holds none out, of a third of each client's test "
-    "samples, and the rest is scored. "
+    "The rows called tuned choose the temperature and the prior precision (for regression, the "
+    "noise variance as well) that minimise the NLL of held-out training samples. If the run holds "
+    "none out, a third of each client's test samples is used for this, and the rest is scored. "
     "Scores are means over seeds; figures show the first seed."
 )
 SHOWN_EDGES = 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ from bcfl import Federation, FederationState, Method, Model, RoundRecord, checkp
 from bcfl.analysis import rows, write_graphs
 from bcfl.data import Schedule
 from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
+from bcfl.rounds import UntrainedWarning
 from bcfl.runtime import device_named, locked
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
@@ -228,13 +230,15 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
             hold_out=setup.hold_out(federation, pair.seed),
         )
         rules = setup.scenario.federation
-        run = federation.run(
-            rules.rounds,
-            state=state,
-            on_round=log,
-            belief_every=rules.checkpoint_every,
-            executor=setup.reach(federation, pair) if setup.reach else None,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UntrainedWarning)  # the table and the report say it
+            run = federation.run(
+                rules.rounds,
+                state=state,
+                on_round=log,
+                belief_every=rules.checkpoint_every,
+                executor=setup.reach(federation, pair) if setup.reach else None,
+            )
         if Variant.of(pair.method).options:
             write_held_out(federation, run, files)
         write_graphs(run, files.graph)

@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import inspect
 import re
 import sys
 from pathlib import Path
@@ -37,6 +36,11 @@ def generated():
         sys.path.remove(str(ROOT / "docs"))
 
 
+@pytest.fixture(scope="module")
+def reference(generated):
+    return sys.modules["reference"]
+
+
 def test_every_method_has_a_note_and_no_other(generated):
     assert set(generated.NOTES) == set(methods.RECIPES)
 
@@ -49,18 +53,26 @@ def test_a_page_names_the_paper_and_every_option(generated, name):
     assert all(f"| `{option}` |" in page for option in entry.options)
 
 
-def test_the_reference_has_every_public_package_of_bcfl(generated):
+def test_the_reference_has_every_public_package_of_bcfl(reference):
     folders = {path.parent.name for path in Path(bcfl.__file__).parent.glob("*/__init__.py")}
-    assert {f"bcfl.{folder}" for folder in folders} <= set(generated.MODULES)
+    assert {f"bcfl.{folder}" for folder in folders} <= set(reference.MODULES)
 
 
-def test_the_reference_shows_every_public_name(generated):
-    """Sphinx shows what has a docstring; the generated page lists the rest."""
-    for module in generated.MODULES:
-        page = generated.module_page(module)
-        for name, value in generated.public(module).items():
-            described = inspect.isclass(value) or inspect.isfunction(value)
-            assert value.__doc__ if described else f"- `{name}`" in page, f"{module}.{name}"
+def test_the_reference_lists_every_public_name_once_with_its_summary(reference):
+    entries = []
+    for module in reference.MODULES:
+        page = reference.module_page(module)
+        entries += re.findall(r"auto(?:class|function|exception):: (\S+)", page)
+        listed = [name for names in reference.by_subject(module).values() for name in names]
+        assert sorted(listed) == sorted(reference.public(module)), module
+        for name in listed:
+            row = re.search(rf"^\| \S*`{name}\b.*\| (.*) \|$", page, flags=re.MULTILINE)
+            assert row, f"{module}.{name} is in no table"
+            assert row[1], f"{module}.{name} has no docstring"
+    objects = [
+        getattr(importlib.import_module(m), n) for m, _, n in (e.rpartition(".") for e in entries)
+    ]
+    assert len({id(each) for each in objects}) == len(objects)
 
 
 @pytest.mark.parametrize("package", ["bcfl", "posteriors"])

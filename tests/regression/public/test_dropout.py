@@ -15,8 +15,10 @@ NAMES = [
     *("feddrift", "ewc", "apd", "fedweit", "bcfl-g", "bcfl-c-2", "bcfl-mht-4", "bcfl-asym"),
     *("ifca-cam", "ifca-finetune", "bcfl-g-w", "local"),
 ]
+UNTRAINED = pytest.mark.filterwarnings("ignore::bcfl.rounds.UntrainedWarning")
 
 
+@UNTRAINED
 @pytest.mark.parametrize("name", NAMES)
 def test_rounds_without_an_answer_change_no_model(clients, mlp, federation, parameters, name):
     prepared = federation(clients(), mlp(hidden=3), name, drop_out=1.0)
@@ -30,6 +32,7 @@ def test_rounds_without_an_answer_change_no_model(clients, mlp, federation, para
     np.testing.assert_allclose(predicted.sum(axis=1), 1)
 
 
+@UNTRAINED
 @pytest.mark.parametrize("name", NAMES)
 def test_few_answers_are_enough(clients, mlp, federation, parameters, name):
     options = {"client_fraction": 1 / 6, "drop_out": 0.5}

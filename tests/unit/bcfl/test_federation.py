@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from bcfl import ClientData, Federation, Method, Model, Objective, checkpoint, methods
 from bcfl.policies import FedAvg, KMeansAssociation, WarmUp
@@ -64,7 +65,7 @@ def test_client_names_are_distinct(linear, clients):
         ),
         (np.ones((2, 3)), [-1, 0], "targets must be integers from 0 to 1, got -1 to 0"),
         (np.ones((2, 3)), [0.0, 1.0], "targets must be integers from 0 to 1"),
-        (np.ones((2, 3)), [0.0, float("nan")], "targets must be integers from 0 to 1"),
+        (np.ones((2, 3)), [0.0, float("nan")], "targets must be finite, got NaN or inf"),
         (np.ones((2, 3)), [[0], [1]], r"targets must be one class per sample, got shape \(2, 1\)"),
     ],
 )
@@ -139,6 +140,21 @@ def test_a_policy_alone_is_tracked_greedily(linear, clients):
     federation = Federation(clients, linear, ONE)
     assert federation.method.policy is ONE
     assert federation.method.name == "custom"
+
+
+@pytest.mark.parametrize(
+    "given", [[(np.ones((2, 3)), [0, 1])], {"a": (np.ones((2, 3)), [0, 1])}, [np.ones((2, 3))]]
+)
+def test_samples_alone_are_pointed_to_what_makes_clients(linear, given):
+    with pytest.raises(TypeError, match=r"make one by ClientData.from_arrays\(name, \(inputs"):
+        Federation(given, linear, ONE)
+
+
+def test_clients_of_other_shapes_are_named(clients):
+    other = data(np.ones((9, 5)), [0, 1, 0, 1, 0, 1, 0, 1, 1])
+    words = r"one shape, got \(3,\) of 'c3' and \(5,\) of 'a'"
+    with pytest.raises(ValueError, match=words):
+        Federation([*clients, other], nn.Linear(3, 2), ONE)
 
 
 def test_clients_may_come_from_an_iterator(linear, clients):

@@ -37,7 +37,12 @@ def test_probing_changes_neither_mode_nor_random_state():
         (nn.Linear(4, 5), ValueError, r"'Linear' does not take samples of shape \(3,\): Runtime"),
         (nn.Linear, ValueError, "'Linear' must be built without arguments"),
         (lambda: 3, ValueError, "must build a torch.nn.Module, got one of type int"),
-        (nn.Flatten(0), ValueError, r"must give \(samples, outputs\) numbers, got \(3,\)"),
+        (
+            nn.Sequential(nn.Linear(3, 3), nn.Flatten(0)),
+            ValueError,
+            r"must give \(samples, outputs\) numbers, got \(3,\)",
+        ),
+        (nn.Identity(), ValueError, "must have parameters that can be trained, it has none"),
         ("mlp", TypeError, "model must be a bcfl.Model, a torch.nn.Module, or a function"),
     ],
 )

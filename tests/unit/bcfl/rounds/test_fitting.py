@@ -52,8 +52,8 @@ def test_classes_stay_as_they_are(linear):
     [
         (np.full((3, 2), 1e300), X, "'train': targets must be finite in torch.float32"),
         (np.ones((3, 2)), X * -1e300, "'train': inputs must be finite in torch.float32"),
-        (np.ones((3, 3)), X, "'train': targets must be 2 finite numbers per sample"),
-        (np.full((3, 2), np.nan), X, "targets must be 2 finite numbers"),
+        (np.ones((3, 3)), X, "'train': targets must be 2 numbers per sample"),
+        (np.full((3, 2), np.nan), X, "targets must be finite, got NaN or inf"),
         (np.ones((3, 2)), X[:, :2], "inputs of shape"),
     ],
 )

@@ -48,6 +48,16 @@ def test_what_a_policy_must_not_do_is_named(steps, match):
         drive(rankings_of(["a hypothesis"], policy(steps), CONTEXT), {})
 
 
+def test_errors_of_a_policy_of_ones_own_name_it():
+    def fails():
+        yield from ()
+        raise KeyError("margin")
+
+    with pytest.raises(KeyError, match="margin") as raised:
+        drive(rankings_of(["a hypothesis"], policy(fails()), CONTEXT), {})
+    assert raised.value.__notes__ == ["raised in SimpleNamespace.associate"]
+
+
 def test_a_ranking_holds_candidates():
     with pytest.raises(TypeError, match=r"must hold bcfl.policies.candidate\(\.\.\.\), got 'a'"):
         next(iter(Ranking(("a",))))

@@ -117,6 +117,19 @@ def test_options_of_a_method_are_listed_with_defaults_and_sources():
     assert lines[-1].startswith("local training: objective.learning_rate")
 
 
+def test_the_list_of_methods_begins_with_what_default_stands_for():
+    assert invoke("list", "methods").output.startswith("default")
+    assert "Stands for bcfl-race-4" in invoke("list", "methods").output.splitlines()[0]
+
+
+def test_scenarios_whose_data_are_absent_are_marked(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.datasets.catalogue.SYSTEM_FOLDER", tmp_path)
+    monkeypatch.delenv("BCFL_DATA", raising=False)
+    lines = {line.split()[0]: line for line in invoke("list", "scenarios").output.splitlines()}
+    assert lines["fashion-label-skew"].endswith("(not here: data set fashion-mnist)")
+    assert "not here" not in lines["demo"]
+
+
 def test_lists_of_options_are_of_one_method():
     assert "bcfl list options takes a METHOD" in mistake("list", "options")
     assert "bcfl list options takes a METHOD" in mistake("list", "methods", "ifca")

@@ -54,6 +54,18 @@ def test_a_file_that_cannot_be_written_is_told_with_what_to_do(error, told, caps
     assert told in capsys.readouterr().err
 
 
+def test_notes_of_an_error_are_told(capsys):
+    @explained
+    def command():
+        error = ValueError("labels must lie between 0 and 1, got 7")
+        error.add_note("raised in Patient.associate")
+        raise error
+
+    with pytest.raises(typer.Exit):
+        command()
+    assert "between 0 and 1, got 7; raised in Patient.associate" in capsys.readouterr().err
+
+
 def test_a_reader_that_has_seen_enough_is_no_error():
     listing = "[console().print('table ' * 100) for _ in range(1000)]"
     program = f"from experiments.commands.shared import *; explained(lambda: {listing})()"

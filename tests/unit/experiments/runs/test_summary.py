@@ -124,7 +124,7 @@ def results(seeds=1):
 
 
 def test_what_is_better_by_paired_tests_is_marked():
-    header, fedavg, best, *note = compare.aligned(results(6))
+    header, fedavg, best, _, *note = compare.aligned(results(6))
     assert header.split() == [
         *("method", "accuracy", "macro-F1", "ARI", "NLL", "ECE", "seconds"),
         *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "requested", "/", "run"),
@@ -145,7 +145,8 @@ def test_what_is_better_by_paired_tests_is_marked():
 
 
 def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes():
-    _, *rows, note = compare.aligned(results(5))[:4]
+    _, *rows, averaged, note = compare.aligned(results(5))[:5]
+    assert averaged.startswith("Scores are means over the last three rounds")
     assert "▲" not in "".join(rows)
     assert note.startswith("No best method is marked: to show that one of 2 is better than every")
     assert "at least 6 seeds" in compare.latex(results(5))[-3]
@@ -153,7 +154,7 @@ def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes():
 
 def test_one_row_has_no_best_and_several_seeds_have_a_spread():
     one = {"ifca": {**results()["fedavg"], "accuracy": summary.over_seeds([0.5, 0.6])}}
-    _, line = compare.aligned(one)
+    _, line, _ = compare.aligned(one)
     assert "▲" not in line
     assert "55.0 ±7.1" in line
 

@@ -1,0 +1,137 @@
+"""Pages of the API reference: a table of summaries by subject, then one entry for each name."""
+
+import inspect
+import re
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from subjects import PARTS, SUBJECTS
+
+MODULES = tuple(module for modules in PARTS.values() for module in modules)
+KINDS = ("Classes", "Functions", "Errors and warnings", "Types and values", "Modules")
+
+
+def module_page(module: str) -> str:
+    """The page of a public module.
+
+    Args:
+        module: its full name.
+    """
+    names = public(module)
+    subjects = by_subject(module)
+    parts = [f"# {module}\n", f"```{{eval-rst}}\n.. automodule:: {module}\n```\n"]
+    for subject, listed in subjects.items():
+        rows = [f"| {_link(module, name)} | {_summary(names[name])} |" for name in listed]
+        parts.append(f"**{subject}**\n\n{_table(rows)}")
+    for subject, listed in subjects.items():
+        entries = "".join(_entry(module, name) for name in listed if _here(module, name))
+        if entries:
+            parts.append(f"## {subject}\n\n```{{eval-rst}}\n{entries}```\n")
+    return "\n".join(parts)
+
+
+@cache
+def public(module: str) -> dict[str, object]:
+    """The public names of a module: those of `__all__`, or what it defines without underscore.
+
+    Args:
+        module: its full name.
+    """
+    found = import_module(module)
+    own = [
+        name
+        for name, value in vars(found).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module
+    ]
+    return {name: getattr(found, name) for name in getattr(found, "__all__", own)}
+
+
+def by_subject(module: str) -> dict[str, list[str]]:
+    """The public names of a module under the subjects of its page; the rest by kind.
+
+    Args:
+        module: its full name.
+    """
+    subjects = {title: names.split() for title, names in SUBJECTS.get(module, {}).items()}
+    listed = {name for names in subjects.values() for name in names}
+    rest = {
+        kind: [n for n, v in public(module).items() if n not in listed and _kind(v) == kind]
+        for kind in KINDS
+    }
+    return subjects | {kind: names for kind, names in rest.items() if names}
+
+
+def api_index() -> str:
+    """The contents of the reference: what each module is for."""
+    parts = [
+        "# API reference\n\nEvery public name with its docstring. Shapes are in parentheses; "
+        "weights and entropies are in nats.\n"
+    ]
+    for part, modules in PARTS.items():
+        rows = [f"| [`{name}`]({name}.md) | {_summary(import_module(name))} |" for name in modules]
+        parts.append(f"## {part}\n\n{_table(rows)}")
+    contents = "\n".join(MODULES)
+    return "\n".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
+
+
+def _table(rows: list[str]) -> str:
+    return "\n".join([":::{table}", ":class: summary", "", "| | |", "|---|---|", *rows, ":::", ""])
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401 - any public object
+    if inspect.ismodule(value):
+        return "Modules"
+    if inspect.isfunction(value):
+        return "Functions"
+    if not inspect.isclass(value) or value is Any:
+        return "Types and values"
+    return "Errors and warnings" if issubclass(value, BaseException) else "Classes"
+
+
+def _summary(value: object) -> str:
+    """The first sentence of a docstring, or a value, in Markdown."""
+    if _kind(value) == "Types and values":
+        text = " ".join(str(value).replace("typing.", "").split()).replace("|", "\\|")
+        return f"`{text[:100]}{'...' if len(text) > 100 else ''}`"
+    first = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+    sentence = re.split(r"(?<=[a-z0-9)`]\.)\s+(?=[A-Z`])", first)[0]
+    parts = sentence.split("`")
+    parts[::2] = [re.sub(r"([*_$\[\]|])", r"\\\1", text) for text in parts[::2]]
+    return "`".join(parts)
+
+
+@cache
+def _owners() -> dict[int, str]:
+    """The module whose page has the entry of an object: the first that lists it, by id."""
+    owners: dict[int, str] = {}
+    for module in MODULES:
+        for value in public(module).values():
+            owners.setdefault(id(value), module)
+    return owners
+
+
+def _here(module: str, name: str) -> bool:
+    value = public(module)[name]
+    return _kind(value) in KINDS[:3] and _owners()[id(value)] == module
+
+
+def _link(module: str, name: str) -> str:
+    value = public(module)[name]
+    kind = _kind(value)
+    if kind == "Modules":
+        page = getattr(value, "__name__", "")
+        return f"[`{name}`]({page}.md)" if page in MODULES else f"`{name}`"
+    if kind == "Types and values":
+        return f"`{name}`"
+    return f"{{py:obj}}`{name} <{_owners()[id(value)]}.{name}>`"
+
+
+def _entry(module: str, name: str) -> str:
+    value: Any = public(module)[name]
+    kind = _kind(value)
+    if kind == "Functions":
+        return f".. autofunction:: {module}.{name}\n\n"
+    directive = "autoclass" if kind == "Classes" else "autoexception"
+    bases = "" if value.__bases__ == (object,) else "   :show-inheritance:\n"
+    return f".. {directive}:: {module}.{name}\n   :members:\n{bases}\n"
