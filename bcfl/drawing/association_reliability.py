@@ -49,15 +49,16 @@ class PairBins(Protocol):
 
 
 def draw_association_reliability(
-    methods: Mapping[str, PairBins], given: Sequence[Axes] = ()
+    methods: Mapping[str, PairBins], given: Sequence[Axes] = (), columns: int = COLUMNS
 ) -> Figure:
     """One panel per method; on the diagonal probabilities are right.
 
     Args:
         methods: bins by method.
         given: axes to draw on, one per method; by default those of a new figure.
+        columns: largest number of panels in a row of a new figure.
     """
-    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + ROOM, given)
+    figure, places = panels(len(methods), columns, WIDTH, HEIGHT + ROOM, given)
     for axes, (method, bins) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
         gaps = np.clip([bins.observed - bins.low, bins.high - bins.observed], 0, None)

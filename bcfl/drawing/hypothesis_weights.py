@@ -13,7 +13,9 @@ from bcfl.drawing.style import (
     FAINT,
     INK,
     LINEAGE_COLOURS,
+    WIDTH,
     figure_of,
+    is_narrow,
     mark_rounds,
     spread,
     whole_numbers,
@@ -23,25 +25,30 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, LEFT, RIGHT = 10.4, 0.06, 0.81
-"""Inches, and where axes begin and end: the same for all figures over rounds, full width."""
+LEFT, RIGHT = 0.624, 1.976
+"""Inches beside the axes of all figures over rounds, full width."""
+NARROW_LEFT, NARROW_RIGHT = 0.5, 1.2
+"""The same of narrow figures, where labels take two lines."""
 START_COLOUR = "#8b929c"
 LABELLED = 0.05
 
 
 def draw_hypothesis_weights(
-    methods: Mapping[str, HypothesisLineage], given: Sequence[Axes] = ()
+    methods: Mapping[str, HypothesisLineage], given: Sequence[Axes] = (), width: float = WIDTH
 ) -> Figure:
     """Stacked weights of hypotheses over rounds, one panel per method.
 
     Args:
         methods: lineages by method.
         given: axes to draw on, one per method; by default those of a new figure.
+        width: of a new figure, inches.
     """
     if given:
         figure, axes = figure_of(given), list(given)
     else:
-        figure, axes = stacked_panels([1.25] * len(methods), "round")
+        figure, axes = stacked_panels(
+            [1.25 if width == WIDTH else 1.6] * len(methods), "round", width
+        )
     for place, (method, ancestry) in zip(axes, methods.items(), strict=True):
         _draw_panel(place, method, ancestry)
     return figure
@@ -93,21 +100,26 @@ def lineage_name(ancestry: HypothesisLineage, lineage: str) -> str:
     return "the start" if len(starts) < 2 else f"start {starts.index(node) + 1}"
 
 
-def stacked_panels(heights: Sequence[float], label: str) -> tuple[Figure, list[Axes]]:
+def stacked_panels(
+    heights: Sequence[float], label: str, width: float = WIDTH
+) -> tuple[Figure, list[Axes]]:
     """Panels of full width below one another, with room for labels at the right.
 
     Args:
         heights: heights of the axes, inches.
         label: label of the lowest horizontal axis.
+        width: of the figure, inches.
     """
     from matplotlib.figure import Figure
 
     above, below, between = 0.3, 0.42, 0.55
     total = sum(heights) + above + below + between * (len(heights) - 1)
-    figure = Figure(figsize=(WIDTH, total))
+    left, right = (LEFT, RIGHT) if width == WIDTH else (NARROW_LEFT, NARROW_RIGHT)
+    figure = Figure(figsize=(width, total))
     axes, top = [], total - above
     for height in heights:
-        box = (LEFT, (top - height) / total, RIGHT - LEFT, height / total)
+        across = left / width, 1 - (left + right) / width
+        box = (across[0], (top - height) / total, across[1], height / total)
         axes.append(figure.add_axes(box))
         top -= height + between
     axes[-1].set_xlabel(label)
@@ -149,15 +161,18 @@ def _label_ends(
 ) -> None:
     """Label each lineage with its weight and number of hypotheses after the last round."""
     bottom, texts, middles = 0.0, [], []
+    space, gap = ("\n", 0.24) if is_narrow(axes) else (" ", 0.15)
     for lineage in dict.fromkeys(line.lineage for line in lines):
         rows = [i for i, line in enumerate(lines) if line.lineage == lineage and last[i] > 0]
         weight = float(last[rows].sum())
         if weight >= LABELLED:
             count = f"{len(rows)} " if len(rows) > 1 else ""
-            texts.append(f"{weight:.0%} · {count}from {lineage_name(ancestry, lineage)}")
+            texts.append(f"{weight:.0%} · {count}from{space}{lineage_name(ancestry, lineage)}")
             middles.append(bottom + weight / 2)
         bottom += weight
-    for text, middle, place in zip(texts, middles, spread(middles, 0.15, 0.06, 0.94), strict=True):
+    for text, middle, place in zip(
+        texts, middles, spread(middles, gap, gap / 2.5, 1 - gap / 2.5), strict=True
+    ):
         axes.plot(
             [1.002, 1.012],
             [middle, place],

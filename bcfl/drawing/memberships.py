@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bcfl.drawing.client_graph import LARGER, MARKERS
 from bcfl.drawing.cluster_sizes import cluster_colours
-from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, figure_of
+from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, WIDTH, figure_of, is_narrow
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -26,6 +26,8 @@ WIDE_ENOUGH = 0.1
 DARK = 0.5
 ON_DARK, ON_LIGHT = "#fefefe", "#1a1a1a"
 """Colours of text on a bar, the same whatever the background of the page."""
+PANEL = WIDTH / 2
+"""Width of a panel, inches."""
 BAR = 0.2
 """Height of a client's row, inches."""
 
@@ -80,18 +82,19 @@ class Memberships:
 
 
 def draw_uncertain_clients(
-    methods: Mapping[str, Memberships], given: Sequence[Axes] = ()
+    methods: Mapping[str, Memberships], given: Sequence[Axes] = (), width: float = WIDTH
 ) -> Figure:
     """One panel per method, one bar per client, the most uncertain at the top.
 
     Args:
         methods: memberships by method, each with at least one uncertain client.
         given: axes to draw on, one per method; by default those of a new figure.
+        width: of a new figure with more than one panel in a row, inches.
     """
     rows = [min(MOST_UNCERTAIN, rows.num_uncertain) for rows in methods.values()]
-    columns = 1 if given else min(2, len(methods))
+    columns = 1 if given else max(1, min(2, len(methods), int(width / PANEL)))
     lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
-    figure, grid = (figure_of(given), list(given)) if given else _panels(lines, columns)
+    figure, grid = (figure_of(given), list(given)) if given else _panels(lines, columns, width)
     known = sorted({group for rows in methods.values() for group in rows.groups.values()})
     for place, (method, members) in zip(grid, methods.items(), strict=False):
         place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
@@ -103,12 +106,13 @@ def draw_uncertain_clients(
     return figure
 
 
-def _panels(lines: Sequence[int], columns: int) -> tuple[Figure, list[Axes]]:
+def _panels(lines: Sequence[int], columns: int, width: float) -> tuple[Figure, list[Axes]]:
     """A figure with rows of panels as high as their numbers of clients."""
     from matplotlib.figure import Figure
 
     figure = Figure(
-        figsize=(5.2 * columns, sum(lines) * BAR + 0.6 * len(lines) + 0.35), layout="constrained"
+        figsize=(min(PANEL, width) * columns, sum(lines) * BAR + 0.6 * len(lines) + 0.35),
+        layout="constrained",
     )
     figure.set_layout_engine("constrained", h_pad=0.09)
     grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=lines)
@@ -119,7 +123,7 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
     count = min(MOST_UNCERTAIN, members.num_uncertain)
     shown, entropies = members.probabilities[:count], members.entropies
     palette = cluster_colours(shown.shape[1])
-    left = np.zeros(count)
+    left, room = np.zeros(count), WIDE_ENOUGH * (3 if is_narrow(axes) else 2)
     for cluster, (colour, width) in enumerate(zip(palette, shown.T, strict=False)):
         bars = axes.barh(range(count), width, 0.78, left, color=colour, edgecolor="white")
         for row, bar in enumerate(bars):
@@ -128,9 +132,7 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
                 axes.text(
                     left[row] + width[row] / 2,
                     row,
-                    f"{width[row]:.0%} in {cluster}"
-                    if width[row] > 2 * WIDE_ENOUGH
-                    else str(cluster),
+                    f"{width[row]:.0%} in {cluster}" if width[row] > room else str(cluster),
                     ha="center",
                     va="center_baseline",
                     fontsize=9,
@@ -178,4 +180,7 @@ def _draw_legend(figure: Figure, methods: Mapping[str, Memberships], known: list
     if groups:
         handles = [Line2D([], [], linestyle="none", **_marker(known.index(g))) for g in groups]
         names = [f"true group {group}" for group in groups]
-        figure.legend(handles, names, loc="outside lower left", ncols=4, labelcolor=INK)
+        columns = max(1, int(figure.get_figwidth() / 1.3))
+        figure.legend(
+            handles, names, loc="outside lower left", ncols=min(4, columns), labelcolor=INK
+        )

@@ -33,6 +33,8 @@ DASHES: tuple[Any, ...] = (
     (0, (9, 1.2, 3, 1.2)),
 )
 """More dashes than colours, so that neither a colour nor a dash repeats beside the other."""
+WIDTH, NARROW = 10.4, 3.7
+"""Widths of figures for wide and narrow windows, inches."""
 MOST_BANDS = 120
 INK = "#222222"
 FAINT = "#6e6e6e"
@@ -133,6 +135,11 @@ def figure_of(given: Sequence[Axes]) -> Figure:
     figure: Figure | None = given[0].get_figure(root=True)
     assert figure is not None
     return figure
+
+
+def is_narrow(axes: Axes) -> bool:
+    """Whether the figure of some axes is less than half as wide as those for wide windows."""
+    return figure_of([axes]).get_figwidth() < WIDTH / 2
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:

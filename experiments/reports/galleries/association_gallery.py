@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import MOST_UNCERTAIN, draw_association_reliability, draw_uncertain_clients
+from bcfl.drawing import (
+    MOST_UNCERTAIN,
+    NARROW,
+    draw_association_reliability,
+    draw_uncertain_clients,
+)
 from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
 
@@ -43,6 +48,7 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         "uncertainty",
         "Association probabilities of uncertain clients, by method",
         " ".join(notes),
+        narrow=lambda: draw_uncertain_clients(shown, width=NARROW),
     )
 
 
@@ -67,6 +73,7 @@ def _pairs(run: RunFolder) -> Picture | None:
         "it at the left (pairs parted too confidently). Above each panel: pairs in a bin, over all "
         "seeds; bars: 90 % intervals of a bootstrap over clients. Log loss (nats per pair) and "
         f"expected calibration error: {summary}.",
+        narrow=lambda: draw_association_reliability(bins, columns=1),
     )
 
 

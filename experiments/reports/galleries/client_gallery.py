@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bcfl import FederationState
+from bcfl.drawing import NARROW
 from bcfl.hypotheses import Snapshot
 from bcfl.rounds import CheckpointError
 from experiments.datasets import DataError
@@ -99,7 +100,7 @@ def _partition(run: RunFolder) -> Picture | None:
         "partition",
         f"Samples of {len(clients)} clients by class",
         f"{look} Area of a circle: training and test samples of a client in a class (seed {seed}).",
-        narrow=partial(draw, bubbles.NARROW) if len(clients) <= bubbles.MOST_NARROW else None,
+        narrow=partial(draw, NARROW) if len(clients) <= bubbles.MOST_NARROW else None,
     )
 
 
@@ -115,6 +116,7 @@ def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | N
         "Look for late or repeated changes of cluster, and for a cluster that absorbs all "
         f"colours: cluster collapse.{colours} Leading hypothesis, first seed; clusters are "
         "numbered as in the last round; methods with one cluster are omitted.",
+        narrow=lambda: moves.draw_moves(shown, columns=1),
     )
 
 
@@ -220,4 +222,5 @@ def _likeness(method: str, recorded: LocalModels) -> Picture | None:
         f"Cosine similarity of local models and updates of {method}",
         f"Look for dark blocks on the diagonal: clients in one cluster of {method} have similar "
         f"models, dissimilar to the others. Round {int(recorded.rounds[-1])}, clients by cluster.",
+        narrow=lambda: likeness.draw_clients(models, updates, sizes, columns=1),
     )

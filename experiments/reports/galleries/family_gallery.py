@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from bcfl.drawing import NARROW
 from experiments.reports.pictures import curves, support, temperature
 from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
@@ -102,7 +103,7 @@ def _segments(run: RunFolder) -> Picture | None:
         "generalise. Personal: F1 on the clients' own test samples; general: F1 of the same models "
         "on a hold-out set of all classes; the gap is their difference. Means over all rounds and "
         "seeds.",
-        narrow=partial(curves.draw_segments, scores, curves.NARROW),
+        narrow=partial(curves.draw_segments, scores, NARROW),
     )
 
 
@@ -124,4 +125,5 @@ def _support(run: RunFolder) -> Picture | None:
         "support",
         "Support between clusters, by method",
         " ".join(note for note in notes if note),
+        narrow=lambda: support.draw_supports(graphs, columns=1),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from bcfl.drawing import (
     LEAST_PROBABILITY,
     MOST_CLIENTS,
+    NARROW,
     GraphPicture,
     HypothesisLineage,
     draw_client_graphs,
@@ -134,6 +135,7 @@ def _ribbons(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
             for method, ancestry in ancestries.items()
             for number in range(1, ancestry.num_rounds + 1)
         },
+        narrow=lambda: draw_hypothesis_weights(ancestries, width=NARROW),
     )
 
 
@@ -164,6 +166,7 @@ def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
         "tree",
         "Hypotheses over rounds with edges to their parents, one panel per method",
         " ".join(note for note in notes if note),
+        narrow=lambda: tree.draw_trees(layouts, NARROW),
     )
 
 

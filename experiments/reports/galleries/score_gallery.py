@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,12 +92,14 @@ def _scores(run: RunFolder) -> Picture | None:
 
 
 def _cost(run: RunFolder) -> Picture:
+    costs = {method: _cost_of(run, method) for method in run.methods}
     return Picture.of(
-        lambda: cost.draw_cost({method: _cost_of(run, method) for method in run.methods}),
+        partial(cost.draw_cost, costs),
         "cost",
         "Bytes per round, local trainings and seconds by phase, by method",
         "Look for local trainings that deduplication saved: hypotheses shared them. Means over "
         "seeds; bytes are payload without evaluation.",
+        narrow=partial(cost.draw_cost, costs, columns=1),
     )
 
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, INK
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, LEFT, RIGHT, ABOVE, BELOW = 10.4, 0.62, 0.1, 0.3, 0.45
-NARROW, MOST_NARROW = 3.7, 60
-"""Width for narrow windows, inches, and the number of clients up to which circles stay apart."""
+LEFT, RIGHT, ABOVE, BELOW = 0.62, 0.1, 0.3, 0.45
+MOST_NARROW = 60
+"""Number of clients up to which circles stay apart in narrow windows."""
 ROW = 0.24
 """Height of a class, inches."""
 GAP = 1.0

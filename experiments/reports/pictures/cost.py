@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bcfl.drawing import INK, SHARES
+from bcfl.drawing import INK, NARROW, SHARES, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,12 +42,18 @@ def unit_of(largest: float) -> tuple[float, str]:
     return next((unit for unit in UNITS if largest >= unit[0]), UNITS[-1])
 
 
-def draw_cost(costs: Mapping[str, Cost]) -> Figure:
-    """Bars of bytes, local trainings and seconds by method."""
+def draw_cost(costs: Mapping[str, Cost], columns: int = 3) -> Figure:
+    """Bars of bytes, local trainings and seconds by method.
+
+    Args:
+        costs: by method.
+        columns: panels in a row, 3 or 1.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.4, 1.35 + 0.33 * len(costs)), layout="constrained")
-    data, work, time = figure.subplots(1, 3, sharey=True)
+    size = (WIDTH if columns > 1 else NARROW), 3 // columns * (1.35 + 0.33 * len(costs))
+    figure = Figure(figsize=size, layout="constrained")
+    data, work, time = figure.subplots(3 // columns, columns, sharey="row").ravel()
     factor, unit = unit_of(max(c.bytes_down + c.bytes_up for c in costs.values()))
     data.set_title(f"{unit} per round", loc="left")
     parts = {
@@ -61,8 +67,9 @@ def draw_cost(costs: Mapping[str, Cost]) -> Figure:
     phases = [phase for phase in PHASES if any(phase in c.seconds for c in costs.values())]
     spent = {phase: [c.seconds.get(phase, 0.0) for c in costs.values()] for phase in phases}
     _stack(time, spent, SHARES)
-    data.set_yticks(range(len(costs)), list(costs))
-    data.invert_yaxis()
+    for axes in (data, work, time)[::columns]:
+        axes.set_yticks(range(len(costs)), list(costs))
+        axes.invert_yaxis()
     for axes in (data, work, time):
         axes.grid(axis="x")
         axes.tick_params(axis="y", length=0)

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, INK, SHARES, line_style, mark_rounds, spread, whole_numbers
+from bcfl.drawing import (
+    FAINT,
+    INK,
+    NARROW,
+    SHARES,
+    WIDTH,
+    line_style,
+    mark_rounds,
+    spread,
+    whole_numbers,
+)
 from experiments.reports.pictures.drawing import Picture
 
 if TYPE_CHECKING:
@@ -19,8 +29,6 @@ LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
 NARROW_NAME, LINE = 13, 0.19
 """Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
-WIDTH, NARROW = 10.4, 3.7
-"""Widths of figures for wide and narrow windows, inches."""
 LEAST_SIDE = 2.2
 """Width of a panel of curves beside long names, inches."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]

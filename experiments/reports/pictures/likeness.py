@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import panels
+from bcfl.drawing import NARROW, WIDTH, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,15 +55,17 @@ def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]]) -> Figure
     return figure
 
 
-def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int]) -> Figure:
+def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int], columns: int = 2) -> Figure:
     """Heat maps of the clients' models and of their updates, clients ordered by cluster.
 
     Args:
         models: (clients, clients) cosine similarities of models after local training.
         updates: (clients, clients) cosine similarities of the updates.
         sizes: number of clients of each cluster, in that order.
+        columns: panels in a row.
     """
-    figure, places = panels(2, 2, 5.2, 4.3)
+    width = WIDTH / 2 if columns > 1 else NARROW
+    figure, places = panels(2, columns, width, 4.3 / 5.2 * width)
     titles = ("models after training", "updates of the round")
     for axes, matrix, title in zip(places, (models, updates), titles, strict=True):
         low = lowest([matrix])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, panels, whole_numbers
+from bcfl.drawing import FAINT, GROUP_COLOURS, NARROW, WIDTH, panels, whole_numbers
 from bcfl.hypotheses import UNSEEN, best_matching
 
 if TYPE_CHECKING:
@@ -97,19 +97,22 @@ class Moves:
         return np.where(self.labels == UNSEEN, np.nan, self.labels + within)
 
 
-def draw_moves(methods: Mapping[str, Moves]) -> Figure:
+def draw_moves(methods: Mapping[str, Moves], columns: int = 2) -> Figure:
     """One panel per method, one line per client in the colour of its true group.
 
     Args:
         methods: assignments of the same clients by method.
+        columns: largest number of panels in a row.
     """
     most = max(moves.num_clusters for moves in methods.values())
-    figure, places = panels(len(methods), 2, 5.2, max(1.7, 0.5 + 0.34 * most))
+    figure, places = panels(
+        len(methods), columns, WIDTH / 2 if columns > 1 else NARROW, max(1.7, 0.5 + 0.34 * most)
+    )
     for axes, (method, moves) in zip(places, methods.items(), strict=True):
         _draw_panel(axes, method, moves)
-    for axes in places[::2]:
+    for axes in places[::columns]:
         axes.set_ylabel("cluster")
-    for axes in places[-2:]:
+    for axes in places[-columns:]:
         axes.set_xlabel("round")
     return figure
 

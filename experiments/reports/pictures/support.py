@@ -12,7 +12,7 @@ from math import cos, hypot, pi, sin, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, INK, panels
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK, NARROW, WIDTH, panels
 from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import NoRunError, RunFolder
 
@@ -84,9 +84,16 @@ def _read(path: Path) -> nx.DiGraph[str]:
     return nx.DiGraph(graph)
 
 
-def draw_supports(pictures: Mapping[str, SupportPicture]) -> Figure:
-    """Support graphs, one panel per method, with a legend of the groups."""
-    figure, places = panels(len(pictures), 3, 10.4 / 3 if len(pictures) > 2 else 5.2, 3.7)
+def draw_supports(pictures: Mapping[str, SupportPicture], columns: int = 3) -> Figure:
+    """Support graphs, one panel per method, with a legend of the groups.
+
+    Args:
+        pictures: by method.
+        columns: largest number of panels in a row.
+    """
+    widest = WIDTH / 2 if columns > 1 else NARROW
+    width = WIDTH / 3 if len(pictures) > 2 else widest
+    figure, places = panels(len(pictures), columns, width, 3.7)
     groups = sorted({group for picture in pictures.values() for group in picture.groups})
     for axes, (method, picture) in zip(places, pictures.items(), strict=True):
         _draw_panel(axes, method, picture, groups)
@@ -232,4 +239,5 @@ def _draw_legend(figure: Figure, groups: Sequence[int]) -> None:
         for colour in (GROUP_COLOURS[k % len(GROUP_COLOURS)] for k in range(len(groups)))
     ]
     labels = [f"true group {group}" for group in groups]
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(groups), labelcolor=INK)
+    columns = max(1, min(len(groups), int(figure.get_figwidth() / 1.3)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, labelcolor=INK)

@@ -11,9 +11,11 @@ from bcfl.drawing import (
     FAINT,
     INK,
     LABELLED,
+    WIDTH,
     HypothesisLineage,
     Line,
     Node,
+    is_narrow,
     lineage_colours,
     longest_first,
     stacked_panels,
@@ -28,7 +30,10 @@ MOST_LINES = 60
 ROW, REJECTED_ROW = 0.26, 0.085
 """Height of a line and of a rejected proposal, inches."""
 DETAILED = 30
-"""Maximum number of rounds of which every node is drawn; beyond it nodes are thinned out."""
+"""Maximum number of rounds of which every node is drawn; beyond it nodes are thinned out.
+
+Half as many in narrow figures.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,13 +118,14 @@ def packed(lines: Sequence[Line]) -> list[int]:
     return rows
 
 
-def draw_trees(methods: Mapping[str, Layout]) -> Figure:
+def draw_trees(methods: Mapping[str, Layout], width: float = WIDTH) -> Figure:
     """Hypothesis trees, one panel per method, rounds from left to right.
 
     Args:
         methods: layouts by method.
+        width: of the figure, inches.
     """
-    figure, axes = stacked_panels([layout.height for layout in methods.values()], "round")
+    figure, axes = stacked_panels([layout.height for layout in methods.values()], "round", width)
     for place, (method, layout) in zip(axes, methods.items(), strict=True):
         _draw_panel(place, method, layout)
     return figure
@@ -172,8 +178,9 @@ def _draw_nodes(
     axes: Axes, method: str, layout: Layout, places: Mapping[str, tuple[int, float]]
 ) -> None:
     rounds = layout.ancestry.num_rounds
-    stride = max(1, ceil(rounds / DETAILED))
-    room = 9.5 if rounds <= DETAILED else 8.0
+    detailed = DETAILED // 2 if is_narrow(axes) else DETAILED
+    stride = max(1, ceil(rounds / detailed))
+    room = 9.5 if rounds <= detailed else 8.0
     shades = lineage_colours(layout.ancestry)
     for line in layout.lines:
         shade = shades[line.lineage]
@@ -231,7 +238,8 @@ def _draw_rejected(axes: Axes, method: str, layout: Layout) -> None:
         gid=f"rejected-{method}",
     )
     middle = top + (layout.num_rejected_rows - 1) * REJECTED_ROW / 2
-    _label(axes, f"{len(layout.rejected)} proposals rejected", middle)
+    space = "\n" if is_narrow(axes) else " "
+    _label(axes, f"{len(layout.rejected)} proposals{space}rejected", middle)
 
 
 def _label(axes: Axes, text: str, height: float) -> None:

@@ -166,9 +166,11 @@
     };
 
     const dim = (method, line) => {
-      for (const ribbon of all(`[id^="ribbons-ribbon-${CSS.escape(method)}-"]`)) {
-        const name = ribbon.id.slice(`ribbons-ribbon-${method}-`.length);
-        if (/^r\d+[hp]\d+$/.test(name)) ribbon.classList.toggle("other", line !== null && name !== line);
+      for (const start of [`ribbons-ribbon-${method}-`, `ribbons-narrow-ribbon-${method}-`]) {
+        for (const ribbon of all(`[id^="${CSS.escape(start)}"]`)) {
+          const name = ribbon.id.slice(start.length);
+          if (/^r\d+[hp]\d+$/.test(name)) ribbon.classList.toggle("other", line !== null && name !== line);
+        }
       }
     };
 
@@ -178,17 +180,31 @@
     draw();
   }
 
-  // Panels stand below one another where the window is narrow.
+  // Panels stand below one another where the window is narrow, and legends break between their entries.
   const gap = 14;
   const narrow = matchMedia("screen and (max-width: 760px)");
   const layouts = all("figure svg").filter((svg) => !svg.closest(".wide, .narrow")).map((svg) => ({ svg, box: svg.getAttribute("viewBox"), width: svg.getAttribute("width"), height: svg.getAttribute("height") }));
+  const wrap = (legend, room) => {
+    let x = 0, y = 0, entry = [];
+    for (const part of legend.children) {
+      entry.push(part);
+      if (!/-text_\d+$/.test(part.id)) continue;
+      const boxes = entry.map((g) => g.getBBox());
+      const left = Math.min(...boxes.map((b) => b.x)), width = Math.max(...boxes.map((b) => b.x + b.width)) - left;
+      if (x && x + width > room) [x, y] = [0, y + gap];
+      entry.forEach((g) => g.setAttribute("transform", `translate(${x - left} ${y - boxes.at(-1).y})`));
+      [x, entry] = [x + width + gap, []];
+    }
+  };
   const stack = ({ svg, box, width, height }) => {
     const parts = all(":scope > g > g", svg).filter((g) => /-(axes|legend)_\d+$/.test(g.id));
-    parts.forEach((g) => g.removeAttribute("transform"));
+    const legends = parts.filter((g) => /-legend_/.test(g.id));
+    [...parts, ...legends.flatMap((g) => [...g.children])].forEach((g) => g.removeAttribute("transform"));
     svg.setAttribute("viewBox", box);
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
-    if (!narrow.matches || parts.filter((g) => /-axes_/.test(g.id)).length < 2) return;
+    if (!narrow.matches || parts.length < 2) return;
+    legends.forEach((g) => wrap(g, svg.parentNode.clientWidth * 0.75 - gap));
     const boxes = parts.map((g) => g.getBBox());
     let top = gap, widest = 0;
     parts.forEach((g, i) => {
