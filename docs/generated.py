@@ -44,9 +44,9 @@ def method_page(name: str) -> str:
     method = methods.build(name)
     parts = [
         f"# `{entry.title}`\n\n{entry.description}.\n",
-        f"**Source.** {entry.paper or 'None; a reference'}.\n",
-        f"**Cost of a round.** {note.cost}\n",
-        f"**When to use it.** {note.use}\n",
+        f"**Source:** {entry.paper or 'none; a reference'}.\n",
+        f"**Cost of a round:** {note.cost}\n",
+        f"**When to use it:** {note.use}\n",
         f'```python\nfrom bcfl import methods\n\nmethod = methods.build("{name}")\n```\n',
         "## Policy\n",
         *(_class(kind) for kind in policies(method.policy)),
@@ -80,7 +80,7 @@ def methods_index() -> str:
         f"| [`-{name}`](suffix-{name}.md) | {entry.description} | {entry.paper} |"
         for name, entry in methods.COMBINATORS.items()
     ]
-    default = methods.named("default").recipe
+    default = methods.RECIPES[methods.DEFAULT]
     names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
     head = "| {} | description | source |\n|---|---|---|\n"
     return (
@@ -107,7 +107,7 @@ def suffix_page(name: str) -> str:
         name: of the combinator, without a hyphen in front.
     """
     entry = methods.COMBINATORS[name]
-    text = f"# `-{name}`\n\n{entry.description}.\n\n**Source.** {entry.paper}.\n\n"
+    text = f"# `-{name}`\n\n{entry.description}.\n\n**Source:** {entry.paper}.\n\n"
     return text + _options(entry.options)
 
 

@@ -70,7 +70,8 @@ NOTES = {
     ),
     "bcfl-race": Note(
         "Two to four times the trainings of `bcfl-g` with four starts.",
-        "To find which clients belong together, and how certainly, above all with few samples.",
+        "The default method (with M = 4). To find which clients belong together, and how "
+        "certainly, above all with few samples.",
     ),
     "fedsoft": Note(SCORED, "Clients whose data are mixtures of several distributions."),
     "feddrift": Note(

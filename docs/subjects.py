@@ -45,7 +45,7 @@ SUBJECTS = {
         "Rounds": "FederationState RoundRecord checkpoint executors",
     },
     "bcfl.methods": {
-        "Methods by name": "build RECIPES COMBINATORS Recipe Combinator Option named",
+        "Methods by name": "build DEFAULT RECIPES COMBINATORS Recipe Combinator Option named",
         "Probabilistic association": (
             "bcfl_race bcfl_mht bcfl_g bcfl_c bcfl_mh bcfl_histories bcfl_forget bcfl_asymmetric "
             "bcfl_exact"

@@ -96,8 +96,9 @@ class Hypothesis:
     def co_association(self) -> NDArray[np.float64]:
         """(clients, clients) probability that two clients share a cluster, given the hypothesis.
 
-        Clients are in clusters independently given a belief, and given each of the associations
-        that were merged into one. The diagonal is no probability.
+        The sum of p_ik p_jk over clusters k, where p_ik is the probability that client i is in
+        cluster k: given a hypothesis, clients are in clusters independently. Of associations that
+        were merged into one, the weighted mean of their sums. The diagonal is no probability.
         """
         if self.belief is not None:
             return self.belief @ self.belief.T
@@ -253,8 +254,10 @@ class HypothesisSet:
     def co_association(self) -> NDArray[np.float64]:
         """(clients, clients) probability that two clients share a cluster.
 
-        Mixed over hypotheses pair by pair, so that clusters need no matching; over those that have
-        seen both clients. The diagonal is 1; a client never seen shares a cluster with no other.
+        The mean of `Hypothesis.co_association` over hypotheses by their weights: the sum over
+        hypotheses h of w_h times the sum over clusters k of p_ik p_jk. Pairs are averaged one by
+        one, so that clusters need no matching, over the hypotheses that have seen both clients. The
+        diagonal is 1; a client never seen shares a cluster with no other.
         """
         pairs = zip(self.weights, self.hypotheses, strict=True)
         together: NDArray[np.float64] = sum(

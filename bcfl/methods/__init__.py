@@ -39,6 +39,7 @@ from bcfl.methods.combinators import (
 from bcfl.methods.continual import apd, ewc, feddrift, fedsoft, fedweit, ssgd
 from bcfl.methods.ensembles import ensemble
 from bcfl.methods.names import (
+    DEFAULT,
     NamedEnsemble,
     NamedMethod,
     UnknownMethodError,
@@ -74,6 +75,7 @@ from bcfl.methods.updates import (
 
 __all__ = [
     "COMBINATORS",
+    "DEFAULT",
     "NOTHING",
     "OBJECTIVE",
     "RECIPES",

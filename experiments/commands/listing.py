@@ -70,9 +70,9 @@ NOTES = {
 
 
 def _methods() -> list[dict[str, str]]:
-    from bcfl.methods import COMBINATORS, RECIPES, named, registered
+    from bcfl.methods import COMBINATORS, DEFAULT, RECIPES, registered
 
-    default = named("default").recipe
+    default = RECIPES[DEFAULT]
     number = default.options[default.number].default
     what = "recommended to start with, at two to four times the trainings of fedavg"
     stands = f"Stands for {default.name}-{number}: {what}"
