@@ -1,9 +1,9 @@
 """Clustered federated learning as probabilistic data association.
 
-Which client belongs with which cluster model is an unknown with a posterior: association
-hypotheses and their weights are values that trackers manage. `Federation` runs a method of
-`methods`, `Run` is what comes out; `policies` and `trackers` are what methods are made of, and
-`drive` steps a policy by hand. Everything here is loaded when it is first used.
+Which cluster a client belongs to is an unknown with a posterior probability. A `Federation` runs a
+method, which `methods.build` makes by name, on `ClientData` and a network. The `Run` that it
+returns has the weighted hypotheses about the association, predictions, scores and figures. Methods
+of your own are made of `policies` and `trackers`. Everything is loaded when it is first used.
 """
 
 import warnings

@@ -36,6 +36,7 @@ autodoc_typehints = "signature"
 autoclass_content = "both"
 autodoc_member_order = "groupwise"
 python_maximum_signature_line_length = 120
+napoleon_attr_annotations = False  # types are in the signature
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 toc_object_entries_show_parents = "hide"

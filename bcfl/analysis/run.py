@@ -73,7 +73,7 @@ class Run:
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
-        """(clients, clusters) posterior membership over the kept hypotheses.
+        """(clients, clusters) probability of each client in each cluster, over all hypotheses.
 
         Rows sum to 1; the row of a client never seen, of which nothing is known, is zero. How
         clients are trained is another matter: see `hypotheses.best.association`.
@@ -81,17 +81,17 @@ class Run:
         return self.hypotheses.association_probabilities()
 
     def association_entropy(self) -> NDArray[np.float64]:
-        """(clients,) entropy of each client's association, nats; greatest if it was never seen."""
+        """(clients,) entropy of each client's association, nats; greatest if never seen."""
         p = self.association_probabilities()
         entropy: NDArray[np.float64] = scipy.special.entr(p).sum(axis=1)
         return np.where(p.any(axis=1), entropy, np.log(p.shape[1]))
 
     def ancestor_shares(self, round: int) -> NDArray[np.float64]:
-        """Today's weight by ancestor in a past round; see `history.ancestor_shares`."""
+        """Share of today's weight by ancestor in a past round; see `history.ancestor_shares`."""
         return ancestor_shares(self.state.history, round)
 
     def smoothed(self, round: int) -> NDArray[np.float64]:
-        """(clients, clusters) associations in a past round, seen from today.
+        """(clients, clusters) association probabilities of a past round, weighted by what survived.
 
         Weighs that round's hypotheses by `ancestor_shares`. Where weights accumulate over rounds
         (memory `accumulate`) that is the posterior over the past associations given all rounds;
@@ -107,28 +107,28 @@ class Run:
         return smoothed_associations(self._history, round)
 
     def co_association(self) -> NDArray[np.float64]:
-        """(clients, clients) probability that two share a cluster, mixed over hypotheses."""
+        """(clients, clients) probability that two share a cluster; the diagonal is 1."""
         return self.hypotheses.co_association()
 
     def association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
-        """Clients joined by their co-association; see `graphs.association_graph`."""
+        """Clients, joined by their co-association; see `graphs.association_graph`."""
         return graphs.association_graph(self.hypotheses, self.groups, min_probability)
 
     def accumulated_association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
-        """Clients joined by rounds together; see `graphs.accumulated_association_graph`."""
+        """Clients, joined by the share of rounds together; see `accumulated_association_graph`."""
         history = self.state.history
         return graphs.accumulated_association_graph(history, self.groups, min_probability)
 
     def client_cluster_graph(self) -> nx.Graph[str]:
-        """Clients joined to clusters; see `graphs.client_cluster_graph`."""
+        """Clients and clusters, joined by membership; see `graphs.client_cluster_graph`."""
         return graphs.client_cluster_graph(self.hypotheses, self.groups)
 
     def hypothesis_tree(self) -> nx.DiGraph[str]:
-        """Hypotheses of all rounds; see `graphs.hypothesis_tree`."""
+        """Hypotheses of all rounds, with edges from their parents; see `graphs.hypothesis_tree`."""
         return graphs.hypothesis_tree(self.state.history)
 
     def support_graph(self) -> nx.DiGraph[str]:
-        """Support between clusters of the leading hypothesis; see `support_graph`."""
+        """Clusters of the leading hypothesis, and which supports which; see `support_graph`."""
         return support_graph(self.hypotheses.best, self.groups)
 
     @property
@@ -163,7 +163,7 @@ class Run:
 
     @standard_switches()
     def ask(self, steps: Steps[Result]) -> Result:
-        """Let the clients answer a generator of requests, on the data of the last round.
+        """Send the requests of a generator to the clients, and return its result.
 
         Evaluations are such generators: `bcfl.rounds.evaluation.evaluate_finetuned`, for example.
 
@@ -195,7 +195,7 @@ class Run:
         ]
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A line for each round of this call, with its metrics; see `rows.to_dataframe`.
+        """A data frame with a row for each round of this call; see `rows.to_dataframe`.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -203,7 +203,7 @@ class Run:
         return to_dataframe(self.rows())
 
     def to_xarray(self, *, co_association: bool = True) -> xarray.Dataset:
-        """Weights, associations and co-associations of all rounds; see `export.to_xarray`."""
+        """Weights, associations and co-associations of all rounds as a data set of xarray."""
         return export.to_xarray(self._history, self.groups, co_association=co_association)
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:

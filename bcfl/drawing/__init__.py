@@ -4,7 +4,7 @@ Functions that take a `Run` are in `bcfl.analysis`; pages and files of runs in `
 matplotlib is imported when something is drawn.
 """
 
-from bcfl.drawing.association_reliability import draw_association_reliability
+from bcfl.drawing.association_reliability import draw_association_reliability, pair_bin
 from bcfl.drawing.client_graph import (
     LARGER,
     LEAST_PROBABILITY,
@@ -24,7 +24,14 @@ from bcfl.drawing.hypothesis_weights import (
 )
 from bcfl.drawing.lineage import HypothesisLineage, Line, Node, longest_first, with_alternatives
 from bcfl.drawing.memberships import MOST_UNCERTAIN, Memberships, draw_uncertain_clients
-from bcfl.drawing.reliability import draw_reliability, kind_styles, name_axes, with_legend
+from bcfl.drawing.reliability import (
+    bin_of,
+    draw_reliability,
+    kind_styles,
+    name_axes,
+    wilson,
+    with_legend,
+)
 from bcfl.drawing.style import (
     COLOURS,
     FAINT,
@@ -37,6 +44,7 @@ from bcfl.drawing.style import (
     in_style,
     is_narrow,
     line_style,
+    mark_bands,
     mark_rounds,
     panels,
     spread,
@@ -64,6 +72,7 @@ __all__ = [
     "Line",
     "Memberships",
     "Node",
+    "bin_of",
     "cluster_colours",
     "draw_association_reliability",
     "draw_client_graphs",
@@ -78,12 +87,15 @@ __all__ = [
     "line_style",
     "lineage_colours",
     "longest_first",
+    "mark_bands",
     "mark_rounds",
     "name_axes",
+    "pair_bin",
     "panels",
     "spread",
     "stacked_panels",
     "whole_numbers",
+    "wilson",
     "with_alternatives",
     "with_legend",
 ]

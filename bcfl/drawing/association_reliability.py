@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing.reliability import COLUMNS, HEIGHT, WIDTH, name_axes
-from bcfl.drawing.style import COLOURS, FAINT, panels
+from bcfl.drawing.reliability import COLUMNS, EDGE, HEIGHT, NUM_BINS, WIDTH, name_axes
+from bcfl.drawing.style import COLOURS, FAINT, mark_bands, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,6 +75,7 @@ def draw_association_reliability(
             clip_on=False,
         )
         drawn[0].set_gid(f"pairs-{method}")
+        mark_bands(axes, method, np.linspace(0, 1, NUM_BINS + 1).tolist())
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         name_axes(axes, "", "probability of sharing a cluster", "share of pairs of one group")
@@ -83,11 +84,15 @@ def draw_association_reliability(
     return figure
 
 
+def pair_bin(probability: float) -> int:
+    """Index of the bin of pairs of a mean probability, from 0; bins hold their lower edges."""
+    return min(int(NUM_BINS * probability + EDGE), NUM_BINS - 1)
+
+
 def _write_counts(axes: Axes, bins: PairBins) -> None:
     """Numbers of pairs above the panel, in the middle of their bins."""
-    width = 0.1
     for value, count in zip(bins.predicted, bins.counts, strict=True):
-        middle = (min(int(value / width), 9) + 0.5) * width
+        middle = (pair_bin(value) + 0.5) / NUM_BINS
         axes.text(
             middle,
             1.03,

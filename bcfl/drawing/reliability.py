@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing.style import FAINT, line_style, panels
+from bcfl.drawing.style import FAINT, line_style, mark_bands, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLUMNS, WIDTH, HEIGHT = 3, 3.4, 3.0
+ENTRY = 1.7
+"""Width of an entry of a legend, inches."""
 
 
+NUM_BINS = 10
+"""Bins of equal width of confidence or probability."""
+EDGE = 1e-9
+"""Distance to an edge, in bins, within which a probability counts as the edge."""
 ROW = 0.17
 """Inches above a panel for the numbers of samples of one kind of prediction."""
 QUANTILE = 1.959964
@@ -69,11 +76,17 @@ def draw_reliability(
             )
             style = {**styles[kind], "marker": "o", "markersize": 3.5}
             axes.plot(bins.confidence, bins.accuracy, label=kind, gid=f"{method}-{kind}", **style)
+        mark_bands(axes, method, np.linspace(0, 1, NUM_BINS + 1).tolist())
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)
         name_axes(axes, "", "confidence", "accuracy")
         axes.set_title(method, loc="left", pad=6 + 72 * ROW * len(kinds))
     return figure if given else with_legend(figure, places)
+
+
+def bin_of(probability: float) -> int:
+    """Index of the bin of a mean probability, from 0; bins hold their upper edges."""
+    return max(0, ceil(NUM_BINS * probability - EDGE) - 1)
 
 
 def wilson(shares: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -105,7 +118,7 @@ def _write_counts(axes: Axes, bins: Bins, row: int, style: Mapping[str, Any]) ->
     at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
     for value, count in zip(bins.confidence, bins.counts, strict=True):
         text = f"{count:,}" if count < 1000 else f"{count / 1000:.2g}k"
-        middle = (min(int(value * 10), 9) + 0.5) / 10
+        middle = (bin_of(value) + 0.5) / NUM_BINS
         axes.annotate(
             text, (middle, 1), (0, up), **at, ha="center", va="center", fontsize=9, color=FAINT
         )
@@ -144,5 +157,6 @@ def with_legend(figure: Figure, places: Sequence[Axes]) -> Figure:
         handles, names = axes.get_legend_handles_labels()
         for name, handle in zip(names, handles, strict=True):
             drawn.setdefault(name, handle)
-    figure.legend(drawn.values(), drawn.keys(), loc="outside lower left", ncols=len(drawn))
+    columns = min(len(drawn), max(1, int(figure.get_figwidth() / ENTRY)))
+    figure.legend(drawn.values(), drawn.keys(), loc="outside lower left", ncols=columns)
     return figure

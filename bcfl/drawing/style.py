@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -86,13 +87,29 @@ def mark_rounds(axes: Axes, name: str, rounds: int) -> None:
         name: of the panel, unique in its figure.
         rounds: number of rounds; beyond `MOST_BANDS`, not every round has a band.
     """
-    from matplotlib.patches import Rectangle
-
     step = -(-rounds // MOST_BANDS)
     for number in range(1, rounds + 1, step):
-        band = Rectangle((number - 0.5, 0), step, 1, transform=axes.get_xaxis_transform())
-        band.set(facecolor="none", edgecolor="none", gid=f"round-{name}-{number}")
-        axes.add_artist(band)
+        _mark_band(axes, number - 0.5, step, f"round-{name}-{number}")
+
+
+def mark_bands(axes: Axes, name: str, edges: Sequence[float]) -> None:
+    """Invisible bands between edges, by which a page tells the values there.
+
+    Args:
+        axes: a panel.
+        name: of the panel, unique in its figure.
+        edges: ascending places on the horizontal axis; the first band has the number 1.
+    """
+    for number, (start, end) in enumerate(pairwise(edges), start=1):
+        _mark_band(axes, start, end - start, f"band-{name}-{number}")
+
+
+def _mark_band(axes: Axes, start: float, width: float, gid: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    band = Rectangle((start, 0), width, 1, transform=axes.get_xaxis_transform())
+    band.set(facecolor="none", edgecolor="none", gid=gid)
+    axes.add_artist(band)
 
 
 def whole_numbers() -> MaxNLocator:

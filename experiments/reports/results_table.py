@@ -53,6 +53,11 @@ class Table:
     rows: Mapping[str, Sequence[Cell]]
     note: str = ""
 
+    @property
+    def marked(self) -> bool:
+        """Whether any cell is marked as the best."""
+        return any(cell.best for cells in self.rows.values() for cell in cells)
+
 
 COLUMNS = (
     ACCURACY,

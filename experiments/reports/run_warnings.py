@@ -152,7 +152,8 @@ def _posterior_warnings(run: RunFolder) -> list[str]:
         messages.append(
             f"Curvature entries raised to the floor, mean per round: {', '.join(raised)}. The data "
             "hardly constrain these parameters (constant-zero inputs, inactive units); their "
-            "uncertainty is that of the floor, which is no error."
+            "uncertainty is that of the floor, which is no error. Where the uncertainty of "
+            "predictions matters, tune the prior precision (bcfl uncertainty)."
         )
     return messages
 

@@ -8,12 +8,20 @@ from typing import TypeVar
 
 from bcfl.analysis import NOISE_GRID, TUNING_GRID
 from experiments.reports.page import render_page
-from experiments.reports.pictures.drawing import inline_svg
+from experiments.reports.pictures.drawing import inline_svg, with_tips
 from experiments.reports.pictures.trust import (
     draw_calibration,
     draw_coverage,
     draw_entropies,
+    draw_ood_scores,
     draw_risk,
+)
+from experiments.reports.pictures.trust_tips import (
+    calibration_tips,
+    coverage_tips,
+    entropy_tips,
+    ood_tips,
+    risk_tips,
 )
 from experiments.reports.uncertainty_results import Result
 from experiments.reports.uncertainty_table import (
@@ -141,6 +149,7 @@ def _sections(results: Sequence[Result]) -> list[Section]:
 def _figures(results: Sequence[Result]) -> list[Section]:
     shown = _of_first_seed(results, ClientPredictions)
     values = _of_first_seed(results, ClientValues)
+    every: dict[str, Mapping[str, Predicted]] = {**shown, **values}
     drawn = [
         (
             "reliability",
@@ -148,7 +157,7 @@ def _figures(results: Sequence[Result]) -> list[Section]:
             "Confidence is the probability of the predicted class, or that a label is present; on "
             "the diagonal it equals the share that is right, or present.",
             lambda: draw_calibration(shown),
-            shown,
+            calibration_tips(shown),
         ),
         (
             "coverage",
@@ -156,7 +165,7 @@ def _figures(results: Sequence[Result]) -> list[Section]:
             "Share of values inside central predictive intervals; on the diagonal it equals their "
             "probability, below it predictions are too narrow.",
             lambda: draw_coverage(values),
-            values,
+            coverage_tips(values),
         ),
         (
             "risk",
@@ -164,20 +173,34 @@ def _figures(results: Sequence[Result]) -> list[Section]:
             "Error rate of the most confident samples, where one wrong label is an error; the thin "
             "line marks 5 %. Lower is better.",
             lambda: draw_risk(shown),
-            shown,
+            risk_tips(shown),
+        ),
+        (
+            "scores",
+            "Out-of-distribution scores",
+            "Samples of other groups and noise should have higher scores than own samples: the "
+            "less the histograms overlap, the better they are detected. The outermost bins hold "
+            "all scores beyond.",
+            lambda: draw_ood_scores(every),
+            ood_tips(every),
         ),
         (
             "entropies",
             "Entropies",
-            "Out-of-distribution samples and noise should have higher entropy than own samples.",
+            "Samples of other groups and noise should have higher entropy than own samples.",
             lambda: draw_entropies(shown),
-            shown,
+            entropy_tips(shown),
         ),
     ]
     return [
-        Section(id=name, title=title, look=look, svg=inline_svg(draw, name, title))
-        for name, title, look, draw, there in drawn
-        if there
+        Section(
+            id=name,
+            title=title,
+            look=look,
+            svg=with_tips(inline_svg(draw, name, title), name, tips),
+        )
+        for name, title, look, draw, tips in drawn
+        if tips
     ]
 
 

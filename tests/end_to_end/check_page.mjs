@@ -53,12 +53,12 @@ const used = await tab.evaluate(() => {
     element.value = value;
     element.dispatchEvent(new Event(type, { bubbles: true }));
   };
-  const result = { contents: all("nav a").length, headings: all("h2").length };
+  const result = { current: all("nav a[aria-current]").map((a) => a.hash), first: all("nav a")[0].hash, contents: all("nav a").length, headings: all("h2").length };
   const head = all("table.results thead th")[1];
   if (head) {
     const column = () => [...head.closest("table").tBodies[0].rows].map((row) => row.cells[1].textContent.trim());
     const click = () => { head.querySelector("button").click(); return column(); };
-    Object.assign(result, { unsorted: column(), ascending: click(), descending: click(), sort: head.ariaSort });
+    Object.assign(result, { unsorted: column(), descending: click(), ascending: click(), sort: head.ariaSort });
   }
   const slider = document.getElementById("round"), picker = document.getElementById("hypothesis");
   if (slider) {

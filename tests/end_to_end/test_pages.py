@@ -41,10 +41,12 @@ def seen(page):
     assert len(backgrounds) == 2
     used = found["used"]
     assert used["contents"] == used["headings"]
+    assert used["current"] == [used["first"]], "the section at the top of the window is marked"
     assert sorted(used["ascending"]) == sorted(used["unsorted"])
     numbers = [float(text.partition("±")[0]) for text in used["ascending"]]
     assert numbers == sorted(numbers)
     assert used["descending"] == used["ascending"][::-1]
+    assert used["sort"] == "ascending", "the first click has sorted the best first"
     assert used["toggled"] == dict(backgrounds)["dark"]
     return used
 

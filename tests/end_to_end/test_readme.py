@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 CODE = re.compile(r"```(?:python|\{code-cell\} python)\n(?::tags:.*\n)?(.*?)```", flags=re.DOTALL)
 NOTEBOOKS = sorted(
     str(path.relative_to(DOCS).with_suffix(""))
-    for path in (DOCS / "quickstart.md", *DOCS.glob("tutorials/*.md"))
+    for path in (DOCS / "quickstart.md", DOCS / "saving.md", *DOCS.glob("tutorials/*.md"))
     if path.stem != "index"
 )
 

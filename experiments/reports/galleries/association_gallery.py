@@ -13,6 +13,7 @@ from bcfl.drawing import (
     draw_association_reliability,
     draw_uncertain_clients,
 )
+from experiments.reports.pictures import trust_tips
 from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
 
@@ -48,6 +49,13 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         "uncertainty",
         "Association probabilities of uncertain clients, by method",
         " ".join(notes),
+        {
+            f"membership-{method}-{client}-{cluster}": f"{client}\n{method}: {p:.1%} in cluster "
+            f"{cluster}"
+            for method, rows in shown.items()
+            for client, row in zip(rows.clients, rows.probabilities, strict=True)
+            for cluster, p in enumerate(row)
+        },
         narrow=lambda: draw_uncertain_clients(shown, width=NARROW),
     )
 
@@ -73,6 +81,7 @@ def _pairs(run: RunFolder) -> Picture | None:
         "it at the left (pairs parted too confidently). Above each panel: pairs in a bin, over all "
         "seeds; bars: 90 % intervals of a bootstrap over clients. Log loss (nats per pair) and "
         f"expected calibration error: {summary}.",
+        trust_tips.pair_tips(bins),
         narrow=lambda: draw_association_reliability(bins, columns=1),
     )
 

@@ -81,6 +81,7 @@ def _temperature(run: RunFolder) -> Picture | None:
         "where client updates diverge (0: parallel, 1: opposite), each from the model that its "
         "client started from; points mark the last round."
         f"{band} Methods with identical values share a line.",
+        curves.round_tips([panel]),
         narrow=lambda: curves.draw_narrow_curves([panel], run.methods),
     )
 

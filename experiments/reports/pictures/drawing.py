@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 Tips = Mapping[str, str | Sequence[tuple[str, str]]]
-ROUND = re.compile(r"round-.*-(\d+)")
+BAND = re.compile(r"(round|band)-.*-(\d+)")
 THEMED = {
     INK: "--ink",
     FAINT: "--faint",
@@ -109,11 +109,11 @@ def with_tips(svg: str, name: str, tips: Tips) -> str:
 
     def group(match: re.Match[str]) -> str:
         head, start, gid = match[0], match[1], match[2]
-        tip, of_round = tips.get(gid), ROUND.fullmatch(gid)
+        tip, band = tips.get(gid), BAND.fullmatch(gid)
         if isinstance(tip, str):
             start += f' data-tip="{_quoted(tip)}"'
-        if of_round:
-            start += f' data-round="{of_round[1]}"'
+        if band:
+            start += f' data-{band[1]}="{band[2]}"'
         return head if start == match[1] else f"{start}>"
 
     svg = re.sub(rf'(<g id="{re.escape(name)}-([^"]*)")>', group, svg)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, INK, line_style, spread, whole_numbers
+from bcfl.drawing import FAINT, INK, line_style, mark_rounds, spread, whole_numbers
 from experiments.reports.pictures.curves import Series, seed_mean
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def draw_temperature(series: Series, methods: Sequence[str]) -> Figure:
         mean = seed_mean(series[names[0]])
         known = np.flatnonzero(np.isfinite(mean))
         ends.append((names, int(known[-1]) + 1, float(mean[known[-1]])))
+    mark_rounds(axes, "temperature", max(values.shape[1] for values in series.values()))
     axes.set_title("clustering temperature", loc="left")
     axes.set_xlabel("round")
     axes.grid(axis="y")

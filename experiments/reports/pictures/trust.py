@@ -1,11 +1,12 @@
-"""Reliability diagrams, risk-coverage curves and entropy histograms."""
+"""Reliability diagrams, risk-coverage curves, histograms of entropies and OOD scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bcfl.analysis import selection
@@ -14,17 +15,24 @@ from bcfl.drawing import (
     draw_reliability,
     kind_styles,
     line_style,
+    mark_bands,
     name_axes,
     panels,
     with_legend,
 )
-from experiments.scores.client_predictions import ClientPredictions, ClientValues
+from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLUMNS, WIDTH, HEIGHT = 3, 3.4, 3.0
+SHARES_SHOWN = np.linspace(0, 1, 21)
+"""Levels of intervals, and shares of samples whose risk a page tells."""
+OUTERMOST = (1, 99)
+"""Percentiles of out-of-distribution scores beyond which they stand in the outermost bins."""
 
+SOURCES = ("own", "other groups", "noise")
 Predictions = Mapping[str, Mapping[str, ClientPredictions]]
 """By method, then by predictive distribution."""
 
@@ -40,16 +48,33 @@ def draw_coverage(methods: Mapping[str, Mapping[str, ClientValues]]) -> Figure:
     """Share of values inside central predictive intervals against their probability."""
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
     styles = kind_styles(methods.values())
-    levels = np.linspace(0, 1, 21)
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         axes.plot([0, 100], [0, 100], color=FAINT, linewidth=0.7)
         for kind, shown in kinds.items():
-            z = (shown.targets - shown.mean) / np.sqrt(shown.variance)
-            inside = 2 * np.abs(ndtr(z.ravel()) - 0.5)
-            covered = [100 * float((inside <= level).mean()) for level in levels]
-            axes.plot(100 * levels, covered, label=kind, gid=f"{method}-{kind}", **styles[kind])
+            covered = 100 * covered_shares(shown)
+            style = {**styles[kind], "label": kind, "gid": f"{method}-{kind}"}
+            axes.plot(100 * SHARES_SHOWN, covered, **style)
+        mark_bands(axes, method, around(100 * SHARES_SHOWN))
         name_axes(axes, method, "interval, %", "values inside, %")
     return with_legend(figure, places)
+
+
+def covered_shares(shown: ClientValues) -> NDArray[np.float64]:
+    """(21,) float64 share of values inside the central predictive intervals of `SHARES_SHOWN`."""
+    z = (shown.targets - shown.mean) / np.sqrt(shown.variance)
+    inside = 2 * np.abs(ndtr(z.ravel()) - 0.5)
+    shares: NDArray[np.float64] = (inside[:, None] <= SHARES_SHOWN).mean(axis=0)
+    return shares
+
+
+def around(places: NDArray[np.float64]) -> list[float]:
+    """Edges of bands about places at equal distances.
+
+    Args:
+        places: (n,) ascending, at least two.
+    """
+    step = float(places[1] - places[0])
+    return [*(places - step / 2).tolist(), float(places[-1]) + step / 2]
 
 
 def draw_risk(methods: Predictions) -> Figure:
@@ -62,6 +87,7 @@ def draw_risk(methods: Predictions) -> Figure:
             share = np.arange(1, len(risks) + 1) / len(risks)
             axes.plot(100 * share, 100 * risks, label=kind, gid=f"{method}-{kind}", **styles[kind])
         axes.axhline(100 * selection.RISK, color=FAINT, linewidth=0.7)
+        mark_bands(axes, method, around(100 * SHARES_SHOWN[1:]))
         name_axes(axes, method, "coverage, %", "error rate, %")
     return with_legend(figure, places)
 
@@ -71,19 +97,76 @@ def draw_entropies(methods: Predictions) -> Figure:
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         kind, shown = list(kinds.items())[-1]
-        edges = np.linspace(0, shown.largest_entropy, 21)
-        drawn = {"own": shown.own, "other groups": shown.ood, "noise": shown.noise}
-        for index, (name, scores) in enumerate(drawn.items()):
-            if len(scores.entropy):
-                weights = np.full(len(scores.entropy), 100 / len(scores.entropy))
-                axes.hist(
-                    np.clip(scores.entropy, 0, edges[-1]),
-                    edges.tolist(),
-                    weights=weights,
-                    histtype="step",
-                    label=name,
-                    gid=f"{method}-{name}",
-                    **line_style(index),
-                )
+        edges = entropy_edges(shown)
+        _draw_histograms(axes, method, sources(shown, "entropy"), edges)
         name_axes(axes, f"{method}, {kind}", "entropy, nats", "samples, %")
     return with_legend(figure, places)
+
+
+def entropy_edges(shown: ClientPredictions) -> NDArray[np.float64]:
+    """(21,) float64 edges of bins from 0 to the entropy of a uniform prediction, nats."""
+    return np.linspace(0, shown.largest_entropy, 21)
+
+
+def draw_ood_scores(methods: Mapping[str, Mapping[str, Predicted]]) -> Figure:
+    """Histograms of the out-of-distribution score, which no kind of prediction changes."""
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
+    for axes, (method, kinds) in zip(places, methods.items(), strict=True):
+        found = sources(next(iter(kinds.values())), "ood_score")
+        _draw_histograms(axes, method, found, score_edges(found))
+        name_axes(axes, method, "out-of-distribution score, nats", "samples, %")
+    return with_legend(figure, places)
+
+
+def sources(
+    shown: Predicted, score: Literal["entropy", "ood_score"]
+) -> dict[str, NDArray[np.float64]]:
+    """(samples,) float64 finite scores of own samples, those of other groups and noise.
+
+    Args:
+        shown: predictions; sources without samples are left out.
+        score: name of the score.
+    """
+    all_of = dict(zip(SOURCES, (shown.own, shown.ood, shown.noise), strict=True))
+    found = {name: np.asarray(getattr(of, score)) for name, of in all_of.items()}
+    finite = {name: values[np.isfinite(values)] for name, values in found.items()}
+    return {name: values for name, values in finite.items() if len(values)}
+
+
+def score_edges(found: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """(21,) float64 edges of bins between outer percentiles of each source.
+
+    Noise, whose scores may be far higher than those of all samples, counts only where it is the
+    only other source.
+
+    Args:
+        found: (samples,) scores by source.
+    """
+    shown = [name for name in found if name != "noise" or "other groups" not in found]
+    ends = [np.percentile(found[name], OUTERMOST) for name in shown] or [np.zeros(2)]
+    low, high = np.min(ends), np.max(ends)
+    return np.linspace(low, high if high > low else low + 1, 21)
+
+
+def histogram(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(bins,) float64 share of values in each bin, in %; values beyond count in the outermost.
+
+    Args:
+        values: (samples,) at least one.
+        edges: (bins + 1,) ascending.
+    """
+    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+    return 100 * counts / len(values)
+
+
+def _draw_histograms(
+    axes: Axes,
+    method: str,
+    found: Mapping[str, NDArray[np.float64]],
+    edges: NDArray[np.float64],
+) -> None:
+    for index, name in enumerate(SOURCES):
+        if name in found:
+            shares, gid = histogram(found[name], edges), f"{method}-{name}"
+            axes.stairs(shares, edges, label=name, gid=gid, **line_style(index))
+    mark_bands(axes, method, edges.tolist())

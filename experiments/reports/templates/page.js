@@ -25,6 +25,19 @@
   nameTheme();
   document.querySelector("nav").prepend(theme);
 
+  // The contents mark the section at the top of the window.
+  const sections = all("main section[aria-labelledby]");
+  const visible = new Set();
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) visible[isIntersecting ? "add" : "delete"](target);
+    const current = sections.find((section) => visible.has(section))?.getAttribute("aria-labelledby");
+    for (const link of all("nav a")) {
+      if (current && link.hash === `#${current}`) link.setAttribute("aria-current", "location");
+      else link.removeAttribute("aria-current");
+    }
+  }, { rootMargin: "-8px 0px -70% 0px" });
+  sections.forEach((section) => watch.observe(section));
+
   // Tooltips
   const tip = make("div", { id: "tip", hidden: true });
   tip.setAttribute("role", "status");
@@ -68,11 +81,12 @@
       button.append(...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
-        const down = head.ariaSort !== "ascending";
+        const first = head.dataset.better === "1" ? "descending" : "ascending";
+        const order = head.ariaSort !== first ? first : { ascending: "descending", descending: "ascending" }[first];
         heads.forEach((other) => other.removeAttribute("aria-sort"));
-        head.setAttribute("aria-sort", down ? "ascending" : "descending");
+        head.setAttribute("aria-sort", order);
         const body = table.tBodies[0];
-        const rows = [...body.rows].sort((a, b) => (down ? 1 : -1) * compare(valueOf(a, column), valueOf(b, column)));
+        const rows = [...body.rows].sort((a, b) => (order === "ascending" ? 1 : -1) * compare(valueOf(a, column), valueOf(b, column)));
         body.append(...rows);
       });
     });

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from experiments.reports import compare_page
+from experiments.reports.columns import OF_SOME
 from experiments.reports.compare import lettered
 from experiments.reports.page import breakable
+from experiments.reports.results_table import AGREEMENT_COLUMNS, COLUMNS, PRIVACY_COLUMNS
+from experiments.reports.terms import better, explained
+from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
 
 
 @pytest.mark.parametrize(
@@ -37,3 +41,13 @@ def test_a_page_of_several_runs_names_methods_by_the_letters_of_its_key(make_run
     assert key == ["A", "B"]
     assert page.count("<span>A/</span><wbr><span>fedavg</span>") == 1
     assert "<span>A/" not in compare_page.render([make_run()])
+
+
+def test_every_column_of_a_table_is_explained_and_sorted_by_what_is_better():
+    columns = [*COLUMNS, *AGREEMENT_COLUMNS, *PRIVACY_COLUMNS, *OF_SOME]
+    assert set(explained(column.title for column in columns)) == {c.title for c in columns}
+    assert all(better(column.title) == column.better for column in columns)
+    for table in (CALIBRATION, LABELS, DETECTION):
+        titles = [title for title, *_ in table.values()]
+        assert list(explained(titles)) == list(dict.fromkeys(titles))
+        assert all(map(better, titles))

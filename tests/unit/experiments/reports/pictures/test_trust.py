@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from experiments.reports.pictures.trust import draw_calibration, draw_entropies, draw_risk
+from experiments.reports.pictures.trust import (
+    draw_calibration,
+    draw_entropies,
+    draw_ood_scores,
+    draw_risk,
+    histogram,
+    score_edges,
+)
+from experiments.reports.pictures.trust_tips import calibration_tips, histogram_tips, risk_tips
 from experiments.scores.client_predictions import ClientPredictions, UncertaintyScores
 
 P = np.array([[0.95, 0.05], [0.92, 0.08], [0.3, 0.7], [0.45, 0.55]])
@@ -44,3 +52,26 @@ def test_a_predictive_has_one_style_for_all_methods_and_one_legend_entry():
 def test_missing_samples_are_not_drawn(num_ood, drawn):
     figure = draw_entropies({"ifca": {"plug-in": predictions([0, 0, 1, 1], num_ood)}})
     assert len(figure.legends[0].get_texts()) == drawn
+
+
+def test_scores_beyond_the_bins_count_in_the_outermost():
+    found = {"own": np.array([0.0, 1.0]), "other groups": np.array([2.0]), "noise": np.array([9.0])}
+    edges = score_edges(found)
+    assert (edges[0], edges[-1]) == (pytest.approx(0.01), 2.0)
+    assert histogram(found["noise"], edges).tolist() == [0.0] * 19 + [100.0]
+    assert histogram(found["own"], edges).sum() == 100
+    (axes,) = draw_ood_scores({"ifca": {"plug-in": predictions([0, 0, 1, 1])}}).axes
+    assert len(axes.get_legend_handles_labels()[1]) == 3
+
+
+def test_each_bin_tells_its_values():
+    methods = {"ifca": {"plug-in": predictions([0, 1, 1, 1])}}
+    told = calibration_tips(methods)
+    assert set(told) == {"band-ifca-6", "band-ifca-7", "band-ifca-10"}
+    title, line = told["band-ifca-10"].splitlines()
+    assert title == "ifca, confidence 0.9 to 1.0"
+    assert line == "plug-in  50.0% right (9.5% to 90.5%) of 2"
+    told = risk_tips(methods)
+    assert told["band-ifca-10"].endswith("most confident 50% of samples\nplug-in  50.00% wrong")
+    told = histogram_tips("ifca", {"own": np.array([0.1, 0.9])}, np.array([0.0, 0.5, 1.0]))
+    assert told["band-ifca-2"] == "ifca, 0.50 to 1.00 nats\nown  50.0 %"
