@@ -186,7 +186,7 @@ def test_runs_are_compared_in_one_table(whole, tmp_path):
     names = [line.split()[0] for line in result.output.splitlines()]
     methods = ["bcfl-mht-4", "bcfl-mh-3"]
     rows = [f"{letter}/{method}" for letter in "AB" for method in methods]
-    assert names[:8] == ["A:", "B:", "method", *rows, "No"]
+    assert names[:9] == ["A:", "B:", "method", *rows, "Scores", "No"]
     latex = invoke("compare", whole[0], "--latex").output
     assert latex.startswith(r"\begin{tabular}")
     assert latex.rstrip().endswith(r"\end{tabular}")
