@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -15,14 +15,12 @@ from experiments.reports.pictures.trust import (
     draw_entropies,
     draw_ood_scores,
     draw_risk,
-    entropy_edges,
-    score_edges,
-    sources,
 )
 from experiments.reports.pictures.trust_tips import (
     calibration_tips,
     coverage_tips,
-    histogram_tips,
+    entropy_tips,
+    ood_tips,
     risk_tips,
 )
 from experiments.reports.uncertainty_results import Result
@@ -151,9 +149,7 @@ def _sections(results: Sequence[Result]) -> list[Section]:
 def _figures(results: Sequence[Result]) -> list[Section]:
     shown = _of_first_seed(results, ClientPredictions)
     values = _of_first_seed(results, ClientValues)
-    every = {**shown, **values}
-    entropies = {m: sources(list(kinds.values())[-1], "entropy") for m, kinds in shown.items()}
-    scores = {m: sources(next(iter(kinds.values())), "ood_score") for m, kinds in every.items()}
+    every: dict[str, Mapping[str, Predicted]] = {**shown, **values}
     drawn = [
         (
             "reliability",
@@ -186,17 +182,14 @@ def _figures(results: Sequence[Result]) -> list[Section]:
             "less the histograms overlap, the better they are detected. The outermost bins hold "
             "all scores beyond.",
             lambda: draw_ood_scores(every),
-            _merged(histogram_tips(m, found, score_edges(found)) for m, found in scores.items()),
+            ood_tips(every),
         ),
         (
             "entropies",
             "Entropies",
             "Samples of other groups and noise should have higher entropy than own samples.",
             lambda: draw_entropies(shown),
-            _merged(
-                histogram_tips(m, found, entropy_edges(list(shown[m].values())[-1]))
-                for m, found in entropies.items()
-            ),
+            entropy_tips(shown),
         ),
     ]
     return [
@@ -209,10 +202,6 @@ def _figures(results: Sequence[Result]) -> list[Section]:
         for name, title, look, draw, tips in drawn
         if tips
     ]
-
-
-def _merged(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    return {name: text for part in parts for name, text in part.items()}
 
 
 Kind = TypeVar("Kind", bound=Predicted)

@@ -52,8 +52,8 @@ def draw_coverage(methods: Mapping[str, Mapping[str, ClientValues]]) -> Figure:
         axes.plot([0, 100], [0, 100], color=FAINT, linewidth=0.7)
         for kind, shown in kinds.items():
             covered = 100 * covered_shares(shown)
-            label = {"label": kind, "gid": f"{method}-{kind}"}
-            axes.plot(100 * SHARES_SHOWN, covered, **label, **styles[kind])
+            style = {**styles[kind], "label": kind, "gid": f"{method}-{kind}"}
+            axes.plot(100 * SHARES_SHOWN, covered, **style)
         mark_bands(axes, method, around(100 * SHARES_SHOWN))
         name_axes(axes, method, "interval, %", "values inside, %")
     return with_legend(figure, places)
@@ -63,7 +63,8 @@ def covered_shares(shown: ClientValues) -> NDArray[np.float64]:
     """(21,) float64 share of values inside the central predictive intervals of `SHARES_SHOWN`."""
     z = (shown.targets - shown.mean) / np.sqrt(shown.variance)
     inside = 2 * np.abs(ndtr(z.ravel()) - 0.5)
-    return (inside[:, None] <= SHARES_SHOWN).mean(axis=0)
+    shares: NDArray[np.float64] = (inside[:, None] <= SHARES_SHOWN).mean(axis=0)
+    return shares
 
 
 def around(places: NDArray[np.float64]) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,12 @@ from experiments.reports.pictures.trust import (
     SHARES_SHOWN,
     Predictions,
     covered_shares,
+    entropy_edges,
     histogram,
+    score_edges,
+    sources,
 )
-from experiments.scores.client_predictions import ClientValues
+from experiments.scores.client_predictions import ClientValues, Predicted
 
 Tips = dict[str, str]
 
@@ -91,6 +94,29 @@ def coverage_tips(methods: Mapping[str, Mapping[str, ClientValues]]) -> Tips:
     return tips
 
 
+def ood_tips(methods: Mapping[str, Mapping[str, Predicted]]) -> Tips:
+    """Share of the samples of each source in each bin of out-of-distribution scores.
+
+    Args:
+        methods: predictions by method and kind.
+    """
+    found = {m: sources(next(iter(kinds.values())), "ood_score") for m, kinds in methods.items()}
+    return _joined(histogram_tips(m, of, score_edges(of)) for m, of in found.items())
+
+
+def entropy_tips(methods: Predictions) -> Tips:
+    """Share of the samples of each source in each bin of entropies.
+
+    Args:
+        methods: predictions by method and kind, of which the last is drawn.
+    """
+    last = {method: list(kinds.values())[-1] for method, kinds in methods.items()}
+    return _joined(
+        histogram_tips(method, sources(shown, "entropy"), entropy_edges(shown))
+        for method, shown in last.items()
+    )
+
+
 def histogram_tips(
     method: str, found: Mapping[str, NDArray[np.float64]], edges: NDArray[np.float64]
 ) -> Tips:
@@ -111,6 +137,10 @@ def histogram_tips(
         )
         for index in range(len(edges) - 1)
     }
+
+
+def _joined(parts: Iterable[Tips]) -> Tips:
+    return {name: text for part in parts for name, text in part.items()}
 
 
 def _aligned(rows: Mapping[str, str]) -> str:
