@@ -11,6 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 PATHS = {"PYTHONPATH": HERE.parent, "PATH": HERE.parent / ".venv" / "bin"}
 for variable, folder in PATHS.items():
     os.environ[variable] = os.pathsep.join([str(folder), os.environ.get(variable, "")])
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks lose more to threads than they gain
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 
 import generated  # noqa: E402 - it lies beside this file
