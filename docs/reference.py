@@ -2,13 +2,15 @@
 
 import inspect
 import re
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
 from subjects import PARTS, SUBJECTS
 
 MODULES = tuple(module for modules in PARTS.values() for module in modules)
+MANY = 8
+OTHERS = (property, cached_property, classmethod, staticmethod)
 KINDS = ("Classes", "Functions", "Errors and warnings", "Types and values", "Modules")
 
 
@@ -25,9 +27,8 @@ def module_page(module: str) -> str:
         rows = [f"| {_link(module, name)} | {_summary(names[name])} |" for name in listed]
         parts.append(f"**{subject}**\n\n{_table(rows)}")
     for subject, listed in subjects.items():
-        entries = "".join(_entry(module, name) for name in listed if _here(module, name))
-        if entries:
-            parts.append(f"## {subject}\n\n```{{eval-rst}}\n{entries}```\n")
+        entries = [_entry(module, name) for name in listed if _here(module, name)]
+        parts += [f"## {subject}\n", *entries] if entries else []
     return "\n".join(parts)
 
 
@@ -94,6 +95,10 @@ def _summary(value: object) -> str:
     if _kind(value) == "Types and values":
         text = " ".join(str(value).replace("typing.", "").split()).replace("|", "\\|")
         return f"`{text[:100]}{'...' if len(text) > 100 else ''}`"
+    return _first_sentence(value)
+
+
+def _first_sentence(value: object) -> str:
     first = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
     sentence = re.split(r"(?<=[a-z0-9)`]\.)\s+(?=[A-Z`])", first)[0]
     parts = sentence.split("`")
@@ -131,7 +136,18 @@ def _entry(module: str, name: str) -> str:
     value: Any = public(module)[name]
     kind = _kind(value)
     if kind == "Functions":
-        return f".. autofunction:: {module}.{name}\n\n"
+        return f"```{{eval-rst}}\n.. autofunction:: {module}.{name}\n```\n"
     directive = "autoclass" if kind == "Classes" else "autoexception"
     bases = "" if value.__bases__ == (object,) else "   :show-inheritance:\n"
-    return f".. {directive}:: {module}.{name}\n   :members:\n{bases}\n"
+    entry = f".. {directive}:: {module}.{name}\n   :members:\n{bases}"
+    return f"{_members(module, name)}```{{eval-rst}}\n{entry}```\n"
+
+
+def _members(module: str, name: str) -> str:
+    """A table of the methods and properties of a class that has many."""
+    rows = [
+        f"| {{py:obj}}`{member} <{module}.{name}.{member}>` | {_first_sentence(value)} |"
+        for member, value in vars(public(module)[name]).items()
+        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, OTHERS))
+    ]
+    return f"**Methods and properties of {name}**\n\n{_table(rows)}\n" if len(rows) >= MANY else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
@@ -54,7 +55,7 @@ def compare(
     for folder in folders:
         read_description(folder)
     from experiments.reports.compare import aligned, gather, latex, lettered, paired, read_results
-    from experiments.runs.run_folder import RunFolder
+    from experiments.runs.run_folder import NoRunError, RunFolder
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
@@ -64,8 +65,9 @@ def compare(
     for line in table(results, paired=paired(folders)):
         screen.print(line, soft_wrap=True)
     for folder in folders:
-        for line in failure_lines(RunFolder.read(folder)):
-            typer.echo(f"{line} in {folder}", err=True)
+        with suppress(NoRunError):
+            for line in failure_lines(RunFolder.read(folder)):
+                typer.echo(f"{line} in {folder}", err=True)
     if html is not None:
         from experiments.reports.compare_page import render
         from experiments.runs.files import write_aside

@@ -6,6 +6,8 @@ MANY = (8,) * 9
 FOLLOWED = ["fedavg", "fedavg-plus", "ifca", "wecfl", "fedgroup", "fedsoft", "bcfl-g", "bcfl-c-3"]
 """Methods of a fixed number of clusters and one hypothesis, which never rename a cluster."""
 
+pytestmark = pytest.mark.filterwarnings("ignore::bcfl.rounds.UntrainedWarning")
+
 
 def test_absent_clients_stay_together(name, federation, assert_lawful):
     """Clusters may be renamed, merged or divided; absent clients of one cluster are not parted."""

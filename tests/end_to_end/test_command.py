@@ -186,8 +186,8 @@ def test_runs_are_compared_in_one_table(whole, tmp_path):
     names = [line.split()[0] for line in result.output.splitlines()]
     methods = ["bcfl-mht-4", "bcfl-mh-3"]
     rows = [f"{letter}/{method}" for letter in "AB" for method in methods]
-    assert names[:8] == ["A:", "B:", "method", *rows, "No"]
-    latex = invoke("compare", whole[0], "--latex").output
+    assert names[:9] == ["A:", "B:", "method", *rows, "Scores", "No"]
+    latex = invoke("compare", whole[0], "--latex").stdout
     assert latex.startswith(r"\begin{tabular}")
     assert latex.rstrip().endswith(r"\end{tabular}")
     (other / "summary.json").unlink()
