@@ -105,7 +105,11 @@ def _run(
                 server_app=server,
                 client_app=node_app(open_node),
                 num_supernodes=nodes,
-                backend_config={"client_resources": resources},
+                backend_config={
+                    "client_resources": resources,
+                    # Without an address, Ray waits for the cluster that ran last on this machine.
+                    "init_args": {"address": os.environ.get("RAY_ADDRESS", "local")},
+                },
             )
     except (Exception, SystemExit) as error:
         lent.put(error)

@@ -1,11 +1,13 @@
 """A head node of Ray stands in for a cluster: clients of a round on it, methods and seeds on it."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -21,6 +23,8 @@ def head(tmp_path_factory):
     ray = [str(Path(sys.executable).parent / "ray"), "start", "--head", "--block"]
     port, logs = free_port(), tmp_path_factory.mktemp("ray") / "log"
     options = ["--port", str(port), "--num-cpus", "2", "--include-dashboard", "false"]
+    folder = mkdtemp(prefix="ray-")  # with a short path, as that of a socket must be
+    options += ["--temp-dir", folder]
     with logs.open("w") as log:
         process = subprocess.Popen(
             [*ray, *options, "--disable-usage-stats"],
@@ -34,6 +38,7 @@ def head(tmp_path_factory):
     yield f"{socket.gethostbyname(socket.gethostname())}:{port}"
     os.killpg(process.pid, signal.SIGTERM)
     process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize(
