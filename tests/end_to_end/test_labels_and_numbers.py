@@ -87,7 +87,7 @@ def test_a_data_set_with_several_labels(here):
     assert plain["wrong_auroc"] > 0.5
     assert "its 15 test samples" in command("explain", "run", "--method", "bcfl-g", "--client", 0)
     page = (here / "run/uncertainty.html").read_text()
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
 
 
 def test_numbers_saved_from_python(here):

@@ -39,7 +39,7 @@ def test_tables_numbers_and_page_agree(folder):
         assert f"<td>{scores['ece']:.3f}</td>" in page
         assert f"<td>{scores['noise_auroc']:.3f}</td>" in page
     pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    assert len(pictures) == 3
+    assert len(pictures) == 4
     for picture in pictures:
         ET.fromstring(picture.replace("xlink:href", "href"))
     assert "tuned   bcfl-mh-3 linearised: prior " in result.stdout

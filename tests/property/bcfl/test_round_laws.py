@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from bcfl import ClientData, Federation, Model, Objective
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.rounds.checkpoint import load, save
 from tests.recipes import built
+
+pytestmark = pytest.mark.filterwarnings("ignore::bcfl.rounds.UntrainedWarning")
 
 torch.set_num_threads(1)  # the problems are too small for more
 

@@ -129,6 +129,7 @@ def test_formulas_of_bcfl(name, hypotheses):
     assert second.bytes_up == models * clients * 8 + second.trainings_run * (BYTES + 8)
 
 
+@pytest.mark.filterwarnings("ignore::bcfl.rounds.UntrainedWarning")
 def test_clients_that_drop_out_send_nothing():
     (ledger,) = ledgers(methods.build("fedavg", objective=OBJECTIVE), 1, drop_out=1.0)
     assert (ledger.trainings_requested, ledger.trainings_run, ledger.bytes_up) == (3, 3, 0)

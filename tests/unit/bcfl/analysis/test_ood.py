@@ -122,6 +122,7 @@ def test_clients_of_one_sample_leave_proper_densities(seed):
     assert np.isfinite(run.predict("a", np.zeros((2, 3), np.float32)).ood_score).all()
 
 
+@pytest.mark.filterwarnings("ignore::bcfl.rounds.UntrainedWarning")
 def test_scores_are_zero_where_no_cluster_has_clients(clients):
     run = Federation(
         clients, models.linear(3, 2), build("wecfl", num_clusters=2), drop_out=1.0, evaluate=False
