@@ -14,7 +14,7 @@ from experiments.cli import app
 
 TOTAL = 12
 DRAW = random.Random(2026)
-MOMENTS = [0.0, *(round(DRAW.uniform(0.05, 0.95), 3) for _ in range(3))]
+MOMENTS = [0.0, *(round(DRAW.uniform(0.05, 0.95), 3) for _ in range(2))]
 
 
 def rounds_done(folder):
