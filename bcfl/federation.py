@@ -103,7 +103,7 @@ class Federation:
     @standard_switches()
     def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
-        clients: Iterable[ClientData],
+        clients: Iterable[ClientData] | Mapping[str, ClientData],
         model: Network,
         method: Method | Policy,
         seed: int = 0,
@@ -122,7 +122,7 @@ class Federation:
         """Check the arguments, and that clients, model and method fit one another.
 
         Args:
-            clients: the clients; their order never matters.
+            clients: the clients, or a mapping whose values they are; their order never matters.
             model: the architecture that all clusters use, or that the method makes its own of: a
                 `Model`, a `torch.nn.Module`, or a function that builds one; the latter two are
                 tried on a sample, and predict classes unless targets are floating-point numbers.
@@ -288,7 +288,8 @@ class Federation:
 
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
-                another number than the state was planned for, or `state` is of other clients; or no
+                another number than the state was planned for, or `state` is of other clients or of
+                another network; or no
                 client could answer anything, in any round; or the method asks for what `privacy`
                 doesn't cover.
 
@@ -327,7 +328,7 @@ class Federation:
         )
 
     def _started(self, state: FederationState | None) -> FederationState:
-        """The state to begin from, which must be of these clients."""
+        """The state to begin from, which must be of these clients and of this network."""
         if state is None:
             return self.initial_state()
         theirs = state.hypotheses.best.association.clients
@@ -335,4 +336,11 @@ class Federation:
         if list(theirs) != ours:
             other = sorted(set(theirs) ^ set(ours))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
+        size = self.model.layout.num_parameters
+        sizes = {posterior.num_parameters for posterior in state.hypotheses.best.clusters}
+        if sizes != {size}:
+            raise ValueError(
+                f"state must be of models with {size} parameters, as {self.model.name!r} has, got "
+                f"{', '.join(map(str, sorted(sizes)))}"
+            )
         return state

@@ -253,7 +253,9 @@ def _checked_group(client: str, group: int | None) -> int | None:
     return number
 
 
-def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
+def sorted_clients(
+    clients: Iterable[ClientData] | Mapping[str, ClientData],
+) -> tuple[ClientData, ...]:
     """Sort clients by name.
 
     Raises:
@@ -262,7 +264,7 @@ def sorted_clients(clients: Iterable[ClientData]) -> tuple[ClientData, ...]:
     """
     if not isinstance(clients, Iterable):
         raise TypeError(f"clients must be a sequence of ClientData, got {type(clients).__name__}")
-    given = tuple(clients)
+    given = tuple(clients.values() if isinstance(clients, Mapping) else clients)
     for one in given:
         if not isinstance(one, ClientData):
             raise TypeError(

@@ -128,6 +128,15 @@ def test_a_state_of_other_clients_is_refused(linear, clients):
         Federation(clients[:3], linear, ONE).run(2, state=state)
 
 
+def test_a_state_of_another_network_is_refused(linear, clients):
+    state = Federation(clients, linear, ONE).run(1).state
+    words = "state must be of models with 26 parameters, as 'Sequential' has, got "
+    with pytest.raises(ValueError, match=words):
+        Federation(clients, nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)), ONE).run(
+            2, state=state
+        )
+
+
 def test_rounds_already_done_are_not_done_again(linear, clients):
     federation = Federation(clients, linear, ONE)
     state = federation.run(3).state
