@@ -26,7 +26,7 @@ from bcfl.executors import (
 )
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Centralised, Policy
-from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, model_of
+from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, largest, model_of
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
@@ -169,9 +169,9 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
-        most = max((data.views[TRAIN] for data in self.clients), key=len)
+        samples = largest(self.clients).views[TRAIN].inputs[:CHECKED_SAMPLES]
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, most.inputs[:CHECKED_SAMPLES], memory)
+        check_model(self.model, self.method.policy.objective, samples, memory)
         if self.privacy is not None:
             if self._pools:
                 raise ValueError(f"privacy: {self.method.name!r} pools the clients' samples")
@@ -289,9 +289,8 @@ class Federation:
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
                 another number than the state was planned for, or `state` is of other clients or of
-                another network; or no
-                client could answer anything, in any round; or the method asks for what `privacy`
-                doesn't cover.
+                another network; or no client could answer anything, in any round; or the method
+                asks for what `privacy` doesn't cover.
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round.

@@ -80,12 +80,11 @@ def methods_index() -> str:
         f"| [`-{name}`](suffix-{name}.md) | {entry.description} | {entry.paper} |"
         for name, entry in methods.COMBINATORS.items()
     ]
-    default = methods.RECIPES[methods.DEFAULT]
     names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
     head = "| {} | description | source |\n|---|---|---|\n"
     return (
         f"# Methods\n\n`bcfl.methods.build(name, **options)` makes a method. `default` stands for "
-        f"`{default.name}-{default.options[default.number].default}`. M in a name stands for a "
+        f"`{methods.RECIPES[methods.DEFAULT].example}`. M in a name stands for a "
         "number, as in `bcfl-mht-8`. [Choosing a method](../choosing.md) says which to use "
         "when.\n\n"
         + head.format("method")

@@ -208,7 +208,7 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
 
 def _names_like(base: str) -> list[str]:
     """Names of recipes, numbered ones too, and what suffixes make of them where `base` has one."""
-    examples = (f"{r.name}-{r.options[r.number].default}" for r in RECIPES.values() if r.number)
+    examples = (recipe.example for recipe in RECIPES.values() if recipe.number)
     names = ["default", *RECIPES, *examples, *registered("methods")]
     heads = [name for name in names if base.casefold().startswith(f"{name}-")]
     return names + [f"{head}-{suffix}" for head in heads for suffix in COMBINATORS]

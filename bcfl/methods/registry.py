@@ -43,6 +43,11 @@ class Recipe:
         return f"{self.name}-M" if self.number else self.name
 
     @property
+    def example(self) -> str:
+        """The name, with the default of its number."""
+        return f"{self.name}-{self.options[self.number].default}" if self.number else self.name
+
+    @property
     def description(self) -> str:
         """One sentence."""
         return summary(self.function)

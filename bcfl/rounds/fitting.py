@@ -19,6 +19,11 @@ CHECKED_SAMPLES = 3
 """Samples on which a model is checked."""
 
 
+def largest(clients: Sequence[ClientData]) -> ClientData:
+    """The client with most training samples."""
+    return max(clients, key=lambda data: len(data.views[TRAIN]))
+
+
 def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
     """The model of a network, tried on a sample of the client that has most.
 
@@ -30,7 +35,7 @@ def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
         TypeError: the network is none of these.
         ValueError: it does not take such samples, or clients have samples of different shapes.
     """
-    most = max(clients, key=lambda data: len(data.views[TRAIN]))
+    most = largest(clients)
     samples = most.views[TRAIN]
     shape = tuple(samples.inputs.shape[1:])
     for data in clients if not isinstance(network, Model) else ():

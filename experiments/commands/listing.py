@@ -72,10 +72,8 @@ NOTES = {
 def _methods() -> list[dict[str, str]]:
     from bcfl.methods import COMBINATORS, DEFAULT, RECIPES, registered
 
-    default = RECIPES[DEFAULT]
-    number = default.options[default.number].default
     what = "recommended to start with, at two to four times the trainings of fedavg"
-    stands = f"Stands for {default.name}-{number}: {what}"
+    stands = f"Stands for {RECIPES[DEFAULT].example}: {what}"
     recipes = [("default", stands, "")]
     recipes += [(r.title, r.description, r.paper) for r in RECIPES.values()]
     for name, reference in sorted(registered("methods").items()):
