@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -60,27 +61,28 @@ class NearCopies:
             One hypothesis per group of near copies, most probable first before merging.
         """
         groups: list[list[Hypothesis]] = []
+        furthest: list[float] = []
         for hypothesis in sorted(hypotheses, key=lambda h: -h.log_weight):
-            for group in groups:
-                labels = self._matching(group[0], hypothesis, model)
+            for group, limit in zip(groups, furthest, strict=True):
+                labels = _matching(group[0], hypothesis, model, limit)
                 if labels is not None:
                     group.append(hypothesis.relabelled(labels))
                     break
             else:
                 groups.append([hypothesis])
+                furthest.append(self.threshold * mean_spread(hypothesis.clusters, model))
         return [_collapsed(group, aggregation, model, cluster_size) for group in groups]
 
-    def _matching(
-        self, heavier: Hypothesis, other: Hypothesis, model: Model
-    ) -> NDArray[np.int64] | None:
-        """Cluster of `heavier` for each cluster of `other`; None if it is no near copy."""
-        if len(heavier.clusters) != len(other.clusters):
-            return None
-        distances = squared_distances(other.clusters, heavier.clusters, model)
-        labels = best_matching(-distances)
-        spread = mean_spread(heavier.clusters, model)
-        furthest = distances[np.arange(len(labels)), labels].max()
-        return labels if furthest <= self.threshold * spread else None
+def _matching(
+    heavier: Hypothesis, other: Hypothesis, model: Model, limit: float
+) -> NDArray[np.int64] | None:
+    """Cluster of `heavier` for each cluster of `other`; None if a pair is further apart."""
+    if len(heavier.clusters) != len(other.clusters):
+        return None
+    distances = squared_distances(other.clusters, heavier.clusters, model)
+    labels = best_matching(-distances)
+    furthest = distances[np.arange(len(labels)), labels].max()
+    return labels if furthest <= limit else None
 
 
 def _collapsed(
@@ -106,15 +108,22 @@ def squared_distances(
     Returns:
         float64 of shape (rows, columns).
     """
-    mask = cluster_scope_mask(model)
+    compared = {spec.name for spec in model.blocks if spec.scope == "cluster"}
 
     def distance(row: Posterior, column: Posterior) -> float:
-        if row.key == column.key:
-            return 0.0
-        squared = (row.mean(model) - column.mean(model)).double().square()
-        return float(squared[mask.to(squared.device)].sum())
+        blocks = zip(row.blocks, column.blocks, strict=True)
+        return sum(
+            _squared_distance(a.gaussian.mean, b.gaussian.mean)
+            for a, b in blocks
+            if a.name in compared and a.key != b.key
+        )
 
-    return np.array([[distance(row, column) for column in columns] for row in rows])
+    return np.array([[distance(row, column) for column in columns] for row in rows], dtype=float)
+
+
+def _squared_distance(a: Tensor, b: Tensor) -> float:
+    difference = (a - b).double()
+    return float(torch.dot(difference, difference))
 
 
 def mean_spread(clusters: Sequence[Posterior], model: Model) -> float:
@@ -124,9 +133,9 @@ def mean_spread(clusters: Sequence[Posterior], model: Model) -> float:
         clusters: of one hypothesis.
         model: the architecture.
     """
-    distances = squared_distances(clusters, clusters, model)
-    different = distances[~np.eye(len(clusters), dtype=bool)]
-    return float(different.mean()) if different.size else 0.0
+    pairs = combinations(clusters, 2)
+    distances = [float(squared_distances([a], [b], model)[0, 0]) for a, b in pairs]
+    return float(np.mean(distances)) if distances else 0.0
 
 
 @lru_cache(maxsize=8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 NUM_STARTS = 10
 NUM_PASSES = 2
+BLOCK = 4096
 
 
 def weighted_kmeans(
@@ -21,7 +23,8 @@ def weighted_kmeans(
 ) -> NDArray[np.int64]:
     """Weighted K-means: Lloyd's algorithm, best of several k-means++ starts.
 
-    Fewer distinct points than clusters leave clusters empty.
+    Fewer distinct points than clusters leave clusters empty. K-means depends on distances alone:
+    where there are more dimensions than points, it runs in the subspace that the points span.
 
     Args:
         points: float64 of shape (points, dimensions).
@@ -35,13 +38,36 @@ def weighted_kmeans(
     """
     from sklearn.cluster import KMeans
 
-    distinct = len({row.tobytes() for row in points + 0.0})  # -0.0 is 0.0
+    first: dict[bytes, int] = {}
+    alike = [first.setdefault(_digest(row), index) for index, row in enumerate(points)]
     kmeans = KMeans(
-        n_clusters=min(num_clusters, distinct), n_init=starts, random_state=seed % 2**32
+        n_clusters=min(num_clusters, len(first)), n_init=starts, random_state=seed % 2**32, tol=0.0
     )
     with thread_pools().limit(limits=1):
-        labels: NDArray[np.int64] = kmeans.fit(points, sample_weight=weights).labels_
+        spanned = _in_their_span(points)[alike]
+        labels: NDArray[np.int64] = kmeans.fit(spanned, sample_weight=weights).labels_
     return labels.astype(np.int64)
+
+
+def _digest(point: NDArray[np.float64]) -> bytes:
+    """Digest of a point, the same for equal points."""
+    return sha256(point + 0.0).digest()  # -0.0 is 0.0
+
+
+def _in_their_span(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coordinates of points in an orthonormal basis of their span, at most as many as points.
+
+    They are the columns of R in points.T = QR, found over blocks of rows that fit a cache. Distances
+    are kept up to rounding.
+    """
+    num_points, dimensions = points.shape
+    if dimensions <= num_points:
+        return points
+    factor = np.empty((0, num_points))
+    for begin in range(0, dimensions, BLOCK):
+        block = points[:, begin : begin + BLOCK].T
+        factor = np.linalg.qr(np.concatenate([factor, block]), mode="r")
+    return np.ascontiguousarray(factor.T)
 
 
 @cache
