@@ -73,6 +73,7 @@ class NearCopies:
                 furthest.append(self.threshold * mean_spread(hypothesis.clusters, model))
         return [_collapsed(group, aggregation, model, cluster_size) for group in groups]
 
+
 def _matching(
     heavier: Hypothesis, other: Hypothesis, model: Model, limit: float
 ) -> NDArray[np.int64] | None:
