@@ -57,7 +57,7 @@ def _digest(point: NDArray[np.float64]) -> bytes:
 def _in_their_span(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Coordinates of points in an orthonormal basis of their span, at most as many as points.
 
-    They are the columns of R in points.T = QR, found over blocks of rows that fit a cache; they keep
+    They are the columns of R in points.T = QR, found over blocks of rows that fit a cache, and keep
     distances up to rounding.
     """
     num_points, dimensions = points.shape
