@@ -262,7 +262,7 @@ class Federation:
         rounds: int,
         *,
         planned_rounds: int | None = None,
-        state: FederationState | None = None,
+        state: FederationState | Run | None = None,
         on_round: OnRound | None = None,
         belief_every: int | None = None,
         executor: Executor | None = None,
@@ -278,7 +278,8 @@ class Federation:
             rounds: rounds in all, those already done in `state` included.
             planned_rounds: rounds that the whole run is planned for; by default those that the
                 state was planned for, or else `rounds`.
-            state: state to resume from; by default the initial one.
+            state: state to resume from, or a run, whose records are kept then, so that the new run
+                has those of all rounds; by default the initial state.
             on_round: called after each round, for progress, logs and checkpoints; the run stops
                 after the round for which it returns True, and is the run of so many rounds with the
                 same plan. The stopping round is computed twice where beliefs are recorded.
@@ -287,16 +288,19 @@ class Federation:
             executor: answers for the clients, wherever they are; by default the federation's own.
 
         Raises:
-            ValueError: `rounds` or `belief_every` is below 1, `planned_rounds` below `rounds` or
-                another number than the state was planned for, or `state` is of other clients or of
-                another network; or no client could answer anything, in any round; or the method
-                asks for what `privacy` doesn't cover.
+            ValueError: `rounds` or `belief_every` is below 1, `rounds` below those that `state` has
+                done, `planned_rounds` below `rounds` or another number than the state was planned
+                for, or `state` is of other clients, another network or another method; or no client
+                could answer anything, in any round; or the method asks for what `privacy` doesn't
+                cover.
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
         """
         rounds = _checked_rounds(rounds, belief_every)
-        state = self._started(state).planned(rounds, planned_rounds)
+        earlier = state.records if isinstance(state, Run) else ()
+        state = self._started(state.state if isinstance(state, Run) else state, rounds)
+        state = state.planned(rounds, planned_rounds)
         planned = state.planned_rounds or rounds
         if executor is None and self.executor.name == "flower":
             raise ValueError(
@@ -321,25 +325,20 @@ class Federation:
         return Run(
             model=self.model,
             state=state,
-            records=tuple(records),
+            records=(*earlier, *records),
             groups=self.groups,
             executor=reliable,
         )
 
-    def _started(self, state: FederationState | None) -> FederationState:
-        """The state to begin from, which must be of these clients and of this network."""
+    def _started(self, state: FederationState | None, rounds: int) -> FederationState:
+        """The state to begin from, which must be one of this federation."""
+        start = self.initial_state()
         if state is None:
-            return self.initial_state()
-        theirs = state.hypotheses.best.association.clients
-        ours = [data.client for data in self.clients]
-        if list(theirs) != ours:
-            other = sorted(set(theirs) ^ set(ours))[:5]
-            raise ValueError(f"state must be one of these clients, it differs in {other}")
-        size = self.model.layout.num_parameters
-        sizes = {posterior.num_parameters for posterior in state.hypotheses.best.clusters}
-        if sizes != {size}:
+            return start
+        state.check_continues(start)
+        if state.round > rounds:
             raise ValueError(
-                f"state must be of models with {size} parameters, as {self.model.name!r} has, got "
-                f"{', '.join(map(str, sorted(sizes)))}"
+                f"rounds must be at least the {state.round} that state has done, got {rounds}; "
+                "they are the rounds in all"
             )
         return state

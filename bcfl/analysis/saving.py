@@ -59,7 +59,8 @@ def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) 
         if [record.round for record in run.records] != list(range(1, run.state.round + 1)):
             raise ValueError(
                 f"run {name!r} must hold the records of all its {run.state.round} rounds; one that "
-                "went on from a state, or was read from a folder, does not"
+                "went on from a checkpoint, or was read from a folder, does not; one that went on "
+                "from a run, as in Federation.run(..., state=run), does"
             )
     for place in federations.values():
         if place is not None and ":" not in place:

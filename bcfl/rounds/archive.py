@@ -55,6 +55,7 @@ class StateWriter:
             ],
             "cached": sorted(map(list, state.cached)),
             "releases": dict(sorted(state.releases.items())),
+            "method": state.method,
         }
         tables = {name: items for name, items in self._items.items() if name != "tensors"}
         return kept | {"tables": tables}
@@ -211,6 +212,7 @@ class StateReader:
             planned_rounds=structure.get("planned_rounds"),
             cached=frozenset((client, key) for client, key in structure.get("cached", [])),
             releases=structure.get("releases", {}),
+            method=structure.get("method", ""),
         )
 
     def _hypothesis(

@@ -36,6 +36,7 @@ class FederationState:
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
         cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
         releases: of each client so far, see `Ledger.releases`.
+        method: name of the method, and the number of clusters that it began with.
     """
 
     hypotheses: HypothesisSet
@@ -45,6 +46,7 @@ class FederationState:
     planned_rounds: int | None = None
     cached: frozenset[Cached] = frozenset()
     releases: Mapping[str, int] = field(default_factory=dict)
+    method: str = ""
 
     @property
     def most_releases(self) -> int:
@@ -58,6 +60,30 @@ class FederationState:
     def round(self) -> int:
         """Rounds done."""
         return self.hypotheses.round
+
+    def check_continues(self, start: FederationState) -> None:
+        """Check that a federation that begins at `start` can go on from this state.
+
+        Args:
+            start: the federation's initial state.
+
+        Raises:
+            ValueError: the state is of other clients, of another network or of another method.
+        """
+        leading, first = self.hypotheses.best, start.hypotheses.best
+        theirs, ours = leading.association.clients, first.association.clients
+        if theirs != ours:
+            other = sorted(set(theirs) ^ set(ours))[:5]
+            raise ValueError(f"state must be one of these clients, it differs in {other}")
+        size = first.clusters[0].num_parameters
+        sizes = {posterior.num_parameters for posterior in leading.clusters}
+        if sizes != {size}:
+            raise ValueError(
+                f"state must be of models with {size} parameters, as the federation's network has, "
+                f"got {', '.join(map(str, sorted(sizes)))}"
+            )
+        if self.method not in ("", start.method):
+            raise ValueError(f"state must be of {start.method}, got one of {self.method}")
 
     def planned(self, rounds: int, planned: int | None) -> FederationState:
         """The state with the planned number of rounds, which is set once and kept on continuation.
@@ -156,7 +182,10 @@ def initial_state(
         born = _sharing_global_blocks(model, born)
         clusters = tuple(born[index % networks] for index in range(num_clusters))
         hypotheses.append(Hypothesis(clusters=clusters, association=association))
-    return FederationState(hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0))
+    return FederationState(
+        hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0),
+        method=f"{method.name!r} with {num_clusters} cluster{'s' * (num_clusters > 1)}",
+    )
 
 
 def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:

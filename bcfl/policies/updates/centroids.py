@@ -6,6 +6,7 @@ from functools import cache
 from hashlib import sha256
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
@@ -51,7 +52,7 @@ def weighted_kmeans(
 
 def _digest(point: NDArray[np.float64]) -> bytes:
     """Digest of a point, the same for equal points."""
-    return sha256(point + 0.0).digest()  # -0.0 is 0.0
+    return sha256((point + 0.0).data).digest()  # -0.0 is 0.0
 
 
 def _in_their_span(points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -63,10 +64,13 @@ def _in_their_span(points: NDArray[np.float64]) -> NDArray[np.float64]:
     num_points, dimensions = points.shape
     if dimensions <= num_points:
         return points
-    factor = np.empty((0, num_points))
+    factor: NDArray[np.float64] = np.empty((0, num_points))
     for begin in range(0, dimensions, BLOCK):
         block = points[:, begin : begin + BLOCK].T
-        factor = np.linalg.qr(np.concatenate([factor, block]), mode="r")
+        rows = np.concatenate([factor, block])
+        factor = scipy.linalg.qr(rows, mode="r", overwrite_a=True, check_finite=False)[0][
+            :num_points
+        ]
     return np.ascontiguousarray(factor.T)
 
 

@@ -130,7 +130,7 @@ def test_a_state_of_other_clients_is_refused(linear, clients):
 
 def test_a_state_of_another_network_is_refused(linear, clients):
     state = Federation(clients, linear, ONE).run(1).state
-    words = "state must be of models with 26 parameters, as 'Sequential' has, got "
+    words = "state must be of models with 26 parameters, as the federation's network has, got 8"
     with pytest.raises(ValueError, match=words):
         Federation(clients, nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)), ONE).run(
             2, state=state
@@ -139,10 +139,38 @@ def test_a_state_of_another_network_is_refused(linear, clients):
 
 def test_rounds_already_done_are_not_done_again(linear, clients):
     federation = Federation(clients, linear, ONE)
-    state = federation.run(3).state
-    again = federation.run(2, state=state)
-    assert again.state is state
+    run = federation.run(3)
+    again = federation.run(3, state=run.state)
+    assert again.state is run.state
     assert again.records == ()
+    assert federation.run(3, state=run).records == run.records
+    with pytest.raises(ValueError, match="at least the 3 that state has done, got 2; they are the"):
+        federation.run(2, state=run)
+
+
+def test_a_run_that_is_continued_keeps_its_records(linear, clients):
+    federation = Federation(clients, linear, ONE)
+    first = federation.run(2, planned_rounds=4)
+    whole = federation.run(4, state=first)
+    assert [record.round for record in whole.records] == [1, 2, 3, 4]
+    assert whole.records[:2] == first.records
+    assert whole.metrics() == federation.run(4).metrics()
+
+
+@pytest.mark.parametrize("name", ["ifca", "bcfl-mht-8", "default", "faacl", "fedavg"])
+def test_a_state_of_another_method_is_refused(linear, clients, name):
+    state = Federation(clients, linear, methods.build("wecfl", num_clusters=2)).run(1).state
+    other = Federation(clients, linear, methods.build(name))
+    with pytest.raises(ValueError, match="state must be of .*, got one of 'wecfl' with 2 clusters"):
+        other.run(2, state=state)
+
+
+def test_a_state_of_another_number_of_clusters_is_refused(linear, clients, tmp_path):
+    state = Federation(clients, linear, methods.build("ifca", num_clusters=2)).run(1).state
+    other = Federation(clients, linear, methods.build("ifca", num_clusters=3))
+    words = "state must be of 'ifca' with 3 clusters, got one of 'ifca' with 2 clusters"
+    with pytest.raises(ValueError, match=words):
+        other.run(2, state=checkpoint.load(checkpoint.save(state, tmp_path)))
 
 
 def test_a_policy_alone_is_tracked_greedily(linear, clients):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 import torch
 
 import bcfl
@@ -181,3 +182,20 @@ def test_an_empty_cluster_keeps_its_model():
     best = one.run(1).hypotheses.best
     (used,) = set(best.association.labels)
     assert [c.key == start.key for c in best.clusters] == [k != used for k in range(3)]
+
+
+@pytest.mark.parametrize("dimensions", [13, 5000, 9000])
+def test_more_dimensions_than_points_change_nothing(dimensions):
+    """Against scikit-learn in all dimensions; copies of a point stay together."""
+    generator = np.random.default_rng(dimensions)
+    centres = generator.normal(size=(3, dimensions))
+    points = 100 + centres[generator.integers(3, size=12)]
+    points += generator.normal(scale=0.8, size=points.shape)
+    points[7], points[9] = points[2], points[2]
+    weights = generator.uniform(1, 5, size=12)
+    found = weighted_kmeans(points, weights, 4, 1)
+    expected = KMeans(4, n_init=10, random_state=1, tol=0).fit_predict(
+        points, sample_weight=weights
+    )
+    assert found.tolist() == expected.tolist()
+    assert found[7] == found[9] == found[2]
