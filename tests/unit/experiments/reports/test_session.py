@@ -61,7 +61,7 @@ def test_a_report_of_one_run_is_named(runs, tmp_path):
 def test_runs_that_cannot_be_reported_are_refused(runs, tmp_path):
     first, second, third = runs["ifca"].records
     for records in ((), (first, third), (first, second)):
-        with pytest.raises(ValueError, match="records of all its 3 rounds; .* from a run"):
+        with pytest.raises(ValueError, match=r"records of all its 3 rounds; .* from a run"):
             experiments.report(replace(runs["ifca"], records=records), tmp_path / "r.html")
     with pytest.raises(ValueError, match="names of folders, got 'a/b'"):
         experiments.report({"a/b": runs["ifca"]}, tmp_path / "r.html")

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
 import torch
+from sklearn.cluster import KMeans
 
 import bcfl
 from bcfl.executors.batches import training_batches
