@@ -161,7 +161,7 @@ def test_a_run_that_is_continued_keeps_its_records(linear, clients):
 def test_a_state_of_another_method_is_refused(linear, clients, name):
     state = Federation(clients, linear, methods.build("wecfl", num_clusters=2)).run(1).state
     other = Federation(clients, linear, methods.build(name))
-    with pytest.raises(ValueError, match=r"state must be of .*, got one of 'wecfl' with 2 clusters"):
+    with pytest.raises(ValueError, match="got one of 'wecfl' with 2 clusters"):
         other.run(2, state=state)
 
 
