@@ -296,6 +296,7 @@ class Federation:
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
+            FailingClientWarning: a client's work failed in every round that it took part in.
         """
         rounds = _checked_rounds(rounds, belief_every)
         earlier = state.records if isinstance(state, Run) else ()

@@ -9,12 +9,13 @@ from bcfl.rounds.evaluation import STATISTICS, evaluate, evaluate_finetuned, ser
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
-from bcfl.rounds.running import UntrainedWarning
+from bcfl.rounds.running import FailingClientWarning, UntrainedWarning
 from bcfl.rounds.state import FederationState, RoundRecord, initial_state
 
 __all__ = [
     "STATISTICS",
     "CheckpointError",
+    "FailingClientWarning",
     "FederationState",
     "Ledger",
     "Method",

@@ -14,12 +14,22 @@ from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.rounds.state import FederationState, RoundRecord
 
+OWN_FAULTS = ("(crashed)", "(invalid)")
+"""Ends of failures that are due to a client's own work."""
+
+SHOWN = 5
+"""Clients that a warning names at most."""
+
 OnRound = Callable[[FederationState, RoundRecord], object]
 """Called after each round; a run stops where it returns True."""
 
 
 class UntrainedWarning(UserWarning):
-    """No client sent a usable model in any round: all models are as they were at the beginning."""
+    """No client sent a usable model in any round: all models are as they were before these."""
+
+
+class FailingClientWarning(UserWarning):
+    """A client's work crashed, or was unusable, in every round that it took part in."""
 
 
 def run_rounds(
@@ -63,7 +73,8 @@ def run_rounds(
             state, record = server_round(method, model, executor, before, last)
         records.append(record)
     _check_answered(records)
-    _warn_if_untrained(first, state, records)
+    if not _warned_untrained(first, state, records):
+        _warn_of_failing(records)
     return state, records
 
 
@@ -79,18 +90,39 @@ def _check_answered(records: Sequence[RoundRecord]) -> None:
         raise ValueError(f"no client could answer in any round; the first of them: {crashes[0]}")
 
 
-def _warn_if_untrained(
+def _warned_untrained(
     before: FederationState, after: FederationState, records: Sequence[RoundRecord]
-) -> None:
+) -> bool:
     """Warn where clients failed, and there is no model that was not there before."""
     failures = [text for record in records for text in record.ledger.failures]
-    if failures and _models(after) <= _models(before):
+    untrained = bool(failures) and _models(after) <= _models(before)
+    if untrained:
         rounds = "the only round" if len(records) == 1 else f"any of {len(records)} rounds"
-        warnings.warn(
-            f"no client sent a usable model in {rounds}, so that nothing was learnt; {failures[0]}",
-            UntrainedWarning,
-            stacklevel=5,  # the caller of Federation.run
+        message = f"no client sent a usable model in {rounds}, so that nothing was learnt"
+        _warn(f"{message}; {failures[0]}", UntrainedWarning)
+    return untrained
+
+
+def _warn_of_failing(records: Sequence[RoundRecord]) -> None:
+    """Warn of clients whose own work failed in each round that they took part in."""
+    failing: dict[str, str] = {}
+    for client in sorted({client for record in records for client in record.participants}):
+        taken = [record.failures_of(client) for record in records if client in record.participants]
+        own = [[text for text in texts if text.endswith(OWN_FAULTS)] for texts in taken]
+        if all(own):
+            failing[client] = own[0][0]
+    if failing:
+        named, more = list(failing)[:SHOWN], len(failing) - SHOWN
+        who = ", ".join(map(repr, named)) + (f" and {more} more" if more > 0 else "")
+        rounds = (
+            "in the only round" if len(records) == 1 else "in each round that they took part in"
         )
+        message = f"clients that failed {rounds}: {who}; {failing[named[0]]}"
+        _warn(message, FailingClientWarning)
+
+
+def _warn(message: str, category: type[UserWarning]) -> None:
+    warnings.warn(message, category, stacklevel=6)  # the caller of Federation.run
 
 
 def _models(state: FederationState) -> set[str]:

@@ -147,6 +147,14 @@ class RoundRecord:
             f"{self.ledger.trainings_requested} trainings, {len(self.ledger.failures)} failures)"
         )
 
+    def failures_of(self, client: str) -> list[str]:
+        """What a client failed to do, a sentence each.
+
+        Args:
+            client: its name.
+        """
+        return [text for text in self.ledger.failures if text.startswith(f"{client}: ")]
+
 
 def initial_state(
     method: Method,

@@ -43,11 +43,12 @@ def init(
 ) -> None:
     """Write a Flower app with certificates, keys, trial data and start scripts."""
     del debug
+    from experiments.commands.overrides import items
     from experiments.deployment import Project, write_project
 
     count = int(clients) if clients.isdecimal() else 0
     numbered = tuple(f"client-{number}" for number in range(1, count + 1))
-    names = numbered if clients.isdecimal() else tuple(clients.split(","))
+    names = numbered if clients.isdecimal() else tuple(items(clients))
     project = Project(folder=folder, clients=names, host=host, port=port)
     if privacy:
         from bcfl.executors import Privacy

@@ -131,8 +131,15 @@ def with_grids(texts: Sequence[str], scenario: Scenario) -> Scenario:
 
 
 def items(text: str) -> list[str]:
-    """The parts of a text between commas, without those that are empty."""
-    return [item.strip() for item in text.split(",") if item.strip()]
+    """The parts of a text between commas; none of a blank text.
+
+    Raises:
+        ValueError: a part is empty.
+    """
+    parts = [item.strip() for item in text.split(",")] if text.strip() else []
+    if not all(parts):
+        raise ValueError(f"{text!r} has nothing at one side of a comma; write a,b,c")
+    return parts
 
 
 def seed_of(text: str) -> int:

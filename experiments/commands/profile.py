@@ -44,13 +44,14 @@ def profile(
     del debug
     from dataclasses import replace
 
+    from experiments.commands.overrides import items
     from experiments.config.executor_options import executor_of
     from experiments.config.scenario import load
     from experiments.config.variants import Pair
 
     chosen = load(scenario)
     if methods is not None:
-        chosen = replace(chosen, methods=tuple(name.strip() for name in methods.split(",")))
+        chosen = replace(chosen, methods=tuple(items(methods)))
     if data_dir is not None:
         chosen = replace(chosen, data=replace(chosen.data, data_dir=str(data_dir.absolute())))
     chosen = replace(chosen, seeds=chosen.seeds[:1])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bcfl import Run, checkpoint
 from bcfl.analysis import rows
+from bcfl.runtime import nearest
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_index
 from experiments.runs.plan import read_plan
@@ -88,7 +89,19 @@ class FinishedRun:
         return rows.to_dataframe(self.rows)
 
 
-def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
+class FinishedRuns(dict[tuple[str, int], FinishedRun]):
+    """Finished runs by method and seed; an unknown key is told from those that are there."""
+
+    def __missing__(self, key: object) -> FinishedRun:
+        """Raise a `KeyError` that lists the keys."""
+        method, *_ = key if isinstance(key, tuple) else (key,)
+        hint = nearest(method, [name for name, _ in self])
+        raise KeyError(
+            f"no finished run {key!r}.{hint} By method and seed: {', '.join(map(str, self))}"
+        )
+
+
+def open_runs(folder: str | Path) -> FinishedRuns:
     """The finished runs in a folder that `bcfl run`, `save` or a server wrote, by method and seed.
 
     Checkpoints and data are read on access: `open_runs(folder)["ifca", 0].run`.
@@ -100,7 +113,7 @@ def open_runs(folder: str | Path) -> dict[tuple[str, int], FinishedRun]:
         ValueError: there is no run in the folder, none is finished, or a file is damaged.
     """
     folder = Path(folder)
-    index, setup, runs = read_index(folder), setup_of(folder), {}
+    index, setup, runs = read_index(folder), setup_of(folder), FinishedRuns()
     for pair in index.pairs:
         files = RunFiles(folder).of(pair)
         if files.is_finished:

@@ -13,7 +13,7 @@ from bcfl import Federation, FederationState, Method, Model, RoundRecord, checkp
 from bcfl.analysis import rows, write_graphs
 from bcfl.data import Schedule
 from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
-from bcfl.rounds import UntrainedWarning
+from bcfl.rounds import FailingClientWarning, UntrainedWarning
 from bcfl.runtime import device_named, locked
 from experiments import datasets, models, partitions
 from experiments.config.variants import Pair, Variant
@@ -231,7 +231,8 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
         )
         rules = setup.scenario.federation
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UntrainedWarning)  # the table and the report say it
+            for said in (UntrainedWarning, FailingClientWarning):  # by the table and the report
+                warnings.simplefilter("ignore", said)
             run = federation.run(
                 rules.rounds,
                 state=state,

@@ -1,6 +1,7 @@
 """A client whose training diverges is left out of the round and reported; the run goes on."""
 
 import json
+import warnings
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 from typer.testing import CliRunner
 
 from bcfl import Federation
-from bcfl.rounds import UntrainedWarning
+from bcfl.rounds import FailingClientWarning, UntrainedWarning
 from experiments.cli import app
 from posteriors import DiagonalGaussian, local_posterior_fit
 
@@ -68,6 +69,18 @@ def test_only_client_of_a_federation(diverging, model, build_method, posterior):
     with pytest.warns(UntrainedWarning, match="no client sent a usable model.*c001"):
         run = alone.run(1)
     assert any("c001" in failure for failure in run.records[0].ledger.failures)
+
+
+def test_a_client_that_fails_in_every_round_is_told(diverging, model, build_method):
+    method = build_method("ifca", num_clusters=2)
+    words = r"clients that failed in each round that they took part in: 'c001'; c001: "
+    with pytest.warns(FailingClientWarning, match=words) as told:
+        Federation(diverging, model, method, seed=0).run(2)
+    (warning,) = told
+    assert warning.filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Federation(diverging[2:], model, method, seed=0).run(2)
 
 
 def test_kronecker_fit_of_inputs_that_are_no_numbers():

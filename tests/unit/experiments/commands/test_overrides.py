@@ -144,3 +144,9 @@ def test_methods_that_set_samples_aside_keep_their_share():
     assert [found.build(name).validation for name in found.methods] == [0.4, 0.4]
     own = changed(methods="ifca", grid=["ifca.num_clusters=2,3"], set=["ifca.calibration=0.1"])
     assert own.build("ifca@num_clusters=2").validation == 0.1
+
+
+@pytest.mark.parametrize("methods", ["wecfl,,ifca", "wecfl,", ","])
+def test_nothing_at_one_side_of_a_comma_is_refused(methods):
+    with pytest.raises(ValueError, match="has nothing at one side of a comma"):
+        changed(methods=methods)

@@ -104,6 +104,10 @@ def test_a_saved_run_has_all_commands(tmp_path, monkeypatch):
     opened = experiments.open(folder)["mine", 0]
     assert opened.to_dataframe().equals(run.to_dataframe())
     assert opened.run.hypotheses.best.clusters[0].key == run.hypotheses.best.clusters[0].key
+    with pytest.raises(KeyError, match=r"'mine'\? By method and seed: \('mine', 0\)"):
+        experiments.open(folder)["mien", 0]
+    with pytest.raises(KeyError, match=r"no finished run 'mine'\."):
+        experiments.open(folder)["mine"]
     sys.modules.pop("own_federation")
 
 
