@@ -54,9 +54,9 @@ const used = await tab.evaluate(() => {
     element.dispatchEvent(new Event(type, { bubbles: true }));
   };
   const result = { current: all("nav a[aria-current]").map((a) => a.hash), first: all("nav a")[0].hash, contents: all("nav a").length, headings: all("h2").length };
-  const head = all("table.results thead th")[1];
+  const head = all("table.sortable thead th").find((th) => th.dataset.better === "1");
   if (head) {
-    const column = () => [...head.closest("table").tBodies[0].rows].map((row) => row.cells[1].textContent.trim());
+    const column = () => [...head.closest("table").tBodies[0].rows].map((row) => row.cells[head.cellIndex].textContent.trim());
     const click = () => { head.querySelector("button").click(); return column(); };
     Object.assign(result, { unsorted: column(), descending: click(), ascending: click(), sort: head.ariaSort });
   }
@@ -85,7 +85,7 @@ for (const [name, selector] of [["client", "[data-client]"], ["round", "[data-ro
   await target.hover();
   used[name] = await tab.evaluate(() => {
     const tip = document.getElementById("tip");
-    return { hidden: tip.hidden, text: tip.textContent, same: document.querySelectorAll(".same").length };
+    return { hidden: tip.hidden, text: tip.textContent, same: document.querySelectorAll('[id^="graph-"] .same').length };
   });
   if (screenshots) await tab.screenshot({ path: `${screenshots}/hover-${name}.png` });
 }

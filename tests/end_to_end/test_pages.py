@@ -11,7 +11,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from experiments.cli import app
 from experiments.reports.compare_page import render
 from experiments.reports.report import write_report
 
@@ -64,6 +66,13 @@ def test_a_report_can_be_used(whole):
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"
     assert used["round"]["text"].startswith("round 1, accuracy")
+
+
+def test_an_uncertainty_page_can_be_used(whole):
+    command = ["uncertainty", str(whole[0]), "--predictive", "plug-in", "--predictive", "probit"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "client" not in seen(whole[0] / "uncertainty.html")
 
 
 def test_a_comparison_can_be_used(whole, tmp_path):

@@ -94,12 +94,14 @@ def _partition(run: RunFolder) -> Picture | None:
         if known
         else "Look for label skew (few classes per client) and quantity skew (unequal totals)."
     )
-    draw = partial(bubbles.draw_partition, clients.class_counts(), groups)
+    counts, names = clients.class_counts(), [data.client for data in clients]
+    draw = partial(bubbles.draw_partition, counts, groups)
     return Picture.of(
         draw,
         "partition",
         f"Samples of {len(clients)} clients by class",
         f"{look} Area of a circle: training and test samples of a client in a class (seed {seed}).",
+        bubbles.partition_tips(counts, groups, names),
         narrow=partial(draw, NARROW) if len(clients) <= bubbles.MOST_NARROW else None,
     )
 
@@ -108,6 +110,7 @@ def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | N
     shown = {m: lines for m, state in states.items() if (lines := _moves_of(state, groups))}
     if not shown:
         return None
+    names = states[next(iter(shown))].hypotheses.best.association.clients
     colours = " Colours: true groups." if any(map(_is_known, groups.values())) else ""
     return Picture.of(
         lambda: moves.draw_moves(shown),
@@ -116,6 +119,7 @@ def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | N
         "Look for late or repeated changes of cluster, and for a cluster that absorbs all "
         f"colours: cluster collapse.{colours} Leading hypothesis, first seed; clusters are "
         "numbered as in the last round; methods with one cluster are omitted.",
+        moves.move_tips(shown, names),
         narrow=lambda: moves.draw_moves(shown, columns=1),
     )
 

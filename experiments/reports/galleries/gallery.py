@@ -166,6 +166,7 @@ def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
         "tree",
         "Hypotheses over rounds with edges to their parents, one panel per method",
         " ".join(note for note in notes if note),
+        tree.tree_tips(layouts),
         narrow=lambda: tree.draw_trees(layouts, NARROW),
     )
 

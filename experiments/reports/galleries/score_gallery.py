@@ -99,6 +99,7 @@ def _cost(run: RunFolder) -> Picture:
         "Bytes per round, local trainings and seconds by phase, by method",
         "Look for local trainings that deduplication saved: hypotheses shared them. Means over "
         "seeds; bytes are payload without evaluation.",
+        cost.cost_tips(costs),
         narrow=partial(cost.draw_cost, costs, columns=1),
     )
 

@@ -69,6 +69,31 @@ def draw_partition(
     return figure
 
 
+def partition_tips(
+    counts: NDArray[np.int64], groups: Sequence[int | None], clients: Sequence[str]
+) -> dict[str, list[tuple[str, str]]]:
+    """Client, class and samples of each circle, by id of its group.
+
+    Args:
+        counts: (clients, classes) int64 samples.
+        groups: true group of each client, None where unknown.
+        clients: their names.
+    """
+    tips: dict[str, list[tuple[str, str]]] = {}
+    for client in along(groups)[0]:
+        group = groups[client]
+        for label in np.flatnonzero(counts[client]):
+            number = int(counts[client, label])
+            text = f"{clients[client]}\nclass {label}: {number:,} sample{'s' * (number != 1)}"
+            tips.setdefault(_circles(group), []).append((clients[client], text))
+    return tips
+
+
+def _circles(group: int | None) -> str:
+    """Id of the circles of a group."""
+    return f"bubbles-group-{'unknown' if group is None else group}"
+
+
 def along(groups: Sequence[int | None]) -> tuple[list[int], NDArray[np.float64]]:
     """Horizontal layout with the clients of a group next to each other.
 
@@ -101,7 +126,7 @@ def _draw_group(
         color=GROUP_COLOURS[index % len(GROUP_COLOURS)],
         alpha=0.75,
         linewidth=0,
-        gid=f"bubbles-group-{'unknown' if group is None else group}",
+        gid=_circles(group),
     )
     if group is not None:
         axes.annotate(

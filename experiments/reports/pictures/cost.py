@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from bcfl.drawing import INK, NARROW, SHARES, WIDTH
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -60,13 +61,13 @@ def draw_cost(costs: Mapping[str, Cost], columns: int = 3) -> Figure:
         "to clients": [c.bytes_down / factor for c in costs.values()],
         "from clients": [c.bytes_up / factor for c in costs.values()],
     }
-    _stack(data, parts, SHARES[::2])
+    _stack(data, parts, SHARES[::2], list(costs))
     work.set_title("local trainings", loc="left")
     _pairs(work, costs)
     time.set_title("seconds by phase", loc="left")
     phases = [phase for phase in PHASES if any(phase in c.seconds for c in costs.values())]
     spent = {phase: [c.seconds.get(phase, 0.0) for c in costs.values()] for phase in phases}
-    _stack(time, spent, SHARES)
+    _stack(time, spent, SHARES, list(costs))
     for axes in (data, work, time)[::columns]:
         axes.set_yticks(range(len(costs)), list(costs))
         axes.invert_yaxis()
@@ -85,10 +86,42 @@ def draw_cost(costs: Mapping[str, Cost], columns: int = 3) -> Figure:
     return figure
 
 
-def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: Sequence[str]) -> None:
+def cost_tips(costs: Mapping[str, Cost]) -> dict[str, str]:
+    """The value of each bar, by its id.
+
+    Args:
+        costs: by method.
+    """
+    factor, unit = unit_of(max(c.bytes_down + c.bytes_up for c in costs.values()))
+    tips: dict[str, str] = {}
+    for method, one in costs.items():
+        sent = {"to clients": one.bytes_down, "from clients": one.bytes_up}
+        shown = {
+            part: f"{size / factor:,.3g} {unit} per round {part}" for part, size in sent.items()
+        }
+        shown |= {phase: f"{phase}: {value:,.3g} s" for phase, value in one.seconds.items()}
+        shown["requested"] = f"{one.trainings_requested:,.0f} local trainings requested"
+        shown["run"] = f"{one.trainings_run:,.0f} local trainings run after deduplication"
+        tips |= {_bar(method, part): f"{method}\n{text}" for part, text in shown.items()}
+    return tips
+
+
+def _bar(method: str, part: str) -> str:
+    """Id of a bar."""
+    return f"bar-{method}-{part.replace(' ', '-')}"
+
+
+def _name_bars(bars: Iterable[Artist], methods: Sequence[str], part: str) -> None:
+    for bar, method in zip(bars, methods, strict=True):
+        bar.set_gid(_bar(method, part))
+
+
+def _stack(
+    axes: Axes, parts: Mapping[str, list[float]], colours: Sequence[str], methods: Sequence[str]
+) -> None:
     left = np.zeros(max(map(len, parts.values()), default=0))
     for (name, lengths), colour in zip(parts.items(), colours, strict=False):
-        axes.barh(
+        bars = axes.barh(
             range(len(lengths)),
             lengths,
             0.62,
@@ -98,6 +131,7 @@ def _stack(axes: Axes, parts: Mapping[str, list[float]], colours: Sequence[str])
             linewidth=0.5,
             label=name,
         )
+        _name_bars(bars, methods, name)
         left = left + np.array(lengths)
 
 
@@ -105,7 +139,9 @@ def _pairs(axes: Axes, costs: Mapping[str, Cost]) -> None:
     rows = range(len(costs))
     requested = [c.trainings_requested for c in costs.values()]
     run = [c.trainings_run for c in costs.values()]
-    axes.barh(
+    bars = axes.barh(
         rows, requested, 0.62, facecolor="white", edgecolor=INK, linewidth=0.9, label="requested"
     )
-    axes.barh(rows, run, 0.34, color=SHARES[1], label="run after deduplication")
+    _name_bars(bars, list(costs), "requested")
+    bars = axes.barh(rows, run, 0.34, color=SHARES[1], label="run after deduplication")
+    _name_bars(bars, list(costs), "run")

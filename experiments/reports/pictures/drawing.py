@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 Tips = Mapping[str, str | Sequence[tuple[str, str]]]
+MARKER = re.compile(r"<(use|path) (?!id=)")
+"""A marker: one that was defined before is used, one of a size of its own is a path."""
 BAND = re.compile(r"(round|band)-.*-(\d+)")
 THEMED = {
     INK: "--ink",
@@ -125,8 +127,12 @@ def with_tips(svg: str, name: str, tips: Tips) -> str:
 
 def _with_markers(svg: str, start: str, markers: Sequence[tuple[str, str]]) -> str:
     place = svg.find(start)
-    for client, tip in markers if place >= 0 else ():
-        place = svg.index("<use ", place) + len("<use ")
+    if place < 0:
+        return svg
+    for client, tip in markers:
+        found = MARKER.search(svg, place)
+        assert found is not None
+        place = found.end()
         text = f'data-client="{_quoted(client)}" data-tip="{_quoted(tip)}" '
         svg = svg[:place] + text + svg[place:]
     return svg

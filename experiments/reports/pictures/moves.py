@@ -20,6 +20,8 @@ SAME_NUMBER = 1e-3
 """Matching bonus, in clients, for a cluster that keeps its number."""
 LANE = 0.72
 """Height of the band of a cluster, in distances between clusters."""
+LISTED = 8
+"""Changes of cluster that a tip lists at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,32 @@ class Moves:
         return np.where(self.labels == UNSEEN, np.nan, self.labels + within)
 
 
+def move_tips(methods: Mapping[str, Moves], clients: Sequence[str]) -> dict[str, str]:
+    """The clusters of each client with the rounds in which it came to them, by id of its line.
+
+    Args:
+        methods: assignments of the same clients by method.
+        clients: their names.
+    """
+    tips = {}
+    for method, moves in methods.items():
+        for number, (client, labels) in enumerate(zip(clients, moves.labels.T, strict=True)):
+            begins = np.flatnonzero(np.diff(labels, prepend=UNSEEN))
+            rows = [
+                f"from round {begin + 1}: cluster {labels[begin]}" for begin in begins[-LISTED:]
+            ]
+            more = ["..."] if len(begins) > LISTED else []
+            group = moves.groups[number]
+            known = [] if group is None else [f"group {group}"]
+            tips[_line(method, number)] = "\n".join([client, *known, method, *more, *rows])
+    return tips
+
+
+def _line(method: str, client: int) -> str:
+    """Id of the line of a client."""
+    return f"move-{method}-{client}"
+
+
 def draw_moves(methods: Mapping[str, Moves], columns: int = 2) -> Figure:
     """One panel per method, one line per client in the colour of its true group.
 
@@ -133,7 +161,7 @@ def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
             solid_joinstyle="round",
             marker="o" if len(rounds) == 1 else "",
             markersize=1.5,
-            gid=f"move-{method}-{client}",
+            gid=_line(method, client),
         )
     axes.set_title(method, loc="left", fontweight="bold")
     axes.set_title(moves.title(), loc="right", fontsize=9.5, color=FAINT)

@@ -118,6 +118,27 @@ def packed(lines: Sequence[Line]) -> list[int]:
     return rows
 
 
+def tree_tips(methods: Mapping[str, Layout]) -> dict[str, str]:
+    """Round, weight and kind of each hypothesis, by id of its marker.
+
+    Args:
+        methods: layouts by method.
+    """
+    tips = {}
+    for method, layout in methods.items():
+        for line in layout.lines:
+            for node in line.nodes:
+                place = f"{method}, round {node.round}" if node.round else f"{method}, at the start"
+                merged = [f"merged from {len(node.parents)}"] if len(node.parents) > 1 else []
+                if node.is_proposal:
+                    tips[f"accepted-{method}-{node.name}"] = f"{place}\naccepted: {node.kind}"
+                else:
+                    rank = f"hypothesis {int(node.name.split('h')[1]) + 1}"
+                    rows = [place, f"{rank}: weight {node.weight:.1%}", *merged]
+                    tips[f"node-{method}-{node.name}"] = "\n".join(rows)
+    return tips
+
+
 def draw_trees(methods: Mapping[str, Layout], width: float = WIDTH) -> Figure:
     """Hypothesis trees, one panel per method, rounds from left to right.
 

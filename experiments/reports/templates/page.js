@@ -116,7 +116,7 @@
         const { weights } = history.methods[method].kept[slider.value] ?? { weights: [] };
         const group = make("optgroup", { label: method });
         weights.forEach((weight, i) => {
-          group.append(make("option", { value: `${method}/${i}`, textContent: `${i + 1}: weight ${(100 * weight).toFixed(1)} %` }));
+          group.append(make("option", { value: `${method}/${i}`, textContent: `${method}, ${i + 1}: weight ${(100 * weight).toFixed(1)} %` }));
         });
         options.push(group);
       }
