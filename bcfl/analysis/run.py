@@ -139,27 +139,24 @@ class Run:
     def metrics(self, true_groups: Mapping[str, int | None] | None = None) -> dict[str, float]:
         """Scores after the last round, see `bcfl.analysis.metrics`; NaN where one is not known.
 
-        Of the clients' test predictions: accuracy, macro_f1, nll (nats per sample), ece and brier.
-        Of numbers, where the likelihood is Gaussian: rmse, nll, the coverage of central intervals
-        and its error, see `metrics.summarise_regression`.
-        Of labels, where it is Bernoulli: accuracy of all labels of a sample together, micro_f1,
-        macro_f1, nll, ece and brier, see `metrics.summarise_labels`.
-        Of the leading association: ari, ami, homogeneity and completeness.
+        Of the clients' test predictions, by the likelihood of the model:
+
+        - categorical: accuracy, macro_f1, nll (nats per sample), ece and brier;
+        - Gaussian: rmse, nll, the coverage of central intervals and its error, see
+          `metrics.summarise_regression`;
+        - Bernoulli: accuracy of all labels of a sample together, micro_f1, macro_f1, nll, ece and
+          brier, see `metrics.summarise_labels`.
+
+        Of the leading association: ari, ami, homogeneity and completeness. Scores of predictions
+        need clients with a `test` view, scores of the association their true groups.
 
         Args:
             true_groups: true group of each client, None where unknown; by default `groups`.
         """
-        evaluations = self.records[-1].evaluations if self.records else {}
+        likelihood, leading = self.model.likelihood, self.hypotheses.best.association
         groups = self.groups if true_groups is None else true_groups
-        leading = self.hypotheses.best.association
-        numbers = self.records[-1].regression if self.records else {}
-        labels = self.records[-1].labels if self.records else {}
-        return {
-            **metrics.summarise(evaluations),
-            **metrics.summarise_regression(numbers),
-            **metrics.summarise_labels(labels),
-            **metrics.agreement(leading, groups),
-        }
+        sums = self.records[-1].predicted(likelihood) if self.records else {}
+        return {**metrics.SUMMARIES[likelihood](sums), **metrics.agreement(leading, groups)}
 
     @standard_switches()
     def ask(self, steps: Steps[Result]) -> Result:

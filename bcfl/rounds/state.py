@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
@@ -22,6 +23,7 @@ from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.method import Method
 from bcfl.runtime.seeds import derive_seed, lineage_key
 from bcfl.trackers import TrackerInfo
+from posteriors.curvature.likelihood import Likelihood
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -146,6 +148,20 @@ class RoundRecord:
             f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_run} of "
             f"{self.ledger.trainings_requested} trainings, {len(self.ledger.failures)} failures)"
         )
+
+    def predicted(self, likelihood: Likelihood) -> Mapping[str, Any]:
+        """Sums over each client's predictions on its test samples.
+
+        Args:
+            likelihood: of the model.
+        """
+        match likelihood:
+            case "categorical":
+                return self.evaluations
+            case "gaussian":
+                return self.regression
+            case "bernoulli":
+                return self.labels
 
     def failures_of(self, client: str) -> list[str]:
         """What a client failed to do, a sentence each.
