@@ -164,6 +164,7 @@ def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
         "Look for dark squares off the diagonal: clusters with almost identical models. Cosine "
         "similarity of all parameters in the last checkpoint, non-empty clusters of the leading "
         "hypothesis.",
+        narrow=lambda: likeness.draw_clusters(maps, columns=1),
     )
 
 

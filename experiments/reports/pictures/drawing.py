@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Tips = Mapping[str, str | Sequence[tuple[str, str]]]
 MARKER = re.compile(r"<(use|path) (?!id=)")
 """A marker: one that was defined before is used, one of a size of its own is a path."""
+PLACE = re.compile(r' (?:d|x|y)="[^"]*"')
+DIGITS = re.compile(r"(\.\d\d)\d+")
+"""Digits of coordinates that are left out: less than a hundredth of a point."""
 BAND = re.compile(r"(round|band)-.*-(\d+)")
 THEMED = {
     INK: "--ink",
@@ -90,6 +93,7 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", text)
+    text = PLACE.sub(lambda place: DIGITS.sub(r"\1", place[0]), text)
     for colour, name_of_page in THEMED.items():
         text = text.replace(colour, f"var({name_of_page})")
     text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, Arial, sans-serif")

@@ -36,13 +36,14 @@ def cosines(vectors: NDArray[Real]) -> NDArray[Real]:
     return similarity
 
 
-def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]]) -> Figure:
+def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]], columns: int = 4) -> Figure:
     """Heat map per method, all on one colour scale.
 
     Args:
         methods: by method, (clusters, clusters) cosine similarities and the cluster numbers.
+        columns: panels in a row.
     """
-    figure, places = panels(len(methods), 4, 2.6, 2.5)
+    figure, places = panels(len(methods), columns, WIDTH / 4 if columns > 1 else NARROW, 2.5)
     low = lowest([matrix for matrix, _ in methods.values()])
     for axes, (method, (matrix, names)) in zip(places, methods.items(), strict=True):
         image = _draw_map(axes, matrix, low, f"likeness-{method}")
@@ -51,7 +52,10 @@ def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]]) -> Figure
         axes.set_yticks(range(len(names)), list(map(str, names)))
         if len(names) <= WRITTEN:
             _write_numbers(axes, matrix, low)
-    _colourbar(figure, image, places)
+    if columns > 1:
+        figure.colorbar(image, ax=list(places), label="cosine", fraction=0.03, pad=0.02)
+    else:
+        figure.colorbar(image, ax=places[-1], label="cosine", location="bottom")
     return figure
 
 
@@ -110,7 +114,3 @@ def _write_numbers(axes: Axes, matrix: Matrix, low: float) -> None:
             fontsize=9,
             color="#fefefe" if dark else "#1a1a1a",
         )
-
-
-def _colourbar(figure: Figure, image: Any, places: Sequence[Axes]) -> None:  # noqa: ANN401
-    figure.colorbar(image, ax=list(places), label="cosine", fraction=0.03, pad=0.02)
