@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis.rows import numbers, round_row
-from bcfl.runtime.folders import write_aside
+from bcfl.runtime.folders import whole_lines, write_aside
 
 if TYPE_CHECKING:
     from bcfl.rounds.state import FederationState, RoundRecord
@@ -158,8 +158,8 @@ def jsonl(path: str | Path, groups: Groups = None) -> RoundLogger:
     place = _in_folder(path)
 
     def begin(round: int) -> None:
-        kept = [line for line in _whole_lines(place) if json.loads(line)["round"] < round]
-        write_aside(place, "".join(kept))
+        kept = [line for line in whole_lines(place) if json.loads(line)["round"] < round]
+        write_aside(place, b"".join(kept).decode())
 
     def write(values: Mapping[str, float], round: int) -> None:
         with place.open("a", encoding="utf-8") as file:
@@ -190,13 +190,13 @@ def csv_file(path: str | Path, groups: Groups = None) -> RoundLogger:
     def write(values: Mapping[str, float], round: int) -> None:
         line = {"round": round, **values}
         if not line.keys() <= set(names):
-            save([*csv.DictReader(_whole_lines(place)), line])
+            save([*csv.DictReader(line.decode() for line in whole_lines(place)), line])
             return
         with place.open("a", encoding="utf-8", newline="") as file:
             csv.DictWriter(file, names, lineterminator="\n").writerow(line)
 
     def begin(round: int) -> None:
-        past = csv.DictReader(_whole_lines(place))
+        past = csv.DictReader(line.decode() for line in whole_lines(place))
         save([row for row in past if int(row["round"]) < round])
 
     return RoundLogger(_beginning(begin, write), groups)
@@ -226,12 +226,6 @@ def _beginning(begin: Callable[[int], object], write: Write) -> Write:
         last = round
 
     return checked
-
-
-def _whole_lines(place: Path) -> list[str]:
-    """Lines of a file without one that was cut off; none if it is not there."""
-    text = place.read_text(encoding="utf-8") if place.exists() else ""
-    return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def _in_folder(path: str | Path) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis import metrics
+from bcfl.runtime.folders import whole_lines
 
 if TYPE_CHECKING:
     import pandas
@@ -183,7 +184,7 @@ def read(path: Path) -> list[Row]:
         MetricsError: a line is no JSON, or the rounds aren't 1, 2, 3, ...
     """
     rows: list[Row] = []
-    for number, line in enumerate(_whole_lines(path), start=1):
+    for number, line in enumerate(whole_lines(path), start=1):
         try:
             row = json.loads(line)
             actual = row["round"]
@@ -207,7 +208,7 @@ def keep_rounds(path: Path, rounds: int) -> list[Row]:
     Raises:
         MetricsError: the file has fewer rounds, or a line is malformed.
     """
-    lines = _whole_lines(path)
+    lines = whole_lines(path)
     if len(lines) < rounds:
         raise MetricsError(
             f"{path} holds {len(lines)} rounds, its checkpoint comes after round {rounds}; delete "
@@ -216,9 +217,3 @@ def keep_rounds(path: Path, rounds: int) -> list[Row]:
     if path.is_file():
         os.truncate(path, sum(len(line) for line in lines[:rounds]))
     return read(path)
-
-
-def _whole_lines(path: Path) -> list[bytes]:
-    if not path.is_file():
-        return []
-    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

@@ -55,6 +55,13 @@ class MethodFiles:
         return all(self.graph(kind).is_file() for kind in GRAPHS)
 
 
+def whole_lines(path: Path) -> list[bytes]:
+    """Lines of a file with their ends, without one that was cut off; none without the file."""
+    if not path.is_file():
+        return []
+    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
 class BusyError(ValueError):
     """Another process is working in the folder."""
 
