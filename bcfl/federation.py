@@ -293,13 +293,16 @@ class Federation:
                 for, or `state` is of other clients, another network or another method; or no client
                 could answer anything, in any round; or the method asks for what `privacy` doesn't
                 cover.
+            TypeError: `state` or `on_round` is of another type.
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
             FailingClientWarning: a client's work failed in every round that it took part in.
         """
         rounds = _checked_rounds(rounds, belief_every)
-        earlier = state.records if isinstance(state, Run) else ()
+        if on_round is not None and not callable(on_round):
+            raise TypeError(f"on_round must be a function of state and record, got {on_round!r}")
+        earlier, logged = (state.records, state.logged) if isinstance(state, Run) else ((), ())
         state = self._started(state.state if isinstance(state, Run) else state, rounds)
         state = state.planned(rounds, planned_rounds)
         planned = state.planned_rounds or rounds
@@ -329,6 +332,8 @@ class Federation:
             records=(*earlier, *records),
             groups=self.groups,
             executor=reliable,
+            logged=logged,
+            pooling=self.method.pooling,
         )
 
     def _started(self, state: FederationState | None, rounds: int) -> FederationState:
@@ -336,6 +341,8 @@ class Federation:
         start = self.initial_state()
         if state is None:
             return start
+        if not isinstance(state, FederationState):
+            raise TypeError(f"state must be a FederationState or a Run, got {state!r}")
         state.check_continues(start)
         if state.round > rounds:
             raise ValueError(

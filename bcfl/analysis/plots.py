@@ -126,7 +126,7 @@ def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:
     Of labels, the share of samples with a label against the probability that it is present.
 
     Args:
-        runs: a run, or several by name; with their records.
+        runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
 
     Raises:
@@ -158,14 +158,12 @@ def _pairs(name: str, run: Run) -> tuple[NDArray[np.float64], list[int | None]]:
 
 
 def _tested(name: str, run: Run) -> Reliability:
-    last = run.records[-1] if run.records else None
-    tested = [sums for sums in last.evaluations.values() if sums.num_samples] if last else []
-    labels = [sums for sums in last.labels.values() if sums.num_samples] if last else []
-    if tested:
+    tested = [sums for sums in run.tested.values() if sums.num_samples]
+    if tested and run.model.likelihood == "categorical":
         total = PredictionSums.total(tested)
         return _reliability(total.bin_counts, total.bin_confidence, total.bin_correct)
-    if labels:
-        of_all = LabelSums.total(labels)
+    if tested and run.model.likelihood == "bernoulli":
+        of_all = LabelSums.total(tested)
         bins = (of_all.bin_counts, of_all.bin_probability, of_all.bin_present)
         return _reliability(*(sums.sum(axis=0) for sums in bins))
     raise ValueError(f"runs must have tested their clients, {name!r} has not")

@@ -103,9 +103,13 @@ def labelled(
         raise ValueError(
             f"adaptation must hold one class from 0 to {model.num_outputs - 1} per "
             f"sample, and at least one sample, got {len(x)} samples and classes of shape "
-            f"{tuple(y.shape)} ({y.dtype})"
+            f"{tuple(y.shape)} ({y.dtype}){_between(y)}"
         )
     return View(x, y.to(x.device).long())
+
+
+def _between(values: Tensor) -> str:
+    return f", from {values.min().item()} to {values.max().item()}" if values.numel() else ""
 
 
 def _labels(targets: Tensor, labels: int, samples: int) -> Tensor:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis import metrics
-from bcfl.runtime.folders import whole_lines
+from bcfl.rounds import checkpoint
+from bcfl.runtime.folders import MethodFiles, whole_lines
 
 if TYPE_CHECKING:
     import pandas
@@ -198,6 +199,29 @@ def read(path: Path) -> list[Row]:
     return rows
 
 
+def read_run(files: MethodFiles) -> list[Row]:
+    """Rounds of a method and seed, at least those before its newest checkpoint.
+
+    Args:
+        files: of the method and seed.
+
+    Raises:
+        MetricsError: rounds are missing, a line is no JSON, or the rounds aren't 1, 2, 3, ...
+    """
+    found, newest = read(files.metrics), checkpoint.newest(files.checkpoints)
+    if newest is not None:
+        _check_num_rounds(files.metrics, len(found), checkpoint.round_of(newest))
+    return found
+
+
+def _check_num_rounds(path: Path, found: int, rounds: int) -> None:
+    if found < rounds:
+        raise MetricsError(
+            f"{path} holds {found} rounds, its checkpoint comes after round {rounds}; delete "
+            f"{path.parent} to run this method and seed again from the beginning"
+        )
+
+
 def keep_rounds(path: Path, rounds: int) -> list[Row]:
     """Truncate a file after a number of rounds, and return their rows.
 
@@ -209,11 +233,7 @@ def keep_rounds(path: Path, rounds: int) -> list[Row]:
         MetricsError: the file has fewer rounds, or a line is malformed.
     """
     lines = whole_lines(path)
-    if len(lines) < rounds:
-        raise MetricsError(
-            f"{path} holds {len(lines)} rounds, its checkpoint comes after round {rounds}; delete "
-            f"{path.parent} to run this method and seed again from the beginning"
-        )
+    _check_num_rounds(path, len(lines), rounds)
     if path.is_file():
         os.truncate(path, sum(len(line) for line in lines[:rounds]))
     return read(path)

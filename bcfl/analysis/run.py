@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,8 @@ from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot, ancestor_shares, smoothed_associations
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.protocol.requests import Steps
+from bcfl.protocol.statistics.predictions import Pooling
+from bcfl.rounds.evaluation import evaluate
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
 from posteriors.torch_state import standard_switches
@@ -46,6 +49,9 @@ class Run:
         groups: true group of each client where known; for analysis only.
         executor: reaches the clients, whose sums tune predictions and give out-of-distribution
             scores; None leaves these out. A run holds no client's samples itself.
+        logged: rows of earlier rounds without records, see `rows`: those of a run that was read
+            from a folder.
+        pooling: how predictions of the models that serve a client are combined in tests.
     """
 
     model: Model
@@ -53,9 +59,12 @@ class Run:
     records: tuple[RoundRecord, ...]
     groups: Mapping[str, int | None]
     executor: Executor | None = None
+    logged: tuple[Row, ...] = ()
+    pooling: Pooling = "probabilities"
 
     def __repr__(self) -> str:
         count = sum(len(record.ledger.failures) for record in self.records)
+        count += sum(len(row["failures"]) for row in self.logged)
         failed = f"{count} failed requests, " if count else ""
         return f"Run({self.state.round} rounds, {failed}{self.hypotheses!r})"
 
@@ -153,10 +162,28 @@ class Run:
         Args:
             true_groups: true group of each client, None where unknown; by default `groups`.
         """
+        if true_groups is not None and not isinstance(true_groups, Mapping):
+            raise TypeError(f"true_groups must be a mapping of clients, got {true_groups!r}")
         likelihood, leading = self.model.likelihood, self.hypotheses.best.association
         groups = self.groups if true_groups is None else true_groups
-        sums = self.records[-1].predicted(likelihood) if self.records else {}
-        return {**metrics.SUMMARIES[likelihood](sums), **metrics.agreement(leading, groups)}
+        if self.logged and not self.records:
+            known = {name: self.logged[-1].get(name) for name in metrics.SCORES[likelihood]}
+            scores = {name: nan if value is None else value for name, value in known.items()}
+        else:
+            scores = metrics.SUMMARIES[likelihood](self.tested if self.records else {})
+        return {**scores, **metrics.agreement(leading, groups)}
+
+    @cached_property
+    def tested(self) -> Mapping[str, Any]:
+        """Sums over each client's predictions of its test samples after the last round, by client.
+
+        Those of the last record; without records clients are asked, if `executor` reaches them.
+        """
+        if self.records:
+            return self.records[-1].predicted(self.model.likelihood)
+        if self.executor is None:
+            return {}
+        return self.ask(evaluate(self.hypotheses, self.clients, self.model, self.pooling))
 
     @standard_switches()
     def ask(self, steps: Steps[Result]) -> Result:
@@ -182,17 +209,18 @@ class Run:
     tuned = predicting.tuned
 
     def rows(self) -> list[Row]:
-        """What happened in each round of this call, see `bcfl.analysis.rows.round_row`.
+        """What happened in each round that is logged or has a record; see `rows.round_row`.
 
-        The time of a round is that of its parts.
+        The time of a round of this process is that of its parts.
         """
-        return [
+        recorded = (
             round_row(record, self.groups, sum(record.ledger.seconds.values()))
             for record in self.records
-        ]
+        )
+        return [*self.logged, *recorded]
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A data frame with a row for each round of this call; see `rows.to_dataframe`.
+        """A data frame with a row for each of `rows`; see `bcfl.analysis.rows.to_dataframe`.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.

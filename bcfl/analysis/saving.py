@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +37,14 @@ def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | N
         The folder.
 
     Raises:
-        FileExistsError: the folder holds something.
+        FileExistsError: the folder holds something, or is a file.
         ValueError: the run lacks records of its rounds, its name cannot be that of a folder, or
-            `federation` is not of the form `module:object`.
+            `federation` is not of the form `module:object`, with a module that can be found.
     """
     path, named = Path(folder), {name: run}
     check_saved(named, {name: federation})
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"folder {path} must be new or empty, but it is a file")
     if path.is_dir() and any(path.iterdir()):
         raise FileExistsError(f"folder {path} must be new or empty, but it holds files")
     write(named, path, name, {} if federation is None else {name: federation})
@@ -56,15 +60,26 @@ def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) 
     for name, run in runs.items():
         if not name or Path(name).name != name:
             raise ValueError(f"names of runs must be names of folders, got {name!r}")
-        if [record.round for record in run.records] != list(range(1, run.state.round + 1)):
+        if [row["round"] for row in run.rows()] != list(range(1, run.state.round + 1)):
             raise ValueError(
                 f"run {name!r} must hold the records of all its {run.state.round} rounds; one that "
-                "went on from a checkpoint, or was read from a folder, does not; one that went on "
-                "from a run, as in Federation.run(..., state=run), does"
+                "went on from a checkpoint does not; one that went on from a run, as in "
+                "Federation.run(..., state=run), does"
             )
     for place in federations.values():
-        if place is not None and ":" not in place:
+        module, separator, _ = (place or "").partition(":")
+        if place is not None and not (module and separator):
             raise ValueError(f"federation must be written module:object, got {place!r}")
+        if place is not None and not _is_module(module):
+            raise ValueError(f"federation {place!r}: no module {module!r} is found from here")
+
+
+def _is_module(name: str) -> bool:
+    """Whether a module can be found; it is not imported, since it may be the script that runs."""
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return name in sys.modules
 
 
 def write(

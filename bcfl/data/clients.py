@@ -229,10 +229,13 @@ def checked_name(name: str) -> str:
 
     Raises:
         TypeError: it is no text.
-        ValueError: it holds characters that UTF-8 or XML, and so checkpoints or graphs, cannot.
+        ValueError: it is empty, or holds characters that UTF-8 or XML, and so checkpoints or
+            graphs, cannot.
     """
     if not isinstance(name, str):
         raise TypeError(f"client must be a name as text, got {name!r} ({type(name).__name__})")
+    if not name:
+        raise ValueError("client must be a name of at least one character, got ''")
     odd = UNWRITABLE.search(name)
     if odd:
         raise ValueError(

@@ -21,34 +21,38 @@ from bcfl.rounds.state import FederationState
 
 VERSION = 5
 KEPT = 2
+PREFIX = "round-"
 
 
 class CheckpointError(ValueError):
     """A checkpoint that is missing, damaged, or of another version."""
 
 
-def save(state: FederationState, folder: Path) -> Path:
+def save(state: FederationState, folder: str | Path) -> Path:
     """Write a checkpoint of the state and drop all but the two newest.
 
     Args:
-        state: what to save.
+        state: what to save, such as `run.state`.
         folder: of the checkpoints; created if missing.
 
     Returns:
         The checkpoint's folder.
 
     Raises:
-        TypeError: a policy's state holds something that JSON cannot.
+        TypeError: `state` is none, or a policy's state holds something that JSON cannot.
     """
     from safetensors.torch import save as to_bytes
 
+    if not isinstance(state, FederationState):
+        raise TypeError(f"state must be a FederationState, such as run.state, got {state!r}")
+    folder = Path(folder)
     writer = StateWriter()
     structure = writer.structure(state)
     payload = to_bytes(writer.tensors())
     text = json.dumps(
         {"version": VERSION, "sha256": _digest(structure, payload), "state": structure}
     )
-    target = folder / f"round-{state.round:06d}"
+    target = folder / f"{PREFIX}{state.round:06d}"
     aside = folder / f".{target.name}.partial"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -73,18 +77,23 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def newest(folder: Path) -> Path | None:
+def newest(folder: str | Path) -> Path | None:
     """The newest checkpoint in a folder, or None."""
-    folders = _all(folder)
+    folders = _all(Path(folder))
     return folders[-1] if folders else None
 
 
+def round_of(checkpoint: Path) -> int:
+    """Rounds that were done before a checkpoint."""
+    return int(checkpoint.name.removeprefix(PREFIX))
+
+
 def _all(folder: Path) -> list[Path]:
-    return sorted(folder.glob("round-[0-9]*")) if folder.is_dir() else []
+    return sorted(folder.glob(f"{PREFIX}[0-9]*")) if folder.is_dir() else []
 
 
 def load(
-    checkpoint: Path, device: torch.device | str = "cpu", dtype: torch.dtype | None = None
+    checkpoint: str | Path, device: torch.device | str = "cpu", dtype: torch.dtype | None = None
 ) -> FederationState:
     """Read a checkpoint.
 
@@ -96,6 +105,7 @@ def load(
     Raises:
         CheckpointError: the checkpoint is missing, damaged, or of another version or type.
     """
+    checkpoint = Path(checkpoint)
     content, payload = _read(checkpoint)
     if content.get("version") != VERSION:
         raise CheckpointError(
@@ -118,6 +128,12 @@ def load(
 
 
 def _read(checkpoint: Path) -> tuple[dict[str, Any], bytes]:
+    if inside := newest(checkpoint):
+        raise CheckpointError(
+            f"{checkpoint} is a folder of checkpoints; load one of them, the newest is {inside}"
+        )
+    if not checkpoint.name.startswith(PREFIX) and not (checkpoint / "state.json").exists():
+        raise CheckpointError(f"{checkpoint} is no checkpoint, such as {PREFIX}000010")
     try:
         content = json.loads((checkpoint / "state.json").read_text())
         payload = (checkpoint / "tensors.safetensors").read_bytes()

@@ -33,9 +33,13 @@ def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run"
     Raises:
         ValueError: no run is given, a run lacks records of its rounds, or its name cannot be that
             of a folder.
+        TypeError: `runs` holds anything but runs.
+        IsADirectoryError: `path` is a folder.
     """
     named = _named(runs, name)
     saving.check_saved(named, {})
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"path {path} must be a file, such as report.html, not a folder")
     with TemporaryDirectory() as folder:
         _write(named, name, RunFiles(Path(folder)), {})
         page = render(RunFolder.read(Path(folder)))
@@ -82,7 +86,12 @@ def save(
 
 
 def _named(runs: Run | Mapping[str, Run], name: str) -> dict[str, Run]:
+    if not isinstance(runs, Run | Mapping):
+        raise TypeError(f"runs must be a Run, or a mapping of names to runs, got {runs!r}")
     named = {name: runs} if isinstance(runs, Run) else dict(runs)
+    for run in named.values():
+        if not isinstance(run, Run):
+            raise TypeError(f"runs must hold runs by name, got {run!r}")
     if not named:
         raise ValueError("runs must hold at least one run, got none")
     return named

@@ -90,7 +90,8 @@ class RunIndex:
             raise FolderError(
                 f"the clients' samples and the network of {method!r} are not in the folder, which "
                 "was saved from Python; save the run with federation='module:object', where "
-                "object is a function that makes the federation"
+                "object is a function that makes the federation. What needs neither is there: "
+                "experiments.open(folder)[...].hypotheses, rows and bcfl graph"
             )
         found = imported(reference, "federation", EXPECTED)
         makes = inspect.isroutine(found)

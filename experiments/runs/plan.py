@@ -196,7 +196,8 @@ def read_description(folder: Path) -> Mapping[str, Any]:
     """
     path = RunFiles(folder).run
     if not path.is_file():
-        what = "holds no run (it has no run.json)" if folder.is_dir() else "doesn't exist"
+        missing = "is a file, no folder of a run" if folder.exists() else "doesn't exist"
+        what = "holds no run (it has no run.json)" if folder.is_dir() else missing
         raise FolderError(f"{folder} {what}; give a folder that `bcfl run` wrote")
     try:
         table: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))

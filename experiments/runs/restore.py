@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
     from bcfl import ClientData, Federation, FederationState, Model
+    from bcfl.hypotheses import HypothesisSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +32,13 @@ class Restored:
         setup: the scenario with its data set, on the CPU; None for a run without one.
         state: the newest checkpoint.
         federation: of the method, on the CPU.
+        rows: of the rounds that are done.
     """
 
     setup: Experiment | None
     state: FederationState
     federation: Federation
+    rows: tuple[rows.Row, ...] = ()
 
     @property
     def model(self) -> Model:
@@ -49,11 +52,17 @@ class Restored:
 
     @property
     def run(self) -> Run:
-        """The run, without its records."""
-        groups = {data.client: data.group for data in self.clients}
+        """The run, with rows in place of its records."""
         planned = self.state.planned_rounds or self.state.round
-        executor = self.federation.executor_of(planned)
-        return Run(model=self.model, state=self.state, records=(), groups=groups, executor=executor)
+        return Run(
+            model=self.model,
+            state=self.state,
+            records=(),
+            groups={data.client: data.group for data in self.clients},
+            executor=self.federation.executor_of(planned),
+            logged=self.rows,
+            pooling=self.federation.method.pooling,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,13 +85,24 @@ class FinishedRun:
 
     @cached_property
     def run(self) -> Run:
-        """The run, from its last checkpoint, without the records of its rounds.
+        """The run, from its last checkpoint, with `rows` in place of the records of its rounds.
+
+        It needs the clients' samples; `hypotheses` does not.
 
         Raises:
             ValueError: the checkpoint is missing, damaged or of other clients, or the data are
                 missing.
         """
         return restore(self.folder, self.pair, self.setup).run
+
+    @cached_property
+    def hypotheses(self) -> HypothesisSet:
+        """The association hypotheses after the last round, from the last checkpoint.
+
+        Raises:
+            ValueError: the checkpoint is missing or damaged.
+        """
+        return _state(self.folder, self.pair).hypotheses
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A line for each round, with its metrics; see `bcfl.analysis.rows.to_dataframe`."""
@@ -94,8 +114,11 @@ class FinishedRuns(dict[tuple[str, int], FinishedRun]):
 
     def __missing__(self, key: object) -> FinishedRun:
         """Raise a `KeyError` that lists the keys."""
-        method, *_ = key if isinstance(key, tuple) else (key,)
-        hint = nearest(method, [name for name, _ in self])
+        if not isinstance(key, tuple):
+            raise KeyError(
+                f"a run has a method and a seed, got {key!r} alone; there are {list(self)}"
+            )
+        hint = nearest(key[0], [name for name, _ in self])
         raise KeyError(
             f"no finished run {key!r}.{hint} By method and seed: {', '.join(map(str, self))}"
         )
@@ -118,7 +141,7 @@ def open_runs(folder: str | Path) -> FinishedRuns:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
             config = tomllib.loads(files.config.read_text(encoding="utf-8")) if setup else {}
-            logged = tuple(rows.read(files.metrics))
+            logged = tuple(rows.read_run(files))
             runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
             )
@@ -139,15 +162,20 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
         ValueError: a checkpoint is missing, damaged or of other clients, or the data are missing.
     """
     setup = setup or setup_of(folder)
-    state = newest_state(folder, pair)
-    if state is None:
-        raise ValueError(f"{pair} has no checkpoint in {folder}")
-    index = read_index(folder)
+    state, index = _state(folder, pair), read_index(folder)
     federation = setup.federation(pair) if setup else index.federation(pair.method)
     names = tuple(data.client for data in federation.clients)
     if state.hypotheses.best.association.clients != names:
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
-    return Restored(setup, state, federation)
+    logged = tuple(rows.read_run(RunFiles(folder).of(pair))[: state.round])
+    return Restored(setup, state, federation, logged)
+
+
+def _state(folder: Path, pair: Pair) -> FederationState:
+    state = newest_state(folder, pair)
+    if state is None:
+        raise ValueError(f"{pair} has no checkpoint in {folder}")
+    return state
 
 
 def setup_of(folder: Path) -> Experiment | None:

@@ -58,7 +58,8 @@ class RunFolder:
         """
         files = RunFiles(path)
         if not path.is_dir():
-            raise NoRunError(f"run folder {str(path)!r} does not exist")
+            what = "is a file" if path.exists() else "does not exist"
+            raise NoRunError(f"run folder {str(path)!r} {what}")
         if not files.run.is_file():
             raise NoRunError(f"folder {str(path)!r} holds no run: run.json is missing")
         description = _json_object(files.run)
@@ -287,7 +288,7 @@ def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
     seeds = {}
     for path in folder.glob("seed-*"):
         number = path.name.removeprefix("seed-")
-        rounds = rows.read(PairFiles(path).metrics)
+        rounds = rows.read_run(PairFiles(path))
         if number.isdecimal() and rounds:
             seeds[int(number)] = rounds
     return dict(sorted(seeds.items()))

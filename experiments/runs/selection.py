@@ -46,7 +46,7 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
 
 
 def _best(pairs: Sequence[Pair], files: RunFiles) -> tuple[Pair, str]:
-    scores = {pair: of_seed(rows.read(files.of(pair).metrics)) for pair in pairs}
+    scores = {pair: of_seed(rows.read_run(files.of(pair))) for pair in pairs}
     named = {"ari": "ARI", "accuracy": "accuracy"}
     known = [name for name in named if all(s[name] is not None for s in scores.values())]
     best = max(pairs, key=lambda pair: [scores[pair][name] or 0.0 for name in known])

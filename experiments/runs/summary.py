@@ -148,9 +148,7 @@ def read_summary(folder: Path) -> Mapping[str, Any]:
         path = files.summary
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     done = {
-        pair: rows.read(files.of(pair).metrics)
-        for pair in index.pairs
-        if files.of(pair).is_finished
+        pair: rows.read_run(files.of(pair)) for pair in index.pairs if files.of(pair).is_finished
     }
     return summarise(index.name, done) if done else {}
 
@@ -162,7 +160,7 @@ def write_summary(plan: Plan, files: RunFiles) -> None:
         plan: of the run.
         files: of its folder.
     """
-    rounds = {pair: rows.read(files.of(pair).metrics) for pair in plan.scenario.pairs}
+    rounds = {pair: rows.read_run(files.of(pair)) for pair in plan.scenario.pairs}
     held_out = {pair: read_held_out(files.of(pair)) for pair in plan.scenario.pairs}
     summary = summarise(plan.scenario.name, rounds, held_out)
     in_order = {name: summary["methods"][name] for name in plan.scenario.methods}

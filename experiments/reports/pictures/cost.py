@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PHASES = ("train", "score", "server", "evaluate")
+BELOW = 2.4
+"""Room for the numbers between an axis and its legend, in sizes of its font."""
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
@@ -76,7 +78,8 @@ def draw_cost(costs: Mapping[str, Cost], columns: int = 3) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.legend(
             loc="upper center",
-            bbox_to_anchor=(0.5, -0.3 / (0.3 + 0.33 * len(costs))),
+            bbox_to_anchor=(0.5, 0.0),
+            borderaxespad=BELOW,
             ncols=4,
             fontsize=9,
             columnspacing=1.0,

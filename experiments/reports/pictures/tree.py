@@ -238,7 +238,15 @@ def _draw_accepted(
         markeredgewidth=0.9,
         gid=f"accepted-{method}-{node.name}",
     )
-    axes.annotate(node.kind, place, (0, 4.5), textcoords="offset points", ha="center", fontsize=9.5)
+    axes.annotate(
+        node.kind,
+        place,
+        (0, 5.5),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9.5,
+        bbox={"facecolor": "#ffffff", "linewidth": 0, "pad": 0.5},
+    )
 
 
 def _draw_rejected(axes: Axes, method: str, layout: Layout) -> None:

@@ -18,10 +18,14 @@
 
   // Theme
   const root = document.documentElement;
+  // Pages without storage, as in some mail programs, begin in the colours of the system.
+  const stored = (write) => { try { return write(localStorage); } catch { return null; } };
+  const chosen = stored((s) => s.getItem("bcfl-theme"));
+  if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
   const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const theme = make("button", { type: "button", id: "theme" });
   const nameTheme = () => { theme.textContent = isDark() ? "Light colours" : "Dark colours"; };
-  theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; nameTheme(); });
+  theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; stored((s) => s.setItem("bcfl-theme", root.dataset.theme)); nameTheme(); });
   nameTheme();
   document.querySelector("nav").prepend(theme);
 
@@ -93,8 +97,8 @@
   }
 
   // Rounds and hypotheses
-  const stored = document.getElementById("history");
-  if (stored) explore(JSON.parse(stored.textContent));
+  const known = document.getElementById("history");
+  if (known) explore(JSON.parse(known.textContent));
 
   function explore(history) {
     const panel = document.querySelector(".explorer");

@@ -148,6 +148,16 @@ def test_rounds_already_done_are_not_done_again(linear, clients):
         federation.run(2, state=run)
 
 
+def test_other_things_than_states_and_callbacks_are_refused(linear, clients):
+    federation = Federation(clients, linear, ONE)
+    with pytest.raises(TypeError, match="state must be a FederationState or a Run, got 'odd'"):
+        federation.run(2, state="odd")
+    with pytest.raises(TypeError, match="on_round must be a function of state and record, got 3"):
+        federation.run(2, on_round=3)
+    with pytest.raises(TypeError, match="true_groups must be a mapping of clients, got 'test'"):
+        federation.run(1).metrics("test")
+
+
 def test_a_run_that_is_continued_keeps_its_records(linear, clients):
     federation = Federation(clients, linear, ONE)
     first = federation.run(2, planned_rounds=4)

@@ -107,7 +107,7 @@ def test_reliability_is_that_of_all_tests(run):
 
 def test_runs_that_have_nothing_to_show_are_refused(run):
     with pytest.raises(ValueError, match="'run' has not"):
-        plot_reliability(replace(run, records=()))
+        plot_reliability(replace(run, records=(), executor=None))
     with pytest.raises(ValueError, match="at least one run"):
         plot_cluster_sizes({})
 

@@ -9,7 +9,7 @@ import torch
 
 from bcfl import ClientData, Federation, HypothesisSet, Objective
 from bcfl.methods import build
-from bcfl.rounds.checkpoint import CheckpointError, load, newest, save
+from bcfl.rounds.checkpoint import CheckpointError, load, newest, round_of, save
 from tests.recipes import built
 
 
@@ -229,3 +229,18 @@ def _carrying(federation, kept):
     state = federation("fedavg").run(1).state
     marked = replace(state.hypotheses.best, state=kept)
     return replace(state, hypotheses=HypothesisSet((marked,), 1))
+
+
+def test_paths_may_be_text_and_a_folder_of_checkpoints_is_told_from_one(federation, tmp_path):
+    state = federation().initial_state()
+    folder = str(tmp_path / "kept")
+    saved = save(state, folder)
+    assert newest(folder) == saved
+    assert round_of(saved) == 0
+    assert load(str(saved)).round == 0
+    with pytest.raises(CheckpointError, match="folder of checkpoints; load one of"):
+        load(folder)
+    with pytest.raises(CheckpointError, match="is no checkpoint, such as round-000010"):
+        load(tmp_path)
+    with pytest.raises(TypeError, match=r"a FederationState, such as run\.state, got 3"):
+        save(3, folder)

@@ -4,12 +4,12 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import experiments
 from bcfl import Federation, Objective
+from bcfl.analysis import metrics
 from experiments import datasets, models, partitions
 from experiments.cli import app
 from tests.recipes import built
@@ -106,7 +106,7 @@ def test_a_saved_run_has_all_commands(tmp_path, monkeypatch):
     assert opened.run.hypotheses.best.clusters[0].key == run.hypotheses.best.clusters[0].key
     with pytest.raises(KeyError, match=r"'mine'\? By method and seed: \('mine', 0\)"):
         experiments.open(folder)["mien", 0]
-    with pytest.raises(KeyError, match=r"no finished run 'mine'\."):
+    with pytest.raises(KeyError, match=r"a method and a seed, got 'mine' alone; there are"):
         experiments.open(folder)["mine"]
     sys.modules.pop("own_federation")
 
@@ -157,13 +157,47 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
     sizes = one.run.hypotheses.best.association.sizes
     assert sizes.tolist() == one.rows[-1]["cluster_sizes"]
     assert one.run.metrics()["ari"] == pytest.approx(one.rows[-1]["ari"])
-    assert np.isnan(one.run.metrics()["accuracy"])
+    assert one.run.metrics()["accuracy"] == one.rows[-1]["accuracy"]
+    assert one.run.to_dataframe().equals(one.to_dataframe())
+    bins = one.run.tested
+    assert metrics.micro_accuracy(bins) == pytest.approx(one.rows[-1]["accuracy"])
+    assert one.hypotheses.best.association.sizes.tolist() == sizes.tolist()
+    assert experiments.report(one.run, tmp_path / "again.html").is_file()
+    again = experiments.open(one.run.save(tmp_path / "again", name="again"))["again", 0]
+    assert again.rows == one.rows
     (folder / "bcfl-g" / "seed-1" / "hypotheses.graphml").unlink()
     assert ("bcfl-g", 1) not in experiments.open(folder)
     for path in folder.rglob("hypotheses.graphml"):
         path.unlink()
     with pytest.raises(ValueError, match=r"no run in .* is finished; go on with: bcfl resume"):
         experiments.open(folder)
+
+
+def test_a_run_that_lost_rounds_is_refused(runs, tmp_path):
+    folder = runs["ifca"].save(tmp_path / "mine", name="mine")
+    path = folder / "mine" / "seed-0" / "metrics.jsonl"
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(ValueError, match="holds 0 rounds, its checkpoint comes after round 3"):
+        experiments.open(folder)
+    done = CliRunner().invoke(app, ["report", str(folder)])
+    assert (done.exit_code, done.output.count("holds 0 rounds")) == (2, 1), done.output
+
+
+def test_what_is_no_run_is_refused(runs, tmp_path):
+    with pytest.raises(TypeError, match="runs must be a Run, or a mapping of names to runs, got"):
+        experiments.report(list(runs.values()), tmp_path / "r.html")
+    with pytest.raises(TypeError, match="runs must hold runs by name, got 3"):
+        experiments.save({"a": 3}, tmp_path / "r")
+    with pytest.raises(IsADirectoryError, match=r"must be a file, such as report\.html"):
+        experiments.report(runs, tmp_path)
+    with pytest.raises(ValueError, match="no module 'nomod' is found"):
+        runs["ifca"].save(tmp_path / "r", federation="nomod:f")
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError, match="it is a file"):
+        runs["ifca"].save(tmp_path / "file")
+    with pytest.raises(ValueError, match="is a file, no folder of a run"):
+        experiments.open(tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
