@@ -69,10 +69,17 @@ def as_plain_text(app, what, name, obj, options, lines):
         lines[number] = "`".join(parts)
 
 
+def with_links_in_site(app, page, source):
+    """Turn links to results in the repository into links to their copies in the site."""
+    del app
+    source[0] = generated.in_site(source[0], page)
+
+
 def setup(app):
-    """Connect the generators and the writer of formulas."""
+    """Connect the generators, the links and the writer of formulas."""
     generated.write_pages(HERE)
     fields = {field.name: field for field in PyObject.doc_field_types}
     fields["variable"].label = "Attributes"
     app.add_html_math_renderer("mathml", (in_mathml, None), (in_mathml, None))
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)
+    app.connect("source-read", with_links_in_site)

@@ -4,11 +4,20 @@ import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
 
 from method_notes import NOTES
 from reference import MODULES, api_index, module_page
 
 from bcfl import methods
+
+COPIES = {
+    "experiments/RESULTS.md": "docs/results.md",
+    "experiments/results/studies/": "docs/studies/",
+    "experiments/results/": "docs/tables/",
+}
+"""Where `write_pages` copies pages of the repository, the first that fits."""
+LINK = re.compile(r"(?<=\]\()(?!\w+:)[^)\s#]+\.md(?=[#)])")
 
 
 def write_pages(folder: Path) -> None:
@@ -32,6 +41,25 @@ def write_pages(folder: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
+
+
+def in_site(text: str, page: str) -> str:
+    """The text of a page with its links to results leading to their copies in the site.
+
+    Args:
+        text: with links as paths of the repository.
+        page: name below `docs` without a suffix, such as `tutorials/posterior`.
+    """
+    folder = dirname(f"docs/{page}")
+
+    def placed(link: re.Match[str]) -> str:
+        target = normpath(join(folder, link[0]))
+        for original, copy in COPIES.items():
+            if target.startswith(original):
+                return relpath(copy + target.removeprefix(original), folder)
+        return link[0]
+
+    return LINK.sub(placed, text)
 
 
 def method_page(name: str) -> str:

@@ -6,24 +6,29 @@ import re
 import sys
 from pathlib import Path
 from pkgutil import walk_packages
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from torch import nn
 
 import bcfl
-from bcfl import methods
+from bcfl import ClientData, Federation, Model, methods
+from bcfl.analysis.rows import privacy_columns
+from experiments.runs.summary import as_csv
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-STUDIES = ROOT / "experiments" / "results" / "studies"
-WRITTEN = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")]
-RESULTS = [ROOT / "experiments" / "RESULTS.md", *STUDIES.glob("*.md")]
-PAGES = sorted([*WRITTEN, *RESULTS])
+MEASURED = ROOT / "experiments"
+BUILT = {DOCS / name for name in ("results.md", "api", "methods", "studies", "tables")}
+WRITTEN = [page for page in DOCS.rglob("*.md") if BUILT.isdisjoint([page, *page.parents])]
+RESULTS = [MEASURED / "RESULTS.md", *MEASURED.glob("results/**/*.md")]
+PAGES = sorted([*ROOT.glob("*.md"), *WRITTEN, *RESULTS])
+FENCED = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", flags=re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 DOTTED = re.compile(r"`((?:bcfl|assignment|posteriors|experiments)(?:\.\w+)+)[(`]")
 ENTRY_POINTS = {"bcfl.datasets", "bcfl.partitions", "bcfl.models"}
-GENERATED = {"api", "methods", "tables"}
-COPIES = {"results.md": ROOT / "experiments" / "RESULTS.md", "studies": STUDIES}
 WORDS = ("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training")
 
 
@@ -85,28 +90,38 @@ def test_examples_in_docstrings_are_true(package):
             assert doctest.testmod(importlib.import_module(found.name)).failed == 0
 
 
+def name_of(page):
+    return str(page.relative_to(ROOT).with_suffix(""))
+
+
 def anchors(page):
     """Targets of links into a page: its headings as Sphinx and GitHub name them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    text = FENCED.sub("", page.read_text("utf-8"))
+    headings = re.findall(r"^#{1,3} (.*)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_lead_somewhere(page):
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_files_of_the_repository(page):
     for target, anchor in LINK.findall(CODE.sub("", page.read_text("utf-8"))):
-        if "://" in target:
+        if re.match(r"\w+:", target):
             continue
         path = (page.parent / target).resolve() if target else page
-        if DOCS in path.parents:
-            first, *rest = path.relative_to(DOCS).parts
-            if first in GENERATED:
-                continue
-            path = COPIES[first].joinpath(*rest) if first in COPIES else path
+        assert BUILT.isdisjoint([path, *path.parents]), f"only the build makes {target}"
         assert path.exists(), target
         assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_to_results_lead_to_their_copies_in_the_site(generated):
+    text = "[a](../experiments/results/studies/x.md#y) [b](../experiments/results/README.md)"
+    assert generated.in_site(text, "choosing") == "[a](studies/x.md#y) [b](tables/README.md)"
+    text = "[a](../../experiments/RESULTS.md) [b](../limits.md) [c](https://x.org/RESULTS.md)"
+    assert generated.in_site(text, "tutorials/first") == text.replace(
+        "../../experiments/RESULTS.md", "../results.md"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_names_of_the_packages_are_there(page):
     if page.name == "CHANGELOG.md":
         return
@@ -146,3 +161,46 @@ def test_pages_of_tables_keep_pictures_and_name_files(generated):
     assert generated.table_page(page) == (
         "[Overview](README.md) md ![C](../../experiments/results/bcfl/1/small-figure-1.svg)"
     )
+
+
+@pytest.fixture(scope="module")
+def columns():
+    """The names that the page of columns explains: those of the first cells of its tables."""
+    text = (DOCS / "columns.md").read_text("utf-8").partition("## Which file has which column")[0]
+    cells = re.findall(r"^\| (`[^|]*`) \|", text, flags=re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
+@pytest.mark.parametrize("likelihood", ["categorical", "gaussian", "bernoulli"])
+def test_every_column_of_a_round_is_explained(columns, likelihood):
+    random = np.random.default_rng(0)
+    inputs = random.normal(size=(4, 12, 3)).astype(np.float32)
+    targets = (inputs[..., :2] > 0).astype(np.float32)
+    if likelihood == "categorical":
+        targets = targets[..., 0].astype(np.int64)
+    clients = [
+        ClientData.from_arrays(f"c{i}", (x[:8], y[:8]), (x[8:], y[8:]), group=i % 2)
+        for i, (x, y) in enumerate(zip(inputs, targets, strict=True))
+    ]
+    model = Model(
+        name="linear",
+        build=lambda: nn.Sequential(nn.Linear(3, 2)),
+        input_shape=(3,),
+        num_outputs=2,
+        likelihood=likelihood,
+    )
+    method = methods.build("bcfl-mh-2", num_clusters=2)
+    run = Federation(clients, model, method, objectives=True).run(2)
+    assert set(run.to_dataframe().columns) <= columns
+    row = run.rows()[-1]
+    assert set(row) - {"seconds"} <= columns
+    assert set(row["facts"]) <= columns
+
+
+def test_every_column_of_the_files_of_a_run_is_explained(columns):
+    header = as_csv({}).strip().split(",")
+    assert "weighted_f1" in header
+    assert set(header) <= columns
+    state = SimpleNamespace(most_releases=0)
+    privacy = SimpleNamespace(epsilon=float)
+    assert set(privacy_columns(state, privacy)) <= columns
