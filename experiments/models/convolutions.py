@@ -93,7 +93,7 @@ def path_cnn(classes: int = 9) -> Model:
     return _of("path-cnn", (3, 28, 28), partial(_lenet, padding=2), classes)
 
 
-def digits_five_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
+def digits_five_cnn(classes: int = 10, norm: Norm = "batch", width: int = 64) -> Model:
     """Convolutional network for Digits-Five images (3, 28, 28).
 
     Three 5x5 convolutions (64, 64, 128 channels), pooling after the first two, and layers of 3072,
@@ -102,15 +102,18 @@ def digits_five_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
     Args:
         classes: number of classes.
         norm: see `fashion_cnn`; `group` and `none` concern the linear layers too.
+        width: channels of the first convolution, to which all others and the hidden features are in
+            proportion; 64 is the published network. A multiple of 4 with norm `group`.
 
     Raises:
-        ValueError: the norm is unknown, or there is no class.
+        ValueError: the norm is unknown, or there is no class or channel.
 
     References:
         BCFL paper, table 3. Its pooling over 3x3 with stride 3 would leave 3 * 3 * 128 features;
         the layer after it has 6272 = 7 * 7 * 128, those of a stride of 2 and a padding of 1.
     """
-    return _of("digits-five-cnn", (3, 28, 28), _digits_five_cnn, classes, norm=norm)
+    check_whole("width", width, 1)
+    return _of("digits-five-cnn", (3, 28, 28), _digits_five_cnn, classes, norm=norm, width=width)
 
 
 def ocfl_cnn(classes: int = 10) -> Model:
@@ -150,7 +153,7 @@ def faacl_cnn(classes: int = 10) -> Model:
 
 
 def _of(
-    name: str, shape: Shape, build: Callable[..., nn.Module], classes: int, **options: Norm
+    name: str, shape: Shape, build: Callable[..., nn.Module], classes: int, **options: Norm | int
 ) -> Model:
     """A model of a network with an image shape; `build` takes the classes and the options."""
     norm = options.get("norm", "none")
@@ -177,18 +180,19 @@ def _lenet(classes: int, padding: int) -> nn.Module:
     )
 
 
-def _digits_five_cnn(classes: int, norm: Norm) -> nn.Module:
+def _digits_five_cnn(classes: int, norm: Norm, width: int) -> nn.Module:
     layers: list[nn.Module] = []
-    for channels_in, channels_out, pools in ((3, 64, True), (64, 64, True), (64, 128, False)):
+    channels = ((3, width, True), (width, width, True), (width, 2 * width, False))
+    for channels_in, channels_out, pools in channels:
         layers.append(nn.Conv2d(channels_in, channels_out, kernel_size=5, padding=2))
         layers += [*_normalisation(channels_out, norm), nn.ReLU()]
         layers += [nn.MaxPool2d(3, stride=2, padding=1)] if pools else []
     layers.append(nn.Flatten())
-    for inputs, outputs in ((6272, 3072), (3072, 2048)):
+    for inputs, outputs in ((7 * 7 * 2 * width, 48 * width), (48 * width, 32 * width)):
         layers.append(nn.Linear(inputs, outputs))
         layers += [nn.BatchNorm1d(outputs)] if norm == "batch" else _normalisation(outputs, norm)
         layers.append(nn.ReLU())
-    return nn.Sequential(*layers, nn.Linear(2048, classes))
+    return nn.Sequential(*layers, nn.Linear(32 * width, classes))
 
 
 def _ocfl_cnn(classes: int) -> nn.Module:

@@ -83,6 +83,19 @@ def test_other_normalisation_keeps_no_running_statistics(name, norm):
     assert model.module()(torch.rand(2, *model.input_shape)).shape == (2, model.num_outputs)
 
 
+def test_a_narrow_network_keeps_the_proportions_of_the_published_one():
+    model = models.build("digits-five-cnn", {"width": 8})
+    narrow = [8, 8, 16, 384, 256]
+    sizes = [slot.shape[0] for slot in model.layout.parameters if len(slot.shape) > 1]
+    assert sizes == [*narrow, 10]
+    whole = [slot.shape[0] for slot in models.digits_five_cnn().layout.parameters[::4]]
+    assert whole == [*(8 * size for size in narrow), 10]
+    assert model.config["width"] == 8
+    assert model.module()(torch.rand(2, *model.input_shape)).shape == (2, 10)
+    with pytest.raises(ValueError, match="width must be"):
+        models.digits_five_cnn(width=0)
+
+
 def test_word_numbers_pass_an_embedding():
     model = models.bilstm(input_shape=(25,), words=50)
     assert model.layout.num_parameters == 50 * 300 + BILSTM
