@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
+from numbers import Integral, Real
 
 import torch
 
@@ -52,12 +52,17 @@ def _checked_seed(seed: int) -> int:
 def _checked_rounds(rounds: int, belief_every: int | None) -> int:
     if not isinstance(rounds, Integral) or rounds < 1:
         raise ValueError(f"rounds must be a whole number of at least 1, got {rounds!r}")
-    if belief_every is not None and belief_every < 1:
-        raise ValueError(f"belief_every must be at least 1 or None, got {belief_every}")
+    if belief_every is not None and (not isinstance(belief_every, Integral) or belief_every < 1):
+        raise ValueError(
+            f"belief_every must be a whole number of at least 1 or None, got {belief_every!r}"
+        )
     return int(rounds)
 
 
 def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, float]:
+    for name, share in (("client_fraction", client_fraction), ("drop_out", drop_out)):
+        if not isinstance(share, Real):
+            raise TypeError(f"{name} must be a number, got {share!r}")
     if not 0 < client_fraction <= 1:
         raise ValueError(f"client_fraction must lie in (0, 1], got {client_fraction}")
     if not 0 <= drop_out <= 1:
@@ -144,7 +149,7 @@ class Federation:
 
         Raises:
             ValueError: an argument is out of range, or the clients do not fit the model.
-            TypeError: the method is a name, or the model no network.
+            TypeError: the method is a name, the model no network, or an option of another type.
         """
         self.seed = _checked_seed(seed)
         self.threads = checked_threads(threads)
@@ -159,6 +164,8 @@ class Federation:
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
         self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
+        if not isinstance(privacy, Privacy | None):
+            raise TypeError(f"privacy must be a bcfl.executors.Privacy or None, got {privacy!r}")
         self.device, self.privacy = device_named(device), privacy
         names = [data.client for data in self.clients]
         self._num_participants = len(participants(names, self.client_fraction, self.seed, 0))
@@ -293,7 +300,7 @@ class Federation:
                 for, or `state` is of other clients, another network or another method; or no client
                 could answer anything, in any round; or the method asks for what `privacy` doesn't
                 cover.
-            TypeError: `state` or `on_round` is of another type.
+            TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
@@ -302,6 +309,11 @@ class Federation:
         rounds = _checked_rounds(rounds, belief_every)
         if on_round is not None and not callable(on_round):
             raise TypeError(f"on_round must be a function of state and record, got {on_round!r}")
+        if executor is not None and not hasattr(executor, "answer"):
+            raise TypeError(
+                f"executor must have `answer`, got {executor!r}; names and options of executors go "
+                "to Federation(..., executor=...)"
+            )
         earlier, logged = (state.records, state.logged) if isinstance(state, Run) else ((), ())
         state = self._started(state.state if isinstance(state, Run) else state, rounds)
         state = state.planned(rounds, planned_rounds)

@@ -142,6 +142,11 @@ def predict_new(
     """
     _check_classes(run)
     rule = rule_of(run, predictive)
+    if not isinstance(adaptation, tuple | list) or len(adaptation) != 2:
+        raise TypeError(
+            f"adaptation must be the client's inputs and targets, (x, y), got a "
+            f"{type(adaptation).__name__}"
+        )
     x, y = adaptation
     view = labelled(run.model, x, y, _first_mean(run))
     models = {p.key: p for h in run.hypotheses for p in h.clusters}

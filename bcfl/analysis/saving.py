@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bcfl.analysis.run import Run
 
 SEED = 0
+LONGEST = 255
+"""Bytes in the name of a folder."""
 
 
 def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | None = None) -> Path:
@@ -58,8 +60,7 @@ def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) 
         ValueError: see `save`.
     """
     for name, run in runs.items():
-        if not name or Path(name).name != name:
-            raise ValueError(f"names of runs must be names of folders, got {name!r}")
+        _check_name(name)
         if [row["round"] for row in run.rows()] != list(range(1, run.state.round + 1)):
             raise ValueError(
                 f"run {name!r} must hold the records of all its {run.state.round} rounds; one that "
@@ -67,11 +68,23 @@ def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) 
                 "Federation.run(..., state=run), does"
             )
     for place in federations.values():
+        if not isinstance(place, str | None):
+            raise TypeError(f"federation must be text, module:object, got {place!r}")
         module, separator, _ = (place or "").partition(":")
         if place is not None and not (module and separator):
             raise ValueError(f"federation must be written module:object, got {place!r}")
         if place is not None and not _is_module(module):
             raise ValueError(f"federation {place!r}: no module {module!r} is found from here")
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"names of runs must be text, got {name!r}")
+    odd = name in ("", "..") or Path(name).name != name or "\0" in name
+    if odd or len(name.encode()) > LONGEST:
+        raise ValueError(
+            f"names of runs must be names of folders of at most {LONGEST} bytes, got {name!r}"
+        )
 
 
 def _is_module(name: str) -> bool:

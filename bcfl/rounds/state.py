@@ -70,7 +70,8 @@ class FederationState:
             start: the federation's initial state.
 
         Raises:
-            ValueError: the state is of other clients, of another network or of another method.
+            ValueError: the state is of other clients, of another network, of another dtype or of
+                another method.
         """
         leading, first = self.hypotheses.best, start.hypotheses.best
         theirs, ours = leading.association.clients, first.association.clients
@@ -84,6 +85,9 @@ class FederationState:
                 f"state must be of models with {size} parameters, as the federation's network has, "
                 f"got {', '.join(map(str, sorted(sizes)))}"
             )
+        kinds = [h.clusters[0].blocks[0].gaussian.mean.dtype for h in (leading, first)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"state must be of {kinds[1]}, the federation's dtype, got {kinds[0]}")
         if self.method not in ("", start.method):
             raise ValueError(f"state must be of {start.method}, got one of {self.method}")
 

@@ -75,7 +75,9 @@ def save(
         ValueError: as in `report`, or `federation` is not of the form `module:object`.
     """
     named, files = _named(runs, name), RunFiles(Path(folder))
-    places = federation if isinstance(federation, Mapping) else dict.fromkeys(named, federation)
+    places: Mapping[str, str | None] = (
+        federation if isinstance(federation, Mapping) else dict.fromkeys(named, federation)
+    )
     saving.check_saved(named, places)
     check_free(files.folder)
     known = {method: place for method, place in places.items() if place is not None}

@@ -203,6 +203,8 @@ def read_description(folder: Path) -> Mapping[str, Any]:
         table: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise FolderError(f"{path} is no JSON: {error}") from error
+    if not isinstance(table, dict):
+        raise FolderError(f"{path} must hold a JSON object, got a {type(table).__name__}")
     check_format(table, path)
     return table
 

@@ -14,7 +14,7 @@ from bcfl.analysis import rows
 from bcfl.runtime import nearest
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_index
-from experiments.runs.plan import read_plan
+from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def open_runs(folder: str | Path) -> FinishedRuns:
     for pair in index.pairs:
         files = RunFiles(folder).of(pair)
         if files.is_finished:
-            config = tomllib.loads(files.config.read_text(encoding="utf-8")) if setup else {}
+            config = _config(files.config) if setup else {}
             logged = tuple(rows.read_run(files))
             runs[pair.method, pair.seed] = FinishedRun(
                 folder=folder, pair=pair, config=config, rows=logged, setup=setup
@@ -148,6 +148,13 @@ def open_runs(folder: str | Path) -> FinishedRuns:
     if not runs:
         raise ValueError(f"no run in {folder} is finished; go on with: bcfl resume {folder}")
     return runs
+
+
+def _config(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FolderError(f"{path} isn't as it was written: {error}") from error
 
 
 def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restored:

@@ -154,6 +154,19 @@ def test_other_things_than_states_and_callbacks_are_refused(linear, clients):
         federation.run(2, state="odd")
     with pytest.raises(TypeError, match="on_round must be a function of state and record, got 3"):
         federation.run(2, on_round=3)
+    with pytest.raises(TypeError, match="executor must have `answer`, got 'loop'"):
+        federation.run(2, executor="loop")
+    with pytest.raises(ValueError, match=r"belief_every must be a whole number .*, got 1\.5"):
+        federation.run(2, belief_every=1.5)
+    with pytest.raises(TypeError, match="client_fraction must be a number, got '0"):
+        Federation(clients, linear, ONE, client_fraction="0.5")
+    with pytest.raises(TypeError, match=r"privacy must be a .*Privacy or None, got 1"):
+        Federation(clients, linear, ONE, privacy=1.0)
+    doubles = Federation(clients, linear, ONE, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"state must be of torch\.float64, the"):
+        doubles.run(2, state=federation.run(1))
+    with pytest.raises(TypeError, match=r"adaptation must be .* \(x, y\), got a ClientData"):
+        federation.run(1).predict_new(clients[0].views["train"].inputs, clients[0])
     with pytest.raises(TypeError, match="true_groups must be a mapping of clients, got 'test'"):
         federation.run(1).metrics("test")
 

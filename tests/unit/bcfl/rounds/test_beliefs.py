@@ -184,5 +184,7 @@ def test_a_temperature_is_mean_or_positive(temperature, clients, linear):
 
 
 def test_beliefs_every_few_rounds_need_a_positive_number(clients, linear):
-    with pytest.raises(ValueError, match="belief_every must be at least 1 or None, got 0"):
+    with pytest.raises(
+        ValueError, match="belief_every must be a whole number of at least 1 or None, got 0"
+    ):
         federation_of(clients, linear).run(1, belief_every=0)

@@ -63,7 +63,7 @@ def test_runs_that_cannot_be_reported_are_refused(runs, tmp_path):
     for records in ((), (first, third), (first, second)):
         with pytest.raises(ValueError, match=r"records of all its 3 rounds; .* from a run"):
             experiments.report(replace(runs["ifca"], records=records), tmp_path / "r.html")
-    with pytest.raises(ValueError, match="names of folders, got 'a/b'"):
+    with pytest.raises(ValueError, match=r"names of folders .*, got 'a/b'"):
         experiments.report({"a/b": runs["ifca"]}, tmp_path / "r.html")
     with pytest.raises(ValueError, match="at least one run"):
         experiments.report({}, tmp_path / "r.html")
@@ -165,6 +165,12 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
     assert experiments.report(one.run, tmp_path / "again.html").is_file()
     again = experiments.open(one.run.save(tmp_path / "again", name="again"))["again", 0]
     assert again.rows == one.rows
+    config = folder / "bcfl-g" / "seed-1" / "config.toml"
+    kept = config.read_text()
+    config.write_text("methods = [")
+    with pytest.raises(ValueError, match=r"config\.toml isn't as it was written"):
+        experiments.open(folder)
+    config.write_text(kept)
     (folder / "bcfl-g" / "seed-1" / "hypotheses.graphml").unlink()
     assert ("bcfl-g", 1) not in experiments.open(folder)
     for path in folder.rglob("hypotheses.graphml"):
@@ -192,6 +198,11 @@ def test_what_is_no_run_is_refused(runs, tmp_path):
         experiments.report(runs, tmp_path)
     with pytest.raises(ValueError, match="no module 'nomod' is found"):
         runs["ifca"].save(tmp_path / "r", federation="nomod:f")
+    for name in ("..", ".", "", "a/b", "x" * 300, "a\0b"):
+        with pytest.raises(ValueError, match="names of runs must be names of folders"):
+            runs["ifca"].save(tmp_path / "r", name=name)
+    with pytest.raises(TypeError, match="federation must be text, module:object, got <function"):
+        runs["ifca"].save(tmp_path / "r", federation=lambda: None)
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match="it is a file"):
         runs["ifca"].save(tmp_path / "file")
