@@ -55,7 +55,7 @@ class StateWriter:
             ],
             "cached": sorted(map(list, state.cached)),
             "releases": dict(sorted(state.releases.items())),
-            "method": state.method,
+            "policy": state.policy,
         }
         tables = {name: items for name, items in self._items.items() if name != "tensors"}
         return kept | {"tables": tables}
@@ -212,7 +212,7 @@ class StateReader:
             planned_rounds=structure.get("planned_rounds"),
             cached=frozenset((client, key) for client, key in structure.get("cached", [])),
             releases=structure.get("releases", {}),
-            method=structure.get("method", ""),
+            policy=structure.get("policy", ""),
         )
 
     def _hypothesis(

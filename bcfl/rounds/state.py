@@ -38,7 +38,7 @@ class FederationState:
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
         cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
         releases: of each client so far, see `Ledger.releases`.
-        method: name of the method, and the number of clusters that it began with.
+        policy: kind of the policy, and the number of clusters that it began with.
     """
 
     hypotheses: HypothesisSet
@@ -48,7 +48,7 @@ class FederationState:
     planned_rounds: int | None = None
     cached: frozenset[Cached] = frozenset()
     releases: Mapping[str, int] = field(default_factory=dict)
-    method: str = ""
+    policy: str = ""
 
     @property
     def most_releases(self) -> int:
@@ -71,7 +71,7 @@ class FederationState:
 
         Raises:
             ValueError: the state is of other clients, of another network, of another dtype or of
-                another method.
+                another kind of policy; trackers may differ.
         """
         leading, first = self.hypotheses.best, start.hypotheses.best
         theirs, ours = leading.association.clients, first.association.clients
@@ -88,8 +88,8 @@ class FederationState:
         kinds = [h.clusters[0].blocks[0].gaussian.mean.dtype for h in (leading, first)]
         if kinds[0] != kinds[1]:
             raise ValueError(f"state must be of {kinds[1]}, the federation's dtype, got {kinds[0]}")
-        if self.method not in ("", start.method):
-            raise ValueError(f"state must be of {start.method}, got one of {self.method}")
+        if self.policy not in ("", start.policy):
+            raise ValueError(f"state must be of {start.policy}, got one of {self.policy}")
 
     def planned(self, rounds: int, planned: int | None) -> FederationState:
         """The state with the planned number of rounds, which is set once and kept on continuation.
@@ -212,7 +212,8 @@ def initial_state(
         hypotheses.append(Hypothesis(clusters=clusters, association=association))
     return FederationState(
         hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0),
-        method=f"{method.name!r} with {num_clusters} cluster{'s' * (num_clusters > 1)}",
+        policy=f"{type(method.policy).__name__} with {num_clusters} "
+        f"cluster{'s' * (num_clusters > 1)}",
     )
 
 

@@ -180,18 +180,24 @@ def test_a_run_that_is_continued_keeps_its_records(linear, clients):
     assert whole.metrics() == federation.run(4).metrics()
 
 
+def test_another_tracker_goes_on_from_a_state_of_the_same_policy(linear, clients):
+    state = Federation(clients, linear, methods.build("bcfl-g", num_clusters=2)).run(1).state
+    exact = methods.build("bcfl-exact", num_clusters=2)
+    assert Federation(clients, linear, exact).run(2, state=state).state.round == 2
+
+
 @pytest.mark.parametrize("name", ["ifca", "bcfl-mht-8", "default", "faacl", "fedavg"])
 def test_a_state_of_another_method_is_refused(linear, clients, name):
     state = Federation(clients, linear, methods.build("wecfl", num_clusters=2)).run(1).state
     other = Federation(clients, linear, methods.build(name))
-    with pytest.raises(ValueError, match="got one of 'wecfl' with 2 clusters"):
+    with pytest.raises(ValueError, match="got one of KMeansAssociation with 2 clusters"):
         other.run(2, state=state)
 
 
 def test_a_state_of_another_number_of_clusters_is_refused(linear, clients, tmp_path):
     state = Federation(clients, linear, methods.build("ifca", num_clusters=2)).run(1).state
     other = Federation(clients, linear, methods.build("ifca", num_clusters=3))
-    words = "state must be of 'ifca' with 3 clusters, got one of 'ifca' with 2 clusters"
+    words = "state must be of LikelihoodAssociation with 3 clusters, got one of Likelihood"
     with pytest.raises(ValueError, match=words):
         other.run(2, state=checkpoint.load(checkpoint.save(state, tmp_path)))
 
