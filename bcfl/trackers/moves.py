@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf, log, log1p
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from bcfl.architecture.model import Model
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Continue, Costs
@@ -20,7 +24,6 @@ from bcfl.policies.updates.centroids import weighted_kmeans
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.requests import Train
 from bcfl.runtime.seeds import derive_seed
-from bcfl.trackers.near_copies import cluster_scope_mask
 
 SPLIT_STARTS = 3
 """Restarts of 2-means; two well-separated groups are found from any start."""
@@ -294,3 +297,17 @@ def next_best_clusters(candidate: Candidate, cluster: int) -> dict[str, int]:
         else:
             labels[client] = int(sizes.argmax())
     return labels
+
+
+@lru_cache(maxsize=8)
+def cluster_scope_mask(model: Model) -> Tensor:
+    """Mask of the parameters in blocks of cluster scope, bool of shape (parameters,).
+
+    Models are compared in these alone: a shared network reflects how clients' samples differ, not
+    which cluster they belong to.
+    """
+    mask = torch.zeros(model.layout.num_parameters, dtype=torch.bool)
+    for spec in model.blocks:
+        for slot in model.block_slots[spec.name][0]:
+            mask[slot.start : slot.stop] = spec.scope == "cluster"
+    return mask

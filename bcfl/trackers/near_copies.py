@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -137,17 +136,3 @@ def mean_spread(clusters: Sequence[Posterior], model: Model) -> float:
     pairs = combinations(clusters, 2)
     distances = [float(squared_distances([a], [b], model)[0, 0]) for a, b in pairs]
     return float(np.mean(distances)) if distances else 0.0
-
-
-@lru_cache(maxsize=8)
-def cluster_scope_mask(model: Model) -> Tensor:
-    """Mask of the parameters in blocks of cluster scope, bool of shape (parameters,).
-
-    Models are compared in these alone: a shared network reflects how clients' samples differ, not
-    which cluster they belong to.
-    """
-    mask = torch.zeros(model.layout.num_parameters, dtype=torch.bool)
-    for spec in model.blocks:
-        for slot in model.block_slots[spec.name][0]:
-            mask[slot.start : slot.stop] = spec.scope == "cluster"
-    return mask

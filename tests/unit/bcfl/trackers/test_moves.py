@@ -8,6 +8,7 @@ from bcfl.architecture.model import BlockSpec
 from bcfl.policies import Continue
 from bcfl.trackers.moves import (
     Split,
+    cluster_scope_mask,
     explained_share,
     find_splits,
     merge_clusters,
@@ -18,7 +19,6 @@ from bcfl.trackers.moves import (
     split_cluster,
     with_empty_cluster,
 )
-from bcfl.trackers.near_copies import cluster_scope_mask
 
 LABELS = {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1, "f": 2}
 COSTS = {
