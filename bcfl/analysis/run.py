@@ -208,6 +208,11 @@ class Run:
     predict_new = predicting.predict_new
     tuned = predicting.tuned
 
+    @property
+    def rounds(self) -> list[int]:
+        """Numbers of the rounds that are logged or have a record, those of `rows`."""
+        return [row["round"] for row in self.logged] + [record.round for record in self.records]
+
     def rows(self) -> list[Row]:
         """What happened in each round that is logged or has a record; see `rows.round_row`.
 

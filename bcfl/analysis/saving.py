@@ -61,7 +61,7 @@ def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) 
     """
     for name, run in runs.items():
         _check_name(name)
-        if [row["round"] for row in run.rows()] != list(range(1, run.state.round + 1)):
+        if run.rounds != list(range(1, run.state.round + 1)):
             raise ValueError(
                 f"run {name!r} must hold the records of all its {run.state.round} rounds; one that "
                 "went on from a checkpoint does not; one that went on from a run, as in "
