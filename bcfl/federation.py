@@ -30,7 +30,7 @@ from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, largest, m
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
-from bcfl.rounds.state import FederationState, initial_state
+from bcfl.rounds.state import FederationState, initial_state, policy_of
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
@@ -350,12 +350,13 @@ class Federation:
 
     def _started(self, state: FederationState | None, rounds: int) -> FederationState:
         """The state to begin from, which must be one of this federation."""
-        start = self.initial_state()
         if state is None:
-            return start
+            return self.initial_state()
         if not isinstance(state, FederationState):
             raise TypeError(f"state must be a FederationState or a Run, got {state!r}")
-        state.check_continues(start)
+        names = [data.client for data in self.clients]
+        policy = policy_of(self.method, len(names))
+        state.check_continues(names, self.model.layout.num_parameters, self.dtype, policy)
         if state.round > rounds:
             raise ValueError(
                 f"rounds must be at least the {state.round} that state has done, got {rounds}; "

@@ -63,33 +63,36 @@ class FederationState:
         """Rounds done."""
         return self.hypotheses.round
 
-    def check_continues(self, start: FederationState) -> None:
-        """Check that a federation that begins at `start` can go on from this state.
+    def check_continues(
+        self, clients: Sequence[str], num_parameters: int, dtype: torch.dtype, policy: str
+    ) -> None:
+        """Check that a federation can go on from this state.
 
         Args:
-            start: the federation's initial state.
+            clients: its clients, sorted by name.
+            num_parameters: parameters of its network.
+            dtype: of these.
+            policy: see `policy_of`.
 
         Raises:
             ValueError: the state is of other clients, of another network, of another dtype or of
                 another kind of policy; trackers may differ.
         """
-        leading, first = self.hypotheses.best, start.hypotheses.best
-        theirs, ours = leading.association.clients, first.association.clients
-        if theirs != ours:
-            other = sorted(set(theirs) ^ set(ours))[:5]
+        leading = self.hypotheses.best
+        if leading.association.clients != tuple(clients):
+            other = sorted(set(leading.association.clients) ^ set(clients))[:5]
             raise ValueError(f"state must be one of these clients, it differs in {other}")
-        size = first.clusters[0].num_parameters
         sizes = {posterior.num_parameters for posterior in leading.clusters}
-        if sizes != {size}:
+        if sizes != {num_parameters}:
             raise ValueError(
-                f"state must be of models with {size} parameters, as the federation's network has, "
-                f"got {', '.join(map(str, sorted(sizes)))}"
+                f"state must be of models with {num_parameters} parameters, as the federation's "
+                f"network has, got {', '.join(map(str, sorted(sizes)))}"
             )
-        kinds = [h.clusters[0].blocks[0].gaussian.mean.dtype for h in (leading, first)]
-        if kinds[0] != kinds[1]:
-            raise ValueError(f"state must be of {kinds[1]}, the federation's dtype, got {kinds[0]}")
-        if self.policy not in ("", start.policy):
-            raise ValueError(f"state must be of {start.policy}, got one of {self.policy}")
+        found = leading.clusters[0].blocks[0].gaussian.mean.dtype
+        if found != dtype:
+            raise ValueError(f"state must be of {dtype}, the federation's dtype, got {found}")
+        if self.policy not in ("", policy):
+            raise ValueError(f"state must be of {policy}, got one of {self.policy}")
 
     def planned(self, rounds: int, planned: int | None) -> FederationState:
         """The state with the planned number of rounds, which is set once and kept on continuation.
@@ -176,6 +179,17 @@ class RoundRecord:
         return [text for text in self.ledger.failures if text.startswith(f"{client}: ")]
 
 
+def policy_of(method: Method, num_clients: int) -> str:
+    """Kind of a method's policy, and the number of clusters that it begins with.
+
+    Args:
+        method: the method.
+        num_clients: clients of the federation.
+    """
+    number = method.first_clusters(num_clients)
+    return f"{type(method.policy).__name__} with {number} cluster{'s' * (number > 1)}"
+
+
 def initial_state(
     method: Method,
     model: Model,
@@ -212,8 +226,7 @@ def initial_state(
         hypotheses.append(Hypothesis(clusters=clusters, association=association))
     return FederationState(
         hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0),
-        policy=f"{type(method.policy).__name__} with {num_clusters} "
-        f"cluster{'s' * (num_clusters > 1)}",
+        policy=policy_of(method, len(clients)),
     )
 
 
