@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral, Real
 
 import torch
 
@@ -26,6 +25,16 @@ from bcfl.executors import (
 )
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Centralised, Policy
+from bcfl.rounds.arguments import (
+    as_method,
+    check_callables,
+    checked_privacy,
+    checked_rounds,
+    checked_seed,
+    checked_shares,
+    checked_switches,
+    knowing_groups,
+)
 from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, largest, model_of
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
@@ -33,54 +42,6 @@ from bcfl.rounds.running import OnRound, run_rounds
 from bcfl.rounds.state import FederationState, initial_state, policy_of
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
-
-
-def _knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
-    """The method that is told the clients' true groups, where it is a bound that needs them."""
-    policy = method.policy
-    if not isinstance(policy, Centralised):
-        return method
-    return replace(method, policy=policy.of_groups(groups))
-
-
-def _checked_seed(seed: int) -> int:
-    if not isinstance(seed, Integral) or seed < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
-    return int(seed)
-
-
-def _checked_rounds(rounds: int, belief_every: int | None) -> int:
-    if not isinstance(rounds, Integral) or rounds < 1:
-        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds!r}")
-    if belief_every is not None and (not isinstance(belief_every, Integral) or belief_every < 1):
-        raise ValueError(
-            f"belief_every must be a whole number of at least 1 or None, got {belief_every!r}"
-        )
-    return int(rounds)
-
-
-def _checked_shares(client_fraction: float, drop_out: float) -> tuple[float, float]:
-    for name, share in (("client_fraction", client_fraction), ("drop_out", drop_out)):
-        if not isinstance(share, Real):
-            raise TypeError(f"{name} must be a number, got {share!r}")
-    if not 0 < client_fraction <= 1:
-        raise ValueError(f"client_fraction must lie in (0, 1], got {client_fraction}")
-    if not 0 <= drop_out <= 1:
-        raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
-    return client_fraction, drop_out
-
-
-def _as_method(method: Method | Policy) -> Method:
-    if isinstance(method, str):
-        raise TypeError(
-            f"method must be a method or a policy, got {method!r}; by its name: "
-            f"bcfl.methods.build({method!r})"
-        )
-    if not isinstance(method, Method) and (
-        isinstance(method, type) or not hasattr(method, "associate")
-    ):
-        raise TypeError(f"method must be a method or a policy with `associate`, got {method!r}")
-    return method if isinstance(method, Method) else Method(policy=method)
 
 
 class Federation:
@@ -151,22 +112,21 @@ class Federation:
             ValueError: an argument is out of range, or the clients do not fit the model.
             TypeError: the method is a name, the model no network, or an option of another type.
         """
-        self.seed = _checked_seed(seed)
+        self.seed = checked_seed(seed)
         self.threads = checked_threads(threads)
         config = executor if isinstance(executor, ExecutorConfig) else ExecutorConfig(executor)
         self.executor = config if memory is None else replace(config, memory=memory)
-        self.method = _as_method(method)
+        self.method = as_method(method)
         share = self.method.validation
         self.clients = tuple(with_validation(c, share, seed) for c in sorted_clients(clients))
         self.model = self.method.adapted(model_of(model, self.clients))
-        self.method = _knowing_groups(self.method, [data.group for data in self.clients])
-        self.client_fraction, self.drop_out = _checked_shares(client_fraction, drop_out)
+        self.method = knowing_groups(self.method, [data.group for data in self.clients])
+        self.client_fraction, self.drop_out = checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
             raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
-        self.dtype, self.evaluate, self.objectives = dtype, evaluate, objectives
-        if not isinstance(privacy, Privacy | None):
-            raise TypeError(f"privacy must be a bcfl.executors.Privacy or None, got {privacy!r}")
-        self.device, self.privacy = device_named(device), privacy
+        self.evaluate, self.objectives = checked_switches(evaluate=evaluate, objectives=objectives)
+        self.dtype, self.privacy = dtype, checked_privacy(privacy)
+        self.device = device_named(device)
         names = [data.client for data in self.clients]
         self._num_participants = len(participants(names, self.client_fraction, self.seed, 0))
         self.method.check(len(names), self._num_participants)
@@ -306,14 +266,8 @@ class Federation:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
             FailingClientWarning: a client's work failed in every round that it took part in.
         """
-        rounds = _checked_rounds(rounds, belief_every)
-        if on_round is not None and not callable(on_round):
-            raise TypeError(f"on_round must be a function of state and record, got {on_round!r}")
-        if executor is not None and not hasattr(executor, "answer"):
-            raise TypeError(
-                f"executor must have `answer`, got {executor!r}; names and options of executors go "
-                "to Federation(..., executor=...)"
-            )
+        rounds = checked_rounds(rounds, belief_every)
+        check_callables(on_round, executor)
         earlier, logged = (state.records, state.logged) if isinstance(state, Run) else ((), ())
         state = self._started(state.state if isinstance(state, Run) else state, rounds)
         state = state.planned(rounds, planned_rounds)

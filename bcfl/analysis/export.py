@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,8 +109,8 @@ def to_arviz(hypotheses: HypothesisSet, draws: int = 1000, seed: int = 0) -> xar
         ValueError: there is no draw.
         ModuleNotFoundError: arviz-base is not installed.
     """
-    if draws < 1:
-        raise ValueError(f"draws must be at least 1, got {draws}")
+    if not isinstance(draws, Integral) or draws < 1:
+        raise ValueError(f"draws must be a whole number of at least 1, got {draws!r}")
     try:
         import arviz_base
     except ModuleNotFoundError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,8 +150,10 @@ def _joined(
     edges: str,
 ) -> nx.Graph[str]:
     """The graph of clients with an edge for each pair of rows and its probability."""
-    if not 0 <= min_probability <= 1:
-        raise ValueError(f"min_probability must lie between 0 and 1, got {min_probability}")
+    if not isinstance(min_probability, Real) or not 0 <= min_probability <= 1:
+        raise ValueError(
+            f"min_probability must be a number between 0 and 1, got {min_probability!r}"
+        )
     import networkx as nx
 
     graph: nx.Graph[str] = nx.Graph(kind="association", edges=edges)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis.rows import numbers, round_row
-from bcfl.runtime.folders import whole_lines, write_aside
+from bcfl.runtime.folders import as_path, whole_lines, write_aside
 
 if TYPE_CHECKING:
     from bcfl.rounds.state import FederationState, RoundRecord
@@ -81,7 +81,7 @@ def tensorboard(folder: str | Path, groups: Groups = None) -> RoundLogger:
     """
     _required("tensorboard")
     make = import_module("torch.utils.tensorboard").SummaryWriter
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    as_path("folder", folder).mkdir(parents=True, exist_ok=True)
     writer: Any = None
 
     def begin(round: int) -> None:
@@ -209,7 +209,13 @@ def together(
 
     Args:
         callbacks: called after each round, in this order.
+
+    Raises:
+        TypeError: one of them is no function.
     """
+    for callback in callbacks:
+        if not callable(callback):
+            raise TypeError(f"callbacks must be functions of state and record, got {callback!r}")
     return lambda state, record: any([one(state, record) is True for one in callbacks])
 
 
@@ -229,7 +235,7 @@ def _beginning(begin: Callable[[int], object], write: Write) -> Write:
 
 
 def _in_folder(path: str | Path) -> Path:
-    place = Path(path)
+    place = as_path("path", path)
     place.parent.mkdir(parents=True, exist_ok=True)
     return place
 

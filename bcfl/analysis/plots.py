@@ -100,24 +100,18 @@ def plot_hypothesis_weights(runs: Runs, ax: Places = None) -> Drawn:
 def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
     """Association probabilities of the clients by descending entropy.
 
-    At most 20 clients of each run are shown.
+    At most 20 clients of each run are shown, and none that is in one cluster with more than 99 %.
 
     Args:
         runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
-
-    Raises:
-        ValueError: no client of any run is uncertain; each is in one cluster with more than 99 %.
     """
     memberships = {
         name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()
     }
-    shown = {name: m for name, m in memberships.items() if m.num_uncertain}
-    if not shown:
-        raise ValueError(
-            "runs must have an uncertain client; each is in one cluster with more than 99 %"
-        )
-    return _drawn(runs, len(shown), ax, lambda given: draw_uncertain_clients(shown, given))
+    return _drawn(
+        runs, len(memberships), ax, lambda given: draw_uncertain_clients(memberships, given)
+    )
 
 
 def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:

@@ -5,9 +5,9 @@ The functions that take a `Run` are its methods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isnan
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -156,6 +156,8 @@ def predict_new(
         with computing("full", view.inputs.device):
             outputs = network_outputs(network, view.inputs)
         losses[key] = float(sample_losses(run.model.likelihood, outputs, view.targets).sum())
+        if isnan(losses[key]):
+            check_outputs(run, [posterior], view.inputs, "adaptation")
     membership = Membership.of_newcomer(run.hypotheses, losses, len(view), temperature)
     predicted = _predicted(run, membership, inputs, rule)
     return replace(predicted, co_association=membership.co_association)
@@ -188,6 +190,8 @@ def tuned(
             predicts.
     """
     rule = rule_of(run, predictive)
+    if isinstance(clients, str) or not isinstance(clients, Iterable | None):
+        raise TypeError(f"clients must be names of clients, got {clients!r}")
     names = run.clients if clients is None else sorted(clients)
     best = run.ask(tuning(rule, run.hypotheses, run.model.likelihood, names, view, grid))
     if best is None:
@@ -259,6 +263,34 @@ def rule_of(run: Run, predictive: PredictiveName | PredictionRule | None) -> Pre
     )
 
 
+def check_outputs(
+    run: Run, models: Iterable[Posterior], inputs: torch.Tensor, name: str = "inputs"
+) -> None:
+    """Check that the outputs of models are finite.
+
+    Args:
+        run: the run.
+        models: those that predict.
+        inputs: (samples, *input_shape).
+        name: of the argument, for the message.
+
+    Raises:
+        ValueError: one is NaN or infinite; the message names the model.
+    """
+    clusters = run.hypotheses.best.clusters
+    for posterior in models:
+        network = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
+        finite = network_outputs(network, inputs).flatten(1).isfinite().all(dim=1)
+        if not finite.all():
+            keys = [cluster.key for cluster in clusters]
+            number = keys.index(posterior.key) if posterior.key in keys else None
+            which = "a lower hypothesis" if number is None else f"cluster {number}"
+            raise ValueError(
+                f"{name} must have finite outputs: for {int((~finite).sum())} of {len(inputs)} "
+                f"samples the model of {which} gives NaN or infinity"
+            )
+
+
 def _check_classes(run: Run) -> None:
     if run.model.likelihood == "gaussian":
         raise ValueError(
@@ -276,7 +308,11 @@ def _predicted(
     x = fitting(run.model, inputs, _first_mean(run))
     models = membership.mixture if mixture is None else mixture
     with computing("full", x.device):
-        predicted = mixed(run.model, models, membership.association, x, rule)
+        try:
+            predicted = mixed(run.model, models, membership.association, x, rule)
+        except ValueError:
+            check_outputs(run, models, x)
+            raise
         density = run.feature_density
         if density is None:
             return predicted

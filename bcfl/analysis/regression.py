@@ -11,7 +11,7 @@ import scipy
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.analysis.predicting import rule_of
+from bcfl.analysis.predicting import check_outputs, rule_of
 from bcfl.analysis.predictions import fitting
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
@@ -104,6 +104,8 @@ def predict_values(
     rule.check(membership.mixture)
     with computing("full", x.device):
         moments = rule.moments(run.model, membership.mixture, x)
+        if not moments.mean.isfinite().all():
+            check_outputs(run, membership.mixture, x)
         density = run.feature_density
         ood_score = None if density is None else density.ood_score(membership.association, x)
     return ValuePrediction(

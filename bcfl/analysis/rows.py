@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bcfl.analysis import metrics
 from bcfl.rounds import checkpoint
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
     import pandas
 
     from bcfl.executors import Privacy
+    from bcfl.hypotheses.history import Snapshot
     from bcfl.protocol.statistics.predictions import PredictionSums
     from bcfl.rounds.state import FederationState, RoundRecord
 
 Row = dict[str, Any]
+Key = TypeVar("Key")
 PHASES = ("train", "score", "server", "evaluate")
 COUNTS = (
     "exchanges",
@@ -36,10 +40,21 @@ COUNTS = (
     "bytes_up",
 )
 BELIEF_COSTS = ("exchanges", "scores_run", "bytes_down", "bytes_up")
+KINDS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("cluster_sizes", "hypothesis_weights", "parents", "failures"), (list,)),
+    **dict.fromkeys(("facts", "seconds"), (dict,)),
+    "belief": (dict, NoneType),
+}
+"""Types of the columns that are no numbers."""
+NUMBER = (int, float, NoneType)
 
 
 class MetricsError(ValueError):
-    """A `metrics.jsonl` that is not a sequence of complete rounds in order."""
+    """A `metrics.jsonl` that is not a sequence of rounds in order, with columns of their types."""
+
+
+class DamagedRunWarning(UserWarning):
+    """The rounds of a method and seed are damaged; others of the folder are read."""
 
 
 def round_row(
@@ -58,7 +73,6 @@ def round_row(
         held_out: predictions of each client's model on samples that no client holds.
         used: `models_sent` and `models_run`, in units of a network, where they were counted.
     """
-    snapshot, leading = record.snapshot, record.snapshot.associations[0]
     ledger, fusion = record.ledger, record.info.fusion
     phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
     row = {
@@ -68,13 +82,7 @@ def round_row(
         **metrics.summarise_labels(record.labels),
         "weighted_f1": metrics.macro_f1_per_client(record.evaluations, record.num_training),
         "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
-        **metrics.agreement(leading, groups),
-        "cluster_sizes": leading.sizes.tolist(),
-        "clusters_used": int((leading.sizes > 0).sum()),
-        "hypothesis_weights": snapshot.weights.tolist(),
-        "parents": [list(parents) for parents in snapshot.parents],
-        "effective_hypotheses": snapshot.effective_number,
-        "log_captured_mass": snapshot.log_captured_mass,
+        **_hypotheses(record.snapshot, groups),
         "participants": len(record.participants),
         **{name: getattr(ledger, name) for name in COUNTS},
         **(used or dict.fromkeys(("models_sent", "models_run"))),
@@ -89,6 +97,42 @@ def round_row(
     }
     finite: Row = _finite(row)
     return finite
+
+
+def snapshot_row(snapshot: Snapshot, groups: Mapping[str, int | None]) -> Row:
+    """The row of a round without a record: its hypotheses are known, scores and costs are not.
+
+    Args:
+        snapshot: of the history of a state.
+        groups: true group of each client, None where unknown.
+    """
+    unknown = ("participants", *COUNTS, "models_sent", "models_run")
+    finite: Row = _finite(
+        {
+            "round": snapshot.round,
+            **_hypotheses(snapshot, groups),
+            **dict.fromkeys(unknown),
+            "facts": {},
+            "failures": [],
+            "belief": None,
+            "seconds": dict.fromkeys((*PHASES, "total")),
+        }
+    )
+    return finite
+
+
+def _hypotheses(snapshot: Snapshot, groups: Mapping[str, int | None] | None) -> Row:
+    """The columns of the hypotheses after a round."""
+    leading = snapshot.associations[0]
+    return {
+        **metrics.agreement(leading, groups),
+        "cluster_sizes": leading.sizes.tolist(),
+        "clusters_used": int((leading.sizes > 0).sum()),
+        "hypothesis_weights": snapshot.weights.tolist(),
+        "parents": [list(parents) for parents in snapshot.parents],
+        "effective_hypotheses": snapshot.effective_number,
+        "log_captured_mass": snapshot.log_captured_mass,
+    }
 
 
 def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
@@ -149,8 +193,9 @@ def numbers(row: Row) -> dict[str, float | None]:
         if value is None or isinstance(value, int | float)
     }
     plain.pop("belief", None)
-    seconds = {f"seconds_{phase}": spent for phase, spent in row["seconds"].items()}
-    return {**plain, "failures": len(row["failures"]), **seconds}
+    failures = {"failures": len(row["failures"])} if "failures" in row else {}
+    seconds = {f"seconds_{phase}": spent for phase, spent in row.get("seconds", {}).items()}
+    return {**plain, **failures, **seconds}
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:
@@ -182,7 +227,8 @@ def read(path: Path) -> list[Row]:
     """Rounds of a file, none where there is no file; a last line that isn't whole is left out.
 
     Raises:
-        MetricsError: a line is no JSON, or the rounds aren't 1, 2, 3, ...
+        MetricsError: a line is no JSON, the rounds aren't 1, 2, 3, ..., or a column is of another
+            type.
     """
     rows: list[Row] = []
     for number, line in enumerate(whole_lines(path), start=1):
@@ -195,8 +241,20 @@ def read(path: Path) -> list[Row]:
             raise MetricsError(
                 f"line {number} of {path} isn't round {number}; the file was changed after the run"
             )
+        _check_types(row, f"line {number} of {path}")
         rows.append(row)
     return rows
+
+
+def _check_types(row: Row, place: str) -> None:
+    for name, value in row.items():
+        kinds = KINDS.get(name, NUMBER)
+        if not isinstance(value, kinds):
+            words = " or ".join({NoneType: "null"}.get(kind, kind.__name__) for kind in kinds)
+            raise MetricsError(
+                f"{name} in {place} must be {words}, got {value!r}; the file was changed after the "
+                "run"
+            )
 
 
 def read_run(files: MethodFiles) -> list[Row]:
@@ -211,6 +269,32 @@ def read_run(files: MethodFiles) -> list[Row]:
     found, newest = read(files.metrics), checkpoint.newest(files.checkpoints)
     if newest is not None:
         _check_num_rounds(files.metrics, len(found), checkpoint.round_of(newest))
+    return found
+
+
+def read_runs(files: Mapping[Key, MethodFiles]) -> dict[Key, list[Row]]:
+    """Rounds of several methods and seeds, without those whose file is damaged.
+
+    Args:
+        files: of methods and seeds.
+
+    Raises:
+        MetricsError: all are damaged.
+
+    Warns:
+        DamagedRunWarning: one is damaged.
+    """
+    found: dict[Key, list[Row]] = {}
+    errors: list[MetricsError] = []
+    for key, place in files.items():
+        try:
+            found[key] = read_run(place)
+        except MetricsError as error:
+            errors.append(error)
+    if errors and not any(found.values()):
+        raise errors[0]
+    for damage in errors:
+        warnings.warn(f"left out: {damage}", DamagedRunWarning, stacklevel=3)
     return found
 
 

@@ -28,6 +28,7 @@ from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.rounds.evaluation import evaluate
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
+from bcfl.runtime.folders import as_path
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ class Run:
         likelihood, leading = self.model.likelihood, self.hypotheses.best.association
         groups = self.groups if true_groups is None else true_groups
         if self.logged and not self.records:
-            known = {name: self.logged[-1].get(name) for name in metrics.SCORES[likelihood]}
+            names = metrics.SUMMARIES[likelihood]({})
+            known = {name: self.logged[-1].get(name) for name in names}
             scores = {name: nan if value is None else value for name, value in known.items()}
         else:
             scores = metrics.SUMMARIES[likelihood](self.tested if self.records else {})
@@ -244,7 +246,8 @@ class Run:
             co_association: whether to include the co-association probabilities, clients x clients
                 per round.
         """
-        self.to_xarray(co_association=co_association).to_netcdf(path, engine="scipy")
+        place = as_path("path", path)
+        self.to_xarray(co_association=co_association).to_netcdf(place, engine="scipy")
 
     def to_arviz(self, draws: int = 1000, seed: int = 0) -> xarray.DataTree:
         """Draws from the posterior over associations for ArviZ; see `export.to_arviz`."""

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis import rows
 from bcfl.analysis.graphs import write_graphs
+from bcfl.architecture.model import Model
 from bcfl.rounds import checkpoint
-from bcfl.runtime.folders import RUN_FORMAT, MethodFiles, write_aside
+from bcfl.runtime.folders import (
+    FEDERATIONS,
+    RUN_FORMAT,
+    MethodFiles,
+    as_path,
+    whole_folder,
+    write_aside,
+)
 
 if TYPE_CHECKING:
     from bcfl.analysis.run import Run
@@ -22,6 +32,10 @@ LONGEST = 255
 """Bytes in the name of a folder."""
 
 
+class FederationWarning(UserWarning):
+    """The federation that a run is saved with cannot serve it."""
+
+
 def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | None = None) -> Path:
     """Save a run in a folder that `experiments.open` and the commands of `bcfl` read.
 
@@ -29,9 +43,12 @@ def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | N
     not saved: what needs them, such as `experiments.open(folder)[name, 0].run` and `bcfl explain`,
     finds them by `federation`. `experiments.save` takes several runs, and writes the report too.
 
+    Of rounds without records, those before a checkpoint from which the run went on in another
+    process, hypotheses are saved; their scores and costs are not known.
+
     Args:
-        run: with the records of all its rounds.
-        folder: new, or empty.
+        run: of which the state, and the records that it holds, are saved.
+        folder: new, or empty; after an error it is as it was.
         name: of the run, by which it is found in the folder.
         federation: `module:object` of the federation, or of a function that makes it again.
 
@@ -40,16 +57,17 @@ def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | N
 
     Raises:
         FileExistsError: the folder holds something, or is a file.
-        ValueError: the run lacks records of its rounds, its name cannot be that of a folder, or
-            `federation` is not of the form `module:object`, with a module that can be found.
+        ValueError: the name of the run cannot be that of a folder, or `federation` is not of the
+            form `module:object`, with a module that can be found.
+
+    Warns:
+        FederationWarning: the module of `federation` is loaded, and the object is not in it, or its
+            network is another.
     """
-    path, named = Path(folder), {name: run}
+    path, named = as_path("folder", folder), {name: run}
     check_saved(named, {name: federation})
-    if path.exists() and not path.is_dir():
-        raise FileExistsError(f"folder {path} must be new or empty, but it is a file")
-    if path.is_dir() and any(path.iterdir()):
-        raise FileExistsError(f"folder {path} must be new or empty, but it holds files")
-    write(named, path, name, {} if federation is None else {name: federation})
+    with whole_folder(path) as place:
+        write(named, place, name, {} if federation is None else {name: federation})
     return path
 
 
@@ -59,22 +77,36 @@ def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) 
     Raises:
         ValueError: see `save`.
     """
-    for name, run in runs.items():
+    for name in runs:
         _check_name(name)
-        if run.rounds != list(range(1, run.state.round + 1)):
-            raise ValueError(
-                f"run {name!r} must hold the records of all its {run.state.round} rounds; one that "
-                "went on from a checkpoint does not; one that went on from a run, as in "
-                "Federation.run(..., state=run), does"
-            )
-    for place in federations.values():
+    for name, place in federations.items():
         if not isinstance(place, str | None):
             raise TypeError(f"federation must be text, module:object, got {place!r}")
-        module, separator, _ = (place or "").partition(":")
-        if place is not None and not (module and separator):
-            raise ValueError(f"federation must be written module:object, got {place!r}")
-        if place is not None and not _is_module(module):
-            raise ValueError(f"federation {place!r}: no module {module!r} is found from here")
+        if place is not None:
+            _check_federation(place, runs.get(name))
+
+
+def _check_federation(place: str, run: Run | None) -> None:
+    module, separator, path = place.partition(":")
+    if not (module and separator):
+        raise ValueError(f"federation must be written module:object, got {place!r}")
+    if not _is_module(module):
+        raise ValueError(f"federation {place!r}: no module {module!r} is found from here")
+    if module not in sys.modules:
+        return
+    try:
+        found = attrgetter(path)(sys.modules[module])
+    except AttributeError as error:
+        _warn(f"federation {place!r} is not found: {error}")
+        return
+    network = getattr(found, "model", None)
+    if run and isinstance(network, Model) and network.layout != run.model.layout:
+        _warn(f"federation {place!r} has another network than the run")
+
+
+def _warn(message: str) -> None:
+    where = f"the place to correct it is {FEDERATIONS!r} in run.json of the folder"
+    warnings.warn(f"{message}; {where}", FederationWarning, stacklevel=5)  # the caller of save
 
 
 def _check_name(name: str) -> None:
@@ -122,15 +154,23 @@ def write(
         "methods": list(runs),
         "seeds": [SEED],
         "data": {"clients": len(first.clients), "groups": len(groups)},
-        "federations": dict(federations),
+        FEDERATIONS: dict(federations),
         **(facts or {}),
     }
     write_aside(folder / "run.json", json.dumps(description, indent=2) + "\n")
     logged = {}
     for method, run in runs.items():
         files = MethodFiles(folder / method / f"seed-{SEED}")
-        logged[method] = run.rows()
+        logged[method] = _all_rows(run)
         rows.write(files.metrics, logged[method])
         checkpoint.save(run.state, files.checkpoints)
         write_graphs(run, files.graph)
     return logged
+
+
+def _all_rows(run: Run) -> list[rows.Row]:
+    """Rows of all rounds: those of the run, after those that its history alone knows."""
+    known = run.rows()
+    first = known[0]["round"] if known else run.state.round + 1
+    earlier = run.state.history[: first - 1]
+    return [*(rows.snapshot_row(snapshot, run.groups) for snapshot in earlier), *known]

@@ -87,18 +87,21 @@ def draw_uncertain_clients(
     """One panel per method, one bar per client, the most uncertain at the top.
 
     Args:
-        methods: memberships by method, each with at least one uncertain client.
+        methods: memberships by method; one without uncertain clients says so.
         given: axes to draw on, one per method; by default those of a new figure.
         width: of a new figure with more than one panel in a row, inches.
     """
-    rows = [min(MOST_UNCERTAIN, rows.num_uncertain) for rows in methods.values()]
+    rows = [min(MOST_UNCERTAIN, rows.num_uncertain) or 2 for rows in methods.values()]
     columns = 1 if given else max(1, min(2, len(methods), int(width / PANEL)))
     lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
     figure, grid = (figure_of(given), list(given)) if given else _panels(lines, columns, width)
     known = sorted({group for rows in methods.values() for group in rows.groups.values()})
     for place, (method, members) in zip(grid, methods.items(), strict=False):
         place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
-        _draw_panel(place, method, members, known)
+        if members.num_uncertain:
+            _draw_panel(place, method, members, known)
+        else:
+            _draw_certain(place, method, members)
     for unused in grid[len(methods) :]:
         unused.set_axis_off()
     if not given:
@@ -147,10 +150,17 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
     axes.tick_params(axis="y", length=0, pad=17)
     axes.set_xlim(0, 1)
     axes.set_xticks([])
-    for side in ("bottom", "left"):
-        axes.spines[side].set_visible(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
     axes.set_title(method, loc="left", fontweight="bold")
     axes.set_title("nats", loc="right", fontsize=9, color=FAINT, x=1.075)
+
+
+def _draw_certain(axes: Axes, method: str, members: Memberships) -> None:
+    axes.set_axis_off()
+    axes.set_title(method, loc="left", fontweight="bold")
+    words = f"none of {len(members.clients)} clients is uncertain"
+    axes.text(0, 0, words, va="center_baseline", fontsize=9, color=FAINT)
 
 
 def _mark_group(axes: Axes, row: int, index: int) -> None:

@@ -6,6 +6,8 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, get_args
 
+from bcfl.runtime import nearest
+
 ExecutorName = Literal["auto", "loop", "batched", "graph", "processes", "flower"]
 Arithmetic = Literal["full", "tf32", "bfloat16"]
 """`full`: all digits of the parameters' type. `tf32`: on a GPU matrix products and convolutions
@@ -23,7 +25,10 @@ def executor_named(text: str) -> ExecutorName:
     for name in get_args(ExecutorName):
         if text == name:
             return name  # type: ignore[no-any-return]
-    raise ValueError(f"executor must be one of {', '.join(get_args(ExecutorName))}, got {text!r}")
+    known = get_args(ExecutorName)
+    raise ValueError(
+        f"executor must be one of {', '.join(known)}, got {text!r}.{nearest(text, known)}"
+    )
 
 
 def arithmetic_named(text: str) -> Arithmetic:

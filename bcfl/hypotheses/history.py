@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import scipy
@@ -176,8 +177,10 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
     Raises:
         ValueError: there is no such round.
     """
-    if not 1 <= round <= len(history):
-        raise ValueError(f"round must lie between 1 and {len(history)}, got {round}")
+    if not isinstance(round, Integral) or not 1 <= round <= len(history):
+        raise ValueError(
+            f"round must be a whole number between 1 and {len(history)}, got {round!r}"
+        )
     shares = np.exp(history[-1].log_weights)
     shares = np.concatenate([shares, np.zeros(len(history[-1].proposals))])
     for later, earlier in zip(

@@ -18,6 +18,7 @@ import torch
 
 from bcfl.rounds.archive import StateReader, StateWriter
 from bcfl.rounds.state import FederationState
+from bcfl.runtime.folders import as_path
 
 VERSION = 5
 KEPT = 2
@@ -45,7 +46,7 @@ def save(state: FederationState, folder: str | Path) -> Path:
 
     if not isinstance(state, FederationState):
         raise TypeError(f"state must be a FederationState, such as run.state, got {state!r}")
-    folder = Path(folder)
+    folder = as_path("folder", folder)
     writer = StateWriter()
     structure = writer.structure(state)
     payload = to_bytes(writer.tensors())
@@ -79,7 +80,7 @@ def _write(path: Path, content: bytes) -> None:
 
 def newest(folder: str | Path) -> Path | None:
     """The newest checkpoint in a folder, or None."""
-    folders = _all(Path(folder))
+    folders = _all(as_path("folder", folder))
     return folders[-1] if folders else None
 
 
@@ -105,7 +106,7 @@ def load(
     Raises:
         CheckpointError: the checkpoint is missing, damaged, or of another version or type.
     """
-    checkpoint = Path(checkpoint)
+    checkpoint = as_path("checkpoint", checkpoint)
     content, payload = _read(checkpoint)
     if content.get("version") != VERSION:
         raise CheckpointError(

@@ -108,13 +108,13 @@ class FederationState:
             if planned is not None and (not isinstance(planned, int) or planned < rounds):
                 raise ValueError(
                     f"planned_rounds must be a whole number of at least the {rounds} rounds, got "
-                    f"{planned}"
+                    f"{planned!r}"
                 )
             return replace(self, planned_rounds=rounds if planned is None else planned)
         if planned not in (None, self.planned_rounds):
             raise ValueError(
                 f"planned_rounds must be {self.planned_rounds}, for which the first "
-                f"{self.round} rounds of this run were planned, got {planned}; leave it out to "
+                f"{self.round} rounds of this run were planned, got {planned!r}; leave it out to "
                 "keep the plan, or begin anew"
             )
         return self

@@ -8,14 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bcfl.runtime.devices import device_named, limited_threads
-    from bcfl.runtime.folders import GRAPHS, RUN_FORMAT, BusyError, MethodFiles, locked, write_aside
+    from bcfl.runtime.folders import (
+        FEDERATIONS,
+        GRAPHS,
+        RUN_FORMAT,
+        BusyError,
+        MethodFiles,
+        as_path,
+        check_new,
+        locked,
+        whole_folder,
+        write_aside,
+    )
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.suggestions import nearest, nearest_name
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
     "devices": ("device_named", "limited_threads"),
-    "folders": ("GRAPHS", "RUN_FORMAT", "BusyError", "MethodFiles", "locked", "write_aside"),
+    "folders": (
+        "FEDERATIONS",
+        "GRAPHS",
+        "RUN_FORMAT",
+        "BusyError",
+        "MethodFiles",
+        "as_path",
+        "check_new",
+        "locked",
+        "whole_folder",
+        "write_aside",
+    ),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "suggestions": ("nearest", "nearest_name"),
     "workers": ("become_worker", "died", "portable"),
@@ -23,11 +45,14 @@ _MODULES = {
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "FEDERATIONS",
     "GRAPHS",
     "RUN_FORMAT",
     "BusyError",
     "MethodFiles",
+    "as_path",
     "become_worker",
+    "check_new",
     "derive_seed",
     "device_named",
     "died",
@@ -38,6 +63,7 @@ __all__ = [
     "nearest",
     "nearest_name",
     "portable",
+    "whole_folder",
     "write_aside",
 ]
 

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 
 RUN_FORMAT = 2
 """Of `run.json` and of what stands in the rest of the folder of a run."""
+FEDERATIONS = "federations"
+"""Key of `run.json`: by name, `module:object` of a federation; there if Python wrote the run."""
 
 
 GRAPHS: Mapping[str, str] = {
@@ -94,6 +97,58 @@ def _hold(lock: Callable[[int, int], None], handle: int, how: int, folder: Path)
         lock(handle, how)
     except BlockingIOError:
         raise BusyError(f"another process is working in {folder}; wait for it, or end it") from None
+
+
+def as_path(name: str, path: str | Path) -> Path:
+    """A path.
+
+    Args:
+        name: of the argument, for the message.
+        path: its value.
+
+    Raises:
+        TypeError: it is no path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name} must be a path, got {path!r}")
+    return Path(path)
+
+
+def check_new(folder: Path) -> None:
+    """Check that nothing would be overwritten in a folder.
+
+    Raises:
+        FileExistsError: it holds something, or is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"folder {folder} must be new or empty, but it is a file")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise FileExistsError(f"folder {folder} must be new or empty, but it holds files")
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, whose contents move to their place when all is written.
+
+    After an error nothing of them is left.
+
+    Args:
+        folder: new, or empty; missing parents are made.
+
+    Raises:
+        FileExistsError: it holds something, or is a file.
+    """
+    check_new(folder)
+    aside, is_new = folder / ".partial", not folder.exists()
+    aside.mkdir(parents=True)
+    try:
+        yield aside
+        for path in list(aside.iterdir()):
+            path.rename(folder / path.name)
+    except BaseException:
+        rmtree(folder if is_new else aside, ignore_errors=True)
+        raise
+    aside.rmdir()
 
 
 def write_aside(path: Path, content: str | bytes) -> None:

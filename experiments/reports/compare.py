@@ -201,5 +201,5 @@ def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
 
 
 def _trainings(row: Metrics) -> str:
-    requested, run = (row[name]["mean"] for name in ("trainings_requested", "trainings_run"))
-    return f"{requested:.0f} / {run:.0f}"
+    means = (row[name]["mean"] for name in ("trainings_requested", "trainings_run"))
+    return " / ".join(UNKNOWN if mean is None else f"{mean:.0f}" for mean in means)

@@ -12,7 +12,7 @@ from experiments.config.variants import Variant, flattened
 from experiments.reports.galleries.client_gallery import divided_clients
 from experiments.reports.round_history import Histories
 from experiments.runs.grids import choices
-from experiments.runs.run_folder import RunFolder
+from experiments.runs.run_folder import Round, RunFolder
 
 SHOWN = 5
 """Names that a sentence lists at most."""
@@ -37,6 +37,7 @@ def warnings(run: RunFolder, histories: Histories) -> list[str]:
     """
     return [
         *failure_warnings(run),
+        *missing_record_warnings(run),
         *single_partition_warnings(histories),
         *class_warnings(run),
         *edge_warnings(run),
@@ -65,15 +66,28 @@ def failure_warnings(run: RunFolder) -> list[str]:
 
 def untrained_methods(run: RunFolder) -> list[str]:
     """Methods for which every client that was asked failed in every round of every seed."""
+    return [method for method in run.methods if _is_untrained(run.rounds[method])]
+
+
+def missing_record_warnings(run: RunFolder) -> list[str]:
+    """Methods with rounds of which only the hypotheses are known."""
+    missing = []
+    for method in run.methods:
+        unknown = [e["round"] for e in run.first(method) if e["participants"] is None]
+        if unknown:
+            missing.append(f"1 to {unknown[-1]} of {method}")
+    if not missing:
+        return []
     return [
-        method
-        for method in run.methods
-        if all(
-            len(_failed_clients(entry)) >= entry["participants"]
-            for rounds in run.rounds[method].values()
-            for entry in rounds
-        )
+        f"Rounds without records: {', '.join(missing)}. The run went on from a checkpoint, so that "
+        "scores and costs before it are not known; costs are those of the rounds after it."
     ]
+
+
+def _is_untrained(rounds: Mapping[int, Sequence[Round]]) -> bool:
+    entries = (entry for done in rounds.values() for entry in done)
+    known = [entry for entry in entries if entry["participants"] is not None]
+    return bool(known) and all(len(_failed_clients(e)) >= e["participants"] for e in known)
 
 
 def single_partition_warnings(histories: Histories) -> list[str]:

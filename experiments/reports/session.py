@@ -9,9 +9,10 @@ from tempfile import TemporaryDirectory
 
 from bcfl import Run
 from bcfl.analysis import rows, saving
+from bcfl.runtime import as_path, whole_folder
 from experiments.reports.report import render
 from experiments.runs.files import Pair, RunFiles, write_aside
-from experiments.runs.plan import check_free, versions
+from experiments.runs.plan import versions
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.summary import as_csv, summarise
 
@@ -23,7 +24,7 @@ def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run"
     samples that no client holds, and several seeds.
 
     Args:
-        runs: a run, or several by name, each with the records of all its rounds.
+        runs: a run, or several by name.
         path: the file; written aside and renamed.
         name: title of the report.
 
@@ -31,20 +32,20 @@ def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run"
         The path of the report.
 
     Raises:
-        ValueError: no run is given, a run lacks records of its rounds, or its name cannot be that
-            of a folder.
+        ValueError: no run is given, or its name cannot be that of a folder.
         TypeError: `runs` holds anything but runs.
         IsADirectoryError: `path` is a folder.
     """
     named = _named(runs, name)
     saving.check_saved(named, {})
-    if Path(path).is_dir():
+    target = as_path("path", path)
+    if target.is_dir():
         raise IsADirectoryError(f"path {path} must be a file, such as report.html, not a folder")
     with TemporaryDirectory() as folder:
         _write(named, name, RunFiles(Path(folder)), {})
         page = render(RunFolder.read(Path(folder)))
-    write_aside(Path(path), page)
-    return Path(path)
+    write_aside(target, page)
+    return target
 
 
 def save(
@@ -61,7 +62,7 @@ def save(
     saves one run without the report.
 
     Args:
-        runs: a run, or several by name, each with the records of all its rounds.
+        runs: a run, or several by name.
         folder: new, or empty.
         name: of the run.
         federation: `module:object` of the federation, or of a function that makes it again; by name
@@ -71,20 +72,20 @@ def save(
         The folder.
 
     Raises:
-        FolderError: the folder holds something.
+        FileExistsError: the folder holds something, or is a file.
         ValueError: as in `report`, or `federation` is not of the form `module:object`.
     """
-    named, files = _named(runs, name), RunFiles(Path(folder))
+    named, target = _named(runs, name), as_path("folder", folder)
     places: Mapping[str, str | None] = (
         federation if isinstance(federation, Mapping) else dict.fromkeys(named, federation)
     )
     saving.check_saved(named, places)
-    check_free(files.folder)
-    known = {method: place for method, place in places.items() if place is not None}
-    rounds = _write(named, name, files, known)
-    write_aside(files.rounds, as_csv(rounds))
-    write_aside(files.report, render(RunFolder.read(files.folder)))
-    return files.folder
+    known = {method: where for method, where in places.items() if where is not None}
+    with whole_folder(target) as place:
+        files = RunFiles(place)
+        write_aside(files.rounds, as_csv(_write(named, name, files, known)))
+        write_aside(files.report, render(RunFolder.read(place)))
+    return target
 
 
 def _named(runs: Run | Mapping[str, Run], name: str) -> dict[str, Run]:

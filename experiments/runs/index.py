@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.methods import imported, made_by, misfit
+from bcfl.runtime import FEDERATIONS
 from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs.deployed import DEPLOYMENT, gathered
@@ -21,8 +22,6 @@ from experiments.runs.plan import FolderError, read_description
 if TYPE_CHECKING:
     from bcfl import Federation
 
-FEDERATIONS = "federations"
-"""Key of `run.json`: by method, `module:object` of a federation; there if Python wrote the run."""
 EXPECTED = "a bcfl.Federation, or a function without arguments that makes one"
 
 

@@ -16,7 +16,7 @@ import joblib
 import tomli_w
 
 from bcfl.executors import ExecutorConfig
-from bcfl.runtime import RUN_FORMAT
+from bcfl.runtime import FEDERATIONS, RUN_FORMAT
 from experiments.config import executor_options
 from experiments.config.scenario import Scenario, from_table
 from experiments.config.variants import Pair
@@ -167,7 +167,7 @@ def read_plan(folder: Path) -> Plan:
             f"{folder} is of a deployed federation, whose samples stay with its nodes; go on "
             f"with: bcfl federation resume {shlex.quote(str(folder.parent))}"
         )
-    if "federations" in table:
+    if FEDERATIONS in table:
         raise FolderError(
             f"{folder} was saved from Python, so there is no scenario by which to go on; continue "
             "it there with Federation(...).run(rounds, state=...)"

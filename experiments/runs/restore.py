@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bcfl import Run, checkpoint
 from bcfl.analysis import rows
-from bcfl.runtime import nearest
+from bcfl.runtime import as_path, nearest
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_index
 from experiments.runs.plan import FolderError, read_plan
@@ -133,18 +133,21 @@ def open_runs(folder: str | Path) -> FinishedRuns:
         folder: folder of the run.
 
     Raises:
-        ValueError: there is no run in the folder, none is finished, or a file is damaged.
+        ValueError: there is no run in the folder, none is finished, or a file that all need is
+            damaged.
+
+    Warns:
+        DamagedRunWarning: the rounds of a method and seed are damaged, so that it is left out.
     """
-    folder = Path(folder)
+    folder = as_path("folder", folder)
     index, setup, runs = read_index(folder), setup_of(folder), FinishedRuns()
-    for pair in index.pairs:
-        files = RunFiles(folder).of(pair)
-        if files.is_finished:
-            config = _config(files.config) if setup else {}
-            logged = tuple(rows.read_run(files))
-            runs[pair.method, pair.seed] = FinishedRun(
-                folder=folder, pair=pair, config=config, rows=logged, setup=setup
-            )
+    files = {pair: RunFiles(folder).of(pair) for pair in index.pairs}
+    finished = {pair: place for pair, place in files.items() if place.is_finished}
+    for pair, logged in rows.read_runs(finished).items():
+        config = _config(files[pair].config) if setup else {}
+        runs[pair.method, pair.seed] = FinishedRun(
+            folder=folder, pair=pair, config=config, rows=tuple(logged), setup=setup
+        )
     if not runs:
         raise ValueError(f"no run in {folder} is finished; go on with: bcfl resume {folder}")
     return runs
@@ -166,7 +169,8 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
         setup: of the same run, if it was made before.
 
     Raises:
-        ValueError: a checkpoint is missing, damaged or of other clients, or the data are missing.
+        ValueError: a checkpoint is missing, damaged, of other clients or of another network, or
+            the data are missing.
     """
     setup = setup or setup_of(folder)
     state, index = _state(folder, pair), read_index(folder)
@@ -174,8 +178,19 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     names = tuple(data.client for data in federation.clients)
     if state.hypotheses.best.association.clients != names:
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")
+    _check_network(state, federation, pair)
     logged = tuple(rows.read_run(RunFiles(folder).of(pair))[: state.round])
     return Restored(setup, state, federation, logged)
+
+
+def _check_network(state: FederationState, federation: Federation, pair: Pair) -> None:
+    found = state.hypotheses.best.clusters[0].num_parameters
+    expected = federation.model.layout.num_parameters
+    if found != expected:
+        raise ValueError(
+            f"the newest checkpoint of {pair} is of a network with {found:,} parameters, its "
+            f"federation has one with {expected:,}"
+        )
 
 
 def _state(folder: Path, pair: Pair) -> FederationState:

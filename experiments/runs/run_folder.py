@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bcfl.analysis import rows
 from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
 from experiments.runs.files import Pair, PairFiles, RunFiles
-from experiments.runs.plan import check_format
+from experiments.runs.plan import read_description
 from experiments.runs.summary import read_summary
 
 if TYPE_CHECKING:
@@ -52,23 +52,17 @@ class RunFolder:
         """Read all but the graphs.
 
         Raises:
-            NoRunError: the folder does not exist, holds no run, or a file is malformed.
-            FolderError: another version wrote it.
-            MetricsError: the rounds of a method and seed are malformed.
+            FolderError: there is no run in the folder, or another version wrote it.
+            NoRunError: no round is done, or a file is malformed.
+            MetricsError: the rounds of all methods and seeds are malformed; of some, these are left
+                out with a warning.
         """
-        files = RunFiles(path)
-        if not path.is_dir():
-            what = "is a file" if path.exists() else "does not exist"
-            raise NoRunError(f"run folder {str(path)!r} {what}")
-        if not files.run.is_file():
-            raise NoRunError(f"folder {str(path)!r} holds no run: run.json is missing")
-        description = _json_object(files.run)
-        check_format(description, files.run)
+        files, description = RunFiles(path), read_description(path)
         if files.summary.is_file():
             summary = _json_object(files.summary).get("methods", {})
         else:
             summary = read_summary(path).get("methods", {})
-        rounds = {method: _seeds(path / method) for method in description.get("methods", [])}
+        rounds = _rounds(path, description.get("methods", []))
         if not any(rounds.values()):
             raise NoRunError(f"folder {str(path)!r} holds no run: no method has done a round yet")
         return cls(path, description, summary, rounds)
@@ -284,14 +278,13 @@ def _json_object(path: Path) -> dict[str, Any]:
     return value
 
 
-def _seeds(folder: Path) -> dict[int, Sequence[Round]]:
-    seeds = {}
-    for path in folder.glob("seed-*"):
-        number = path.name.removeprefix("seed-")
-        rounds = rows.read_run(PairFiles(path))
-        if number.isdecimal() and rounds:
-            seeds[int(number)] = rounds
-    return dict(sorted(seeds.items()))
+def _rounds(folder: Path, methods: Sequence[str]) -> dict[str, dict[int, Sequence[Round]]]:
+    """By method and seed, ascending, those with at least one round."""
+    places = [(m, path) for m in methods for path in (folder / m).glob("seed-*")]
+    numbers = {(m, path.name.removeprefix("seed-")): PairFiles(path) for m, path in places}
+    pairs = {(m, int(seed)): files for (m, seed), files in numbers.items() if seed.isdecimal()}
+    found = {pair: done for pair, done in rows.read_runs(pairs).items() if done}
+    return {m: {s: found[m, s] for s in sorted(s for n, s in found if n == m)} for m in methods}
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

@@ -68,14 +68,14 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     """
     last = rounds[-LAST_ROUNDS:]
     averaged = {name: _mean([row.get(name) for row in last]) for name in AVERAGED}
-    summed = {name: sum(row[name] for row in rounds) for name in SUMMED}
+    summed = {name: _sum([row.get(name) for row in rounds]) for name in SUMMED}
     always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
     return {
         **averaged,
         **{name: _mean([row.get(name) for row in last]) for name in OF_SOME if name in last[-1]},
         **always,
         "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
-        "seconds": sum(row["seconds"]["total"] for row in rounds),
+        "seconds": _sum([row["seconds"]["total"] for row in rounds]),
         **summed,
         **costs.over_rounds(rounds),
         **costs.traffic(rounds),
@@ -147,9 +147,8 @@ def read_summary(folder: Path) -> Mapping[str, Any]:
     if index.has_scenario or files.summary.is_file():
         path = files.summary
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    done = {
-        pair: rows.read_run(files.of(pair)) for pair in index.pairs if files.of(pair).is_finished
-    }
+    finished = {p: files.of(p) for p in index.pairs if files.of(p).is_finished}
+    done = rows.read_runs(finished)
     return summarise(index.name, done) if done else {}
 
 
@@ -175,6 +174,11 @@ def write_summary(plan: Plan, files: RunFiles) -> None:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def _distance(first: float | None, second: float | None) -> float | None:

@@ -62,14 +62,16 @@ def over_rounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     return dict.fromkeys(names) if cost is None else asdict(cost)
 
 
-def traffic(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def traffic(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Payload of all clients in a round, down and up, MB: of the first, mean and largest.
 
     The first round of many methods sends all models, and later ones those that have changed.
 
     Args:
-        rows: of the rounds, at least one.
+        rows: of the rounds, at least one; of a round that is not known, all are None.
     """
+    if any(row["bytes_down"] is None for row in rows):
+        return dict.fromkeys(("traffic_first", "traffic_mean", "traffic_peak"))
     sent = [(row["bytes_down"] + row["bytes_up"]) / 1e6 for row in rows]
     return {
         "traffic_first": sent[0],

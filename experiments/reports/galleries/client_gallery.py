@@ -20,7 +20,7 @@ from bcfl.rounds import CheckpointError
 from experiments.datasets import DataError
 from experiments.reports.local_models import LocalModels, path_of
 from experiments.reports.pictures import bubbles, likeness, moves, neighbours
-from experiments.reports.pictures.drawing import Picture
+from experiments.reports.pictures.drawing import Cells, Picture
 from experiments.runs.files import Pair
 from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.restore import newest_state
@@ -164,6 +164,10 @@ def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
         "Look for dark squares off the diagonal: clusters with almost identical models. Cosine "
         "similarity of all parameters in the last checkpoint, non-empty clusters of the leading "
         "hypothesis.",
+        {
+            f"likeness-{method}": Cells([f"{method}, cluster {k}" for k in used], cosines, "cosine")
+            for method, (cosines, used) in maps.items()
+        },
         narrow=lambda: likeness.draw_clusters(maps, columns=1),
     )
 
@@ -180,10 +184,10 @@ def _local(run: RunFolder, groups: Groups) -> dict[str, Picture | None]:
     for method in run.methods:
         recorded = LocalModels.read(path_of(run.path, _first(run, method)))
         if recorded is not None:
-            known = [groups.get(client) for client in sorted(groups)]
+            known, names = [groups.get(client) for client in sorted(groups)], sorted(groups)
             return {
                 "neighbours": _neighbours(method, recorded, known),
-                "likeness": _likeness(method, recorded),
+                "likeness": _likeness(method, recorded, names),
             }
     return {"neighbours": None, "likeness": None}
 
@@ -211,7 +215,7 @@ def _neighbours(method: str, recorded: LocalModels, groups: Sequence[int | None]
     )
 
 
-def _likeness(method: str, recorded: LocalModels) -> Picture | None:
+def _likeness(method: str, recorded: LocalModels, clients: Sequence[str]) -> Picture | None:
     labels = recorded.clusters[-1]
     order = np.argsort(np.where(labels < 0, labels.max() + 1, labels), kind="stable")
     order = order[labels[order] >= 0]
@@ -221,11 +225,17 @@ def _likeness(method: str, recorded: LocalModels) -> Picture | None:
     block = np.ix_(order, order)
     models = recorded.models[-1][block].astype(np.float64)
     updates = recorded.updates[-1][block].astype(np.float64)
+    known = clients if len(clients) == len(labels) else list(map(str, range(len(labels))))
+    names = [f"{known[i]} (cluster {labels[i]})" for i in order]
     return Picture.of(
         lambda: likeness.draw_clients(models, updates, sizes),
         "likeness",
         f"Cosine similarity of local models and updates of {method}",
         f"Look for dark blocks on the diagonal: clients in one cluster of {method} have similar "
         f"models, dissimilar to the others. Round {int(recorded.rounds[-1])}, clients by cluster.",
+        {
+            "likeness-models": Cells(names, models, "cosine of models"),
+            "likeness-updates": Cells(names, updates, "cosine of updates"),
+        },
         narrow=lambda: likeness.draw_clients(models, updates, sizes, columns=1),
     )

@@ -108,7 +108,8 @@ def _cost_of(run: RunFolder, method: str) -> cost.Cost:
     phases: Counter[str] = Counter()
     for rounds in run.rounds[method].values():
         for entry in rounds:
-            phases.update(entry.get("seconds") or {})
+            spent = entry.get("seconds") or {}
+            phases.update({phase: time for phase, time in spent.items() if time is not None})
     seeds = len(run.seeds(method))
     return cost.Cost(
         bytes_down=_mean(run.series(method, "bytes_down")),

@@ -67,7 +67,8 @@ def draw_cost(costs: Mapping[str, Cost], columns: int = 3) -> Figure:
     work.set_title("local trainings", loc="left")
     _pairs(work, costs)
     time.set_title("seconds by phase", loc="left")
-    phases = [phase for phase in PHASES if any(phase in c.seconds for c in costs.values())]
+    known = [phase for phase in PHASES if any(phase in c.seconds for c in costs.values())]
+    phases = known or PHASES
     spent = {phase: [c.seconds.get(phase, 0.0) for c in costs.values()] for phase in phases}
     _stack(time, spent, SHARES, list(costs))
     for axes in (data, work, time)[::columns]:

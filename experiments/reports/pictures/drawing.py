@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bcfl.drawing import FAINT, INK, in_style
 
@@ -15,7 +19,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Tips = Mapping[str, str | Sequence[tuple[str, str]]]
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The texts of a heat map.
+
+    Attributes:
+        names: of rows and columns.
+        values: (rows, rows) of the cells.
+        what: name of the values.
+    """
+
+    names: Sequence[str]
+    values: NDArray[np.float64]
+    what: str
+
+    @property
+    def attribute(self) -> str:
+        """As an attribute of the image, which the script of the page reads."""
+        table = {
+            "names": list(self.names),
+            "values": [[f"{value:.2f}" for value in row] for row in self.values + 0.0],
+            "what": self.what,
+        }
+        return f' data-cells="{_quoted(json.dumps(table, separators=(",", ":")))}"'
+
+
+Tips = Mapping[str, str | Cells | Sequence[tuple[str, str]]]
 MARKER = re.compile(r"<(use|path) (?!id=)")
 """A marker: one that was defined before is used, one of a size of its own is a path."""
 PLACE = re.compile(r' (?:d|x|y)="[^"]*"')
@@ -109,8 +138,9 @@ def with_tips(svg: str, name: str, tips: Tips) -> str:
     Args:
         svg: figure of `inline_svg`.
         name: prefix of all ids in it.
-        tips: by id of an element, its text; or for markers, by id of their group, client and text
-            of each in the order in which they were drawn.
+        tips: by id of an element, its text; for markers, by id of their group, client and text of
+            each in the order in which they were drawn; or by id of an image, the texts of its
+            cells.
     """
 
     def group(match: re.Match[str]) -> str:
@@ -123,9 +153,12 @@ def with_tips(svg: str, name: str, tips: Tips) -> str:
         return head if start == match[1] else f"{start}>"
 
     svg = re.sub(rf'(<g id="{re.escape(name)}-([^"]*)")>', group, svg)
-    for gid, markers in tips.items():
-        if not isinstance(markers, str):
-            svg = _with_markers(svg, f'<g id="{name}-{gid}">', markers)
+    for gid, texts in tips.items():
+        if isinstance(texts, Cells):
+            image = f' id="{name}-{gid}"'
+            svg = svg.replace(image, f"{image}{texts.attribute}")
+        elif not isinstance(texts, str):
+            svg = _with_markers(svg, f'<g id="{name}-{gid}">', texts)
     return svg
 
 

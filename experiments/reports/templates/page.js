@@ -46,14 +46,22 @@
   const tip = make("div", { id: "tip", hidden: true });
   tip.setAttribute("role", "status");
   document.querySelector(".page").append(tip);
+  const cellAt = (image, event) => {
+    const { names, values, what } = JSON.parse(image.dataset.cells);
+    const box = image.getBoundingClientRect();
+    const place = (part) => Math.min(names.length - 1, Math.max(0, Math.floor(part * names.length)));
+    const row = place((event.clientY - box.top) / box.height);
+    const column = place((event.clientX - box.left) / box.width);
+    return `${names[row]}\n${names[column]}\n${what} ${values[row][column]}`;
+  };
   let marked = [];
   const show = (event) => {
-    const target = event.target.closest?.("[data-tip]");
+    const target = event.target.closest?.("[data-tip], [data-cells]");
     marked.forEach((element) => element.classList.remove("same"));
     marked = [];
     tip.hidden = !target;
     if (!target) return;
-    tip.textContent = target.dataset.tip;
+    tip.textContent = target.dataset.tip ?? cellAt(target, event);
     const client = target.dataset.client;
     if (client !== undefined) {
       marked = all(`figure svg [data-client="${CSS.escape(client)}"]`);

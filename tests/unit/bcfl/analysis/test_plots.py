@@ -89,8 +89,10 @@ def test_uncertain_clients_are_those_of_high_entropy(run, run_of):
     hard = replace(certain.hypotheses.best, belief=None)
     hypotheses = replace(certain.hypotheses, hypotheses=(hard,))
     certain = replace(certain, state=replace(certain.state, hypotheses=hypotheses))
-    with pytest.raises(ValueError, match="runs must have an uncertain client"):
-        plot_uncertain_clients(certain)
+    both = plot_uncertain_clients({"mine": run, "certain": certain})
+    words = [[text.get_text() for text in axes.texts] for axes in both]
+    assert words[1] == [f"none of {len(run.clients)} clients is uncertain"]
+    assert set(shown) < set(words[0])
 
 
 def test_reliability_is_that_of_all_tests(run):

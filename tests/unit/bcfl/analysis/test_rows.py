@@ -119,6 +119,29 @@ def test_a_file_that_was_changed_is_named(tmp_path):
         rows.read(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("accuracy", "high", "int or float or null"),
+        ("cluster_sizes", 3, "list"),
+        ("seconds", None, "dict"),
+        ("belief", [], "dict or null"),
+    ],
+)
+def test_a_column_of_another_type_is_named(tmp_path, name, value, allowed):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(json.dumps({"round": 1, name: value}) + "\n")
+    message = rf"{name} in line 1 of .*metrics\.jsonl must be {allowed}, got {value!r}; the file"
+    with pytest.raises(rows.MetricsError, match=message.replace("[]", r"\[\]")):
+        rows.read(path)
+
+
+def test_rows_that_lack_columns_are_a_data_frame():
+    frame = rows.to_dataframe([{"round": 1, "accuracy": 0.5}, {"round": 2, "failures": ["a"]}])
+    assert frame["accuracy"].isna().tolist() == [False, True]
+    assert frame["failures"].isna().tolist() == [True, False]
+
+
 def test_fewer_rounds_than_the_checkpoint_says(tmp_path):
     path = tmp_path / "metrics.jsonl"
     lines(path, 1)

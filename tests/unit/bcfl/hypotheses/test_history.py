@@ -94,7 +94,7 @@ def test_clients_not_seen_by_then_have_an_empty_row():
 
 @pytest.mark.parametrize("round", [0, 4, -1])
 def test_rounds_that_were_not_done_are_refused(history, round):
-    message = f"round must lie between 1 and 3, got {round}"
+    message = f"round must be a whole number between 1 and 3, got {round}"
     with pytest.raises(ValueError, match=message):
         ancestor_shares(history, round)
     with pytest.raises(ValueError, match=message):

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from experiments.reports.report import counted, write_report
+from experiments.runs.plan import FolderError
 from experiments.runs.run_folder import NoRunError
 from tests.unit.experiments.reports.conftest import statistic
 
@@ -285,10 +286,9 @@ def damage(folder, name, text):
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("run.json", "{", "run.json' is not JSON"),
-        ("run.json", "[]", "must hold a JSON object, got list"),
+        ("run.json", "{", "run.json is no JSON"),
+        ("run.json", "[]", "must hold a JSON object, got a list"),
         ("summary.json", "nonsense", "summary.json' is not JSON"),
-        ("bcfl-g/seed-0/metrics.jsonl", '{"round": 3}\n', "isn't round 1"),
         ("bcfl-g/seed-0/graph.graphml", "<graphml", "is not a GraphML file"),
     ],
 )
@@ -301,9 +301,9 @@ def test_a_damaged_file_is_named(make_run, name, text, told):
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path, make_run):
-    with pytest.raises(NoRunError, match="does not exist"):
+    with pytest.raises(FolderError, match="doesn't exist"):
         write_report(tmp_path / "nowhere")
-    with pytest.raises(NoRunError, match=r"run\.json is missing"):
+    with pytest.raises(FolderError, match=r"holds no run \(it has no run\.json\)"):
         write_report(tmp_path)
     folder = make_run(methods=["ifca"])
     shutil.rmtree(folder / "ifca")

@@ -3,15 +3,19 @@
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
 
 import experiments
-from bcfl import Federation, Objective
-from bcfl.analysis import metrics
+from bcfl import Federation, Objective, methods
+from bcfl.analysis import metrics, rows, saving
 from experiments import datasets, models, partitions
 from experiments.cli import app
+from experiments.reports import session
+from experiments.runs.run_folder import RunFolder
 from tests.recipes import built
 
 ROUNDS = 3
@@ -59,10 +63,6 @@ def test_a_report_of_one_run_is_named(runs, tmp_path):
 
 
 def test_runs_that_cannot_be_reported_are_refused(runs, tmp_path):
-    first, second, third = runs["ifca"].records
-    for records in ((), (first, third), (first, second)):
-        with pytest.raises(ValueError, match=r"records of all its 3 rounds; .* from a run"):
-            experiments.report(replace(runs["ifca"], records=records), tmp_path / "r.html")
     with pytest.raises(ValueError, match=r"names of folders .*, got 'a/b'"):
         experiments.report({"a/b": runs["ifca"]}, tmp_path / "r.html")
     with pytest.raises(ValueError, match="at least one run"):
@@ -139,7 +139,7 @@ def test_a_saved_run_without_its_federation_says_what_it_lacks(runs, tmp_path):
     assert "ifca" in text_of(folder / "report.html")
     done = CliRunner().invoke(app, ["explain", str(folder), "--method", "ifca"])
     assert (done.exit_code, "federation='module:object'" in done.output) == (2, True)
-    with pytest.raises(ValueError, match="holds a run already"):
+    with pytest.raises(FileExistsError, match="must be new or empty, but it holds files"):
         experiments.save(runs, folder)
     with pytest.raises(ValueError, match="must be written module:object, got 'x'"):
         experiments.save(runs, tmp_path / "other", federation="x")
@@ -177,6 +177,75 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
         path.unlink()
     with pytest.raises(ValueError, match=r"no run in .* is finished; go on with: bcfl resume"):
         experiments.open(folder)
+
+
+@pytest.mark.parametrize("kept", [0, 1], ids=["no record", "the last record"])
+def test_a_run_that_went_on_from_a_checkpoint_is_saved_with_what_its_history_knows(
+    runs, tmp_path, kept
+):
+    whole = runs["bcfl-mh-3"]
+    run = replace(whole, records=whole.records[3 - kept :])
+    folder = experiments.save(run, tmp_path / "mine", name="mine")
+    read = experiments.open(folder)["mine", 0].rows
+    for ours, theirs in zip(read, whole.rows(), strict=True):
+        for column in ("round", "cluster_sizes", "hypothesis_weights", "parents", "ari"):
+            assert ours[column] == theirs[column]
+    assert read[3 - kept :] == tuple(run.rows())
+    assert [row.get("accuracy") for row in read[: 3 - kept]] == [None] * (3 - kept)
+    assert f"Rounds without records: 1 to {3 - kept} of mine." in text_of(folder / "report.html")
+    for command in ("report", "compare", "graph"):
+        done = CliRunner().invoke(app, [command, str(folder)])
+        assert done.exit_code == 0, (command, done.output)
+    frame = experiments.open(folder)["mine", 0].to_dataframe()
+    assert frame["trainings_run"].isna().tolist() == [True] * (3 - kept) + [False] * kept
+
+
+def test_an_error_leaves_nothing_in_the_folder(runs, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    for module, name in (("bcfl.analysis.saving", "write_graphs"), (session.__name__, "render")):
+        monkeypatch.setattr(f"{module}.{name}", lambda *_: 1 / 0)
+        for folder in (tmp_path / "new", tmp_path / "empty"):
+            with pytest.raises(ZeroDivisionError):
+                experiments.save(runs, folder)
+        monkeypatch.undo()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+    assert experiments.save(runs["ifca"], tmp_path / "empty") == tmp_path / "empty"
+    names = {"run", "run.json", "summary.json", "rounds.csv", "report.html"}
+    assert {path.name for path in (tmp_path / "empty").iterdir()} == names
+
+
+def test_one_damaged_method_does_not_hide_the_others(runs, tmp_path):
+    folder = experiments.save(runs, tmp_path / "both")
+    path = folder / "ifca" / "seed-0" / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"accuracy": ', '"accuracy": "high", "was": ', 1))
+    damage = r"left out: accuracy in line 1 of .* must be int or float or null, got 'high'"
+    with pytest.warns(rows.DamagedRunWarning, match=damage):
+        opened = experiments.open(folder)
+    assert list(opened) == [("bcfl-mh-3", 0)]
+    with pytest.warns(rows.DamagedRunWarning, match=damage):
+        shown = RunFolder.read(folder)
+    assert shown.methods == ("bcfl-mh-3",)
+    with pytest.warns(rows.DamagedRunWarning, match=damage):
+        done = CliRunner().invoke(app, ["report", str(folder)])
+    assert done.exit_code == 0, done.output
+
+
+def test_a_federation_that_cannot_serve_the_run_is_told(runs, tmp_path, monkeypatch):
+    module = ModuleType("made_here")
+    module.other = Federation(
+        partitions.rotated(datasets.load("optdigits"), groups=2, clients=6, seed=0),
+        models.mlp((1, 8, 8), 3, 10),
+        methods.fedavg(),
+    )
+    module.__spec__ = ModuleSpec("made_here", None)
+    monkeypatch.setitem(sys.modules, "made_here", module)
+    run = runs["ifca"]
+    with pytest.warns(saving.FederationWarning, match=r"'made_here:none' is not found: .*run.json"):
+        run.save(tmp_path / "a", federation="made_here:none")
+    with pytest.warns(saving.FederationWarning, match="has another network than the run"):
+        folder = run.save(tmp_path / "b", federation="made_here:other")
+    with pytest.raises(ValueError, match="of other clients"):
+        experiments.open(folder)["run", 0].run  # noqa: B018 - the access is what fails
 
 
 def test_a_run_that_lost_rounds_is_refused(runs, tmp_path):

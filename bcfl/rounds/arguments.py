@@ -1,0 +1,131 @@
+"""Checks of the arguments of a federation and of its runs; their errors name the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from bcfl.executors.privacy import Privacy
+from bcfl.policies import Centralised, Policy
+from bcfl.rounds.method import Method
+
+if TYPE_CHECKING:
+    from bcfl.executors import Executor
+    from bcfl.rounds.running import OnRound
+
+
+def knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
+    """The method that is told the clients' true groups, where it is a bound that needs them."""
+    policy = method.policy
+    if not isinstance(policy, Centralised):
+        return method
+    return replace(method, policy=policy.of_groups(groups))
+
+
+def checked_seed(seed: int) -> int:
+    """The seed.
+
+    Raises:
+        ValueError: it is no whole number, or negative.
+    """
+    if not isinstance(seed, Integral) or seed < 0:
+        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
+    return int(seed)
+
+
+def checked_rounds(rounds: int, belief_every: int | None) -> int:
+    """The number of rounds.
+
+    Args:
+        rounds: rounds in all.
+        belief_every: rounds between those with beliefs; None is the last alone.
+
+    Raises:
+        ValueError: one of them is no whole number of at least 1.
+    """
+    if not isinstance(rounds, Integral) or rounds < 1:
+        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds!r}")
+    if belief_every is not None and (not isinstance(belief_every, Integral) or belief_every < 1):
+        raise ValueError(
+            f"belief_every must be a whole number of at least 1 or None, got {belief_every!r}"
+        )
+    return int(rounds)
+
+
+def checked_shares(client_fraction: float, drop_out: float) -> tuple[float, float]:
+    """Both shares.
+
+    Args:
+        client_fraction: of the clients that take part in a round.
+        drop_out: probability that one of these drops out.
+
+    Raises:
+        ValueError: one of them is out of range.
+        TypeError: one of them is no number.
+    """
+    for name, share in (("client_fraction", client_fraction), ("drop_out", drop_out)):
+        if not isinstance(share, Real):
+            raise TypeError(f"{name} must be a number, got {share!r}")
+    if not 0 < client_fraction <= 1:
+        raise ValueError(f"client_fraction must lie in (0, 1], got {client_fraction}")
+    if not 0 <= drop_out <= 1:
+        raise ValueError(f"drop_out must lie between 0 and 1, got {drop_out}")
+    return client_fraction, drop_out
+
+
+def checked_switches(*, evaluate: bool, objectives: bool) -> tuple[bool, bool]:
+    """Both switches.
+
+    Raises:
+        TypeError: one of them is neither True nor False.
+    """
+    for name, value in (("evaluate", evaluate), ("objectives", objectives)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, got {value!r}")
+    return evaluate, objectives
+
+
+def checked_privacy(privacy: Privacy | None) -> Privacy | None:
+    """How clients randomise what they send.
+
+    Raises:
+        TypeError: it is of another type.
+    """
+    if not isinstance(privacy, Privacy | None):
+        raise TypeError(f"privacy must be a bcfl.executors.Privacy or None, got {privacy!r}")
+    return privacy
+
+
+def check_callables(on_round: OnRound | None, executor: Executor | None) -> None:
+    """Check the callback and the executor of a run, where they are given.
+
+    Raises:
+        TypeError: one of them cannot be called, or has no `answer`.
+    """
+    if on_round is not None and not callable(on_round):
+        raise TypeError(f"on_round must be a function of state and record, got {on_round!r}")
+    if executor is not None and not hasattr(executor, "answer"):
+        raise TypeError(
+            f"executor must have `answer`, got {executor!r}; names and options of executors go "
+            "to Federation(..., executor=...)"
+        )
+
+
+def as_method(method: Method | Policy) -> Method:
+    """The method, or the one of a policy, which is tracked greedily.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(method, str):
+        raise TypeError(
+            f"method must be a method or a policy, got {method!r}; by its name: "
+            f"bcfl.methods.build({method!r})"
+        )
+    if not isinstance(method, Method) and (
+        isinstance(method, type) or not hasattr(method, "associate")
+    ):
+        raise TypeError(f"method must be a method or a policy with `associate`, got {method!r}")
+    return method if isinstance(method, Method) else Method(policy=method)
