@@ -78,7 +78,7 @@ const used = await tab.evaluate(() => {
   }
   return result;
 });
-for (const [name, selector] of [["client", "[data-client]"], ["round", "[data-round] path"]]) {
+for (const [name, selector] of [["client", "[data-client]"], ["round", "[data-round] path"], ["cell", "[data-cells]"]]) {
   const target = await tab.$(selector);
   if (!target) continue;
   await target.scrollIntoView();

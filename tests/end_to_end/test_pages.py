@@ -66,6 +66,10 @@ def test_a_report_can_be_used(whole):
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"
     assert used["round"]["text"].startswith("round 1, accuracy")
+    row, column, value = used["cell"]["text"].split("\n")
+    assert ", cluster " in row
+    assert ", cluster " in column
+    assert -1 <= float(value.removeprefix("cosine ")) <= 1
 
 
 def test_an_uncertainty_page_can_be_used(whole):

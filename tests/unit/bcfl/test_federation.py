@@ -122,86 +122,6 @@ def test_a_layer_without_curvature_is_refused_early(clients):
         )
 
 
-def test_a_state_of_other_clients_is_refused(linear, clients):
-    state = Federation(clients, linear, ONE).run(1).state
-    with pytest.raises(ValueError, match="state must be one of these clients"):
-        Federation(clients[:3], linear, ONE).run(2, state=state)
-
-
-def test_a_state_of_another_network_is_refused(linear, clients):
-    state = Federation(clients, linear, ONE).run(1).state
-    words = "state must be of models with 26 parameters, as the federation's network has, got 8"
-    with pytest.raises(ValueError, match=words):
-        Federation(clients, nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)), ONE).run(
-            2, state=state
-        )
-
-
-def test_rounds_already_done_are_not_done_again(linear, clients):
-    federation = Federation(clients, linear, ONE)
-    run = federation.run(3)
-    again = federation.run(3, state=run.state)
-    assert again.state is run.state
-    assert again.records == ()
-    assert federation.run(3, state=run).records == run.records
-    with pytest.raises(ValueError, match="at least the 3 that state has done, got 2; they are the"):
-        federation.run(2, state=run)
-
-
-def test_other_things_than_states_and_callbacks_are_refused(linear, clients):
-    federation = Federation(clients, linear, ONE)
-    with pytest.raises(TypeError, match="state must be a FederationState or a Run, got 'odd'"):
-        federation.run(2, state="odd")
-    with pytest.raises(TypeError, match="on_round must be a function of state and record, got 3"):
-        federation.run(2, on_round=3)
-    with pytest.raises(TypeError, match="executor must have `answer`, got 'loop'"):
-        federation.run(2, executor="loop")
-    with pytest.raises(ValueError, match=r"belief_every must be a whole number .*, got 1\.5"):
-        federation.run(2, belief_every=1.5)
-    with pytest.raises(TypeError, match="client_fraction must be a number, got '0"):
-        Federation(clients, linear, ONE, client_fraction="0.5")
-    with pytest.raises(TypeError, match=r"privacy must be a .*Privacy or None, got 1"):
-        Federation(clients, linear, ONE, privacy=1.0)
-    doubles = Federation(clients, linear, ONE, dtype=torch.float64)
-    with pytest.raises(ValueError, match=r"state must be of torch\.float64, the"):
-        doubles.run(2, state=federation.run(1))
-    with pytest.raises(TypeError, match=r"adaptation must be .* \(x, y\), got a ClientData"):
-        federation.run(1).predict_new(clients[0].views["train"].inputs, clients[0])
-    with pytest.raises(TypeError, match="true_groups must be a mapping of clients, got 'test'"):
-        federation.run(1).metrics("test")
-
-
-def test_a_run_that_is_continued_keeps_its_records(linear, clients):
-    federation = Federation(clients, linear, ONE)
-    first = federation.run(2, planned_rounds=4)
-    whole = federation.run(4, state=first)
-    assert [record.round for record in whole.records] == [1, 2, 3, 4]
-    assert whole.records[:2] == first.records
-    assert whole.metrics() == federation.run(4).metrics()
-
-
-def test_another_tracker_goes_on_from_a_state_of_the_same_policy(linear, clients):
-    state = Federation(clients, linear, methods.build("bcfl-g", num_clusters=2)).run(1).state
-    exact = methods.build("bcfl-exact", num_clusters=2)
-    assert Federation(clients, linear, exact).run(2, state=state).state.round == 2
-
-
-@pytest.mark.parametrize("name", ["ifca", "bcfl-mht-8", "default", "faacl", "fedavg"])
-def test_a_state_of_another_method_is_refused(linear, clients, name):
-    state = Federation(clients, linear, methods.build("wecfl", num_clusters=2)).run(1).state
-    other = Federation(clients, linear, methods.build(name))
-    with pytest.raises(ValueError, match="got one of KMeansAssociation with 2 clusters"):
-        other.run(2, state=state)
-
-
-def test_a_state_of_another_number_of_clusters_is_refused(linear, clients, tmp_path):
-    state = Federation(clients, linear, methods.build("ifca", num_clusters=2)).run(1).state
-    other = Federation(clients, linear, methods.build("ifca", num_clusters=3))
-    words = "state must be of LikelihoodAssociation with 3 clusters, got one of Likelihood"
-    with pytest.raises(ValueError, match=words):
-        other.run(2, state=checkpoint.load(checkpoint.save(state, tmp_path)))
-
-
 def test_a_policy_alone_is_tracked_greedily(linear, clients):
     federation = Federation(clients, linear, ONE)
     assert federation.method.policy is ONE
@@ -367,3 +287,23 @@ def test_threads_are_limited_while_it_runs(linear, clients):
         assert (seen, torch.get_num_threads()) == ([1, 2], 2)
     finally:
         torch.set_num_threads(before)
+
+
+def test_other_things_than_states_and_callbacks_are_refused(linear, clients):
+    federation = Federation(clients, linear, ONE)
+    with pytest.raises(TypeError, match="state must be a FederationState or a Run, got 'odd'"):
+        federation.run(2, state="odd")
+    with pytest.raises(TypeError, match="on_round must be a function of state and record, got 3"):
+        federation.run(2, on_round=3)
+    with pytest.raises(TypeError, match="executor must have `answer`, got 'loop'"):
+        federation.run(2, executor="loop")
+    with pytest.raises(ValueError, match=r"belief_every must be a whole number .*, got 1\.5"):
+        federation.run(2, belief_every=1.5)
+    with pytest.raises(TypeError, match="client_fraction must be a number, got '0"):
+        Federation(clients, linear, ONE, client_fraction="0.5")
+    with pytest.raises(TypeError, match=r"privacy must be a .*Privacy or None, got 1"):
+        Federation(clients, linear, ONE, privacy=1.0)
+    with pytest.raises(TypeError, match=r"adaptation must be .* \(x, y\), got a ClientData"):
+        federation.run(1).predict_new(clients[0].views["train"].inputs, clients[0])
+    with pytest.raises(TypeError, match="true_groups must be a mapping of clients, got 'test'"):
+        federation.run(1).metrics("test")

@@ -1,13 +1,15 @@
 """Texts at the pointer are those of the element that was drawn for them."""
 
+import html
+import json
 import re
 
 import networkx as nx
 import numpy as np
 
 from bcfl.drawing import HypothesisLineage
-from experiments.reports.pictures import bubbles, cost, moves, tree
-from experiments.reports.pictures.drawing import inline_svg, with_tips
+from experiments.reports.pictures import bubbles, cost, likeness, moves, tree
+from experiments.reports.pictures.drawing import Cells, inline_svg, with_tips
 
 
 def tipped(draw, tips):
@@ -18,6 +20,20 @@ def tipped(draw, tips):
         1 if isinstance(tip, str) else len(tip) for tip in tips.values()
     )
     return svg, {name: text.split("&#10;") for name, text in found.items()}
+
+
+def test_a_heat_map_tells_its_cells():
+    cosines = np.array([[1.0, -0.126], [-0.126, 1.0]])
+    cells = Cells(["a, cluster 0", 'the "b"'], cosines, "cosine")
+    maps = {"ifca": (cosines, [0, 1])}
+    drawn = inline_svg(lambda: likeness.draw_clusters(maps), "f", "title")
+    svg = with_tips(drawn, "f", {"likeness-ifca": cells})
+    (text,) = re.findall(r'<image [^>]*id="f-likeness-ifca" data-cells="([^"]*)"', svg)
+    assert json.loads(html.unescape(text)) == {
+        "names": ["a, cluster 0", 'the "b"'],
+        "values": [["1.00", "-0.13"], ["-0.13", "1.00"]],
+        "what": "cosine",
+    }
 
 
 def test_lines_of_moves_tell_when_clients_came_to_their_clusters():
