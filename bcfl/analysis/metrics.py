@@ -170,6 +170,13 @@ SUMMARIES: Mapping[Likelihood, Callable[[Mapping[str, Any]], dict[str, float]]] 
 }
 """All scores of predictions from clients' sums, by likelihood."""
 
+SCORES: Mapping[Likelihood, tuple[str, ...]] = {
+    "categorical": ("accuracy", "macro_f1", "nll", "ece", "brier"),
+    "gaussian": ("rmse", "nll", *map(coverage_name, LEVELS), "coverage_error"),
+    "bernoulli": ("accuracy", "micro_f1", "macro_f1", "nll", "ece", "brier"),
+}
+"""Names of these scores; summaries of no client lack those of numbers and of labels."""
+
 
 def ari(true_groups: ArrayLike, labels: ArrayLike) -> float:
     """Adjusted Rand index of a clustering of clients: 1 for the true groups, 0 by chance.

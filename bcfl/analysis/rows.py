@@ -45,8 +45,13 @@ KINDS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("facts", "seconds"), (dict,)),
     "belief": (dict, NoneType),
 }
-"""Types of the columns that are no numbers."""
-NUMBER = (int, float, NoneType)
+"""Types of the columns that are no numbers; a deployed federation has more of its own."""
+NUMBERS = {
+    *("round", "weighted_f1", "hold_out_f1", "clusters_used", "effective_hypotheses"),
+    *("log_captured_mass", "participants", *COUNTS, "models_sent", "models_run", "num_floored"),
+    *("outside_hull", "outweighed", "num_candidates", *metrics.AGREEMENT),
+    *(name for names in metrics.SCORES.values() for name in names),
+}
 
 
 class MetricsError(ValueError):
@@ -248,7 +253,8 @@ def read(path: Path) -> list[Row]:
 
 def _check_types(row: Row, place: str) -> None:
     for name, value in row.items():
-        kinds = KINDS.get(name, NUMBER)
+        number = (int, float, NoneType) if name in NUMBERS else (object,)
+        kinds = KINDS.get(name, number)
         if not isinstance(value, kinds):
             words = " or ".join({NoneType: "null"}.get(kind, kind.__name__) for kind in kinds)
             raise MetricsError(

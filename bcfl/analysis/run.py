@@ -168,8 +168,7 @@ class Run:
         likelihood, leading = self.model.likelihood, self.hypotheses.best.association
         groups = self.groups if true_groups is None else true_groups
         if self.logged and not self.records:
-            names = metrics.SUMMARIES[likelihood]({})
-            known = {name: self.logged[-1].get(name) for name in names}
+            known = {name: self.logged[-1].get(name) for name in metrics.SCORES[likelihood]}
             scores = {name: nan if value is None else value for name, value in known.items()}
         else:
             scores = metrics.SUMMARIES[likelihood](self.tested if self.records else {})

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
-from bcfl import Federation, methods
-from bcfl.analysis import rows
+from bcfl import ClientData, Federation, methods
+from bcfl.analysis import metrics, rows
 from experiments import datasets, models, partitions
 
 
@@ -149,3 +150,31 @@ def test_fewer_rounds_than_the_checkpoint_says(tmp_path):
         rows.MetricsError, match="holds 1 rounds, its checkpoint comes after round 2"
     ):
         rows.keep_rounds(path, 2)
+
+
+def random_targets(kind):
+    random = np.random.default_rng(0)
+    shape = {"categorical": 20, "gaussian": (20, 2), "bernoulli": (20, 2)}[kind]
+    drawn = random.integers(0, 2, shape)
+    return random.normal(size=(20, 2)), drawn.astype(float) if kind == "gaussian" else drawn
+
+
+@pytest.mark.parametrize("kind", ["categorical", "gaussian", "bernoulli"])
+def test_scores_without_records_are_those_of_the_rows(kind, tmp_path):
+    samples = random_targets(kind)
+    clients = [ClientData.from_arrays(f"c{i}", samples, test=samples) for i in range(3)]
+    run = Federation(clients, lambda: torch.nn.Linear(2, 2), methods.fedavg()).run(2)
+    assert run.model.likelihood == kind
+    rows.write(tmp_path / "metrics.jsonl", run.rows())
+    logged = tuple(rows.read(tmp_path / "metrics.jsonl"))
+    scores = run.metrics()
+    assert all(math.isfinite(scores[name]) for name in metrics.SCORES[kind])
+    for name, value in replace(run, records=(), logged=logged).metrics().items():
+        assert value == scores[name] or math.isnan(scores[name])
+
+
+def test_columns_of_their_own_may_have_any_type(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    row = {"round": 1, "connected": ["a", "b"], "traffic": {"a": 3}, "note": "here"}
+    path.write_text(json.dumps(row) + "\n")
+    assert rows.read(path) == [row]
