@@ -22,6 +22,7 @@ SECTIONS = {
     "method": ("A round", "Cost", "Differences from the paper", "Results"),
     "suffix": ("What it changes", "Where it applies", "Cost", "Results"),
 }
+SYMBOLS = "Symbols are [those of all methods](index.md#notation)."
 FEW = 9
 """Up to so many options are one table; of more, those that all its like share are folded away."""
 SHARED = (
@@ -83,7 +84,7 @@ def method_page(name: str) -> str:
     parts = [
         f"# `{entry.title}`\n\n*{entry.description}.*\n",
         f"{intro}\n",
-        f"**Source:** {entry.paper or 'none; a reference'}.\n",
+        f"**Source:** {entry.paper or 'none; a reference'}. {SYMBOLS}\n",
         example_of(entry),
         *(f"## {title}\n\n{sections[title]}\n" for title in SECTIONS["method"][:-1]),
         f"## Parts\n\n{parts_of(methods.build(name))}\n",
@@ -110,7 +111,7 @@ def suffix_page(name: str) -> str:
     parts = [
         f"# `-{name}`\n\n*{entry.description}.*\n",
         f"{intro}\n",
-        f"**Source:** {entry.paper}.\n",
+        f"**Source:** {entry.paper}. {SYMBOLS}\n",
         example,
         f"## What it changes\n\n{sections['What it changes']}\n",
         f"## Where it applies\n\n{sections['Where it applies']}\n\n{_applicable(name)}\n",

@@ -28,6 +28,13 @@ FENCED = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", flags=re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 DOTTED = re.compile(r"`((?:bcfl|assignment|posteriors|experiments)(?:\.\w+)+)[(`]")
+DRAWN = (
+    "Bigl Bigr Delta Gamma Lambda alpha approx bar beta bigl bigr cos cup delta dots ell eta "
+    "exp frac gamma in lVert lambda lceil left leftarrow leq log mathrm max mid min mu odot "
+    "omega pi propto qquad quad rVert rceil rho right sigma sqrt sum tau text theta top "
+    "underset varepsilon "
+)
+"""Commands of formulas that the pages are known to draw; others may show as text."""
 ENTRY_POINTS = {"bcfl.datasets", "bcfl.partitions", "bcfl.models"}
 WORDS = ("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training")
 
@@ -66,6 +73,13 @@ def test_a_text_has_its_sections_and_displayed_formulas(pages, name):
     steps = sections[pages.SECTIONS[kind][0]]
     assert steps.startswith("1. ")
     assert "$$" in steps or name == "local"
+
+
+def test_formulas_of_methods_have_only_commands_that_are_drawn(pages):
+    for path in pages.TEXTS.glob("*.md"):
+        formulas = re.findall(r"\$\$.*?\$\$|\$[^$\n]+\$", path.read_text("utf-8"), flags=re.DOTALL)
+        commands = {command for each in formulas for command in re.findall(r"\\([A-Za-z]+)", each)}
+        assert commands <= set(DRAWN.split()), path.name
 
 
 def test_a_missing_section_is_an_error(pages, monkeypatch, tmp_path):
