@@ -106,7 +106,7 @@ def suffix_page(name: str) -> str:
     example = (
         f"```python\nfrom bcfl import methods\n\n"
         f'method = methods.build("ifca-{name}", num_clusters=4)\n'
-        f"# or, of any method: methods.{function}(method)\n```\n"
+        f"# or, added to another method: methods.{function}(method)\n```\n"
     )
     parts = [
         f"# `-{name}`\n\n*{entry.description}.*\n",
