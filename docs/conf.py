@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -46,14 +47,29 @@ html_title = "bcfl"
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 html_math_renderer = "mathml"
+MATHML = "http://www.w3.org/1998/Math/MathML"
+ElementTree.register_namespace("", MATHML)
 
 
 def in_mathml(self, node):
-    """Write a formula as MathML, which browsers draw without a script."""
+    """Write a formula as MathML, which browsers draw without a script; wide ones are scrolled."""
     inline = node.tagname == "math"
-    formula = convert(node.astext(), display="inline" if inline else "block")
-    self.body.append(formula if inline else f'<div class="math">{formula}</div>')
+    formula = with_apart_limits(convert(node.astext(), display="inline" if inline else "block"))
+    scrolled = f'<div class="math-wrapper"><div class="math">{formula}</div></div>'
+    self.body.append(formula if inline else scrolled)
     raise SkipNode
+
+
+def with_apart_limits(formula):
+    """The formula with space between sums and their limits, which overlap without a font for math."""
+    root = ElementTree.fromstring(formula)
+    sums = [part for part in root.iter() if len(part) > 1 and part[0].text in ("∑", "∏")]
+    for part in sums:
+        for place, side in zip(range(1, len(part)), ("height", "depth"), strict=False):
+            padded = ElementTree.Element(f"{{{MATHML}}}mpadded", {side: "+0.25em"})
+            padded.append(part[place])
+            part[place] = padded
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def as_plain_text(app, what, name, obj, options, lines):
