@@ -47,6 +47,7 @@ html_title = "bcfl"
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 html_math_renderer = "mathml"
+LIMITS = ({"height": "+0.7em"}, {"depth": "+0.3em"})  # space above the lower, below the upper
 MATHML = "http://www.w3.org/1998/Math/MathML"
 ElementTree.register_namespace("", MATHML)
 
@@ -55,18 +56,19 @@ def in_mathml(self, node):
     """Write a formula as MathML, which browsers draw without a script; wide ones are scrolled."""
     inline = node.tagname == "math"
     formula = with_apart_limits(convert(node.astext(), display="inline" if inline else "block"))
-    scrolled = f'<div class="math-wrapper"><div class="math">{formula}</div></div>'
+    style = "overflow-y: hidden; padding: 0.5em 0"
+    scrolled = f'<div class="math-wrapper" style="{style}"><div class="math">{formula}</div></div>'
     self.body.append(formula if inline else scrolled)
     raise SkipNode
 
 
 def with_apart_limits(formula):
-    """The formula with space between sums and their limits, which overlap without a font for math."""
+    """Set limits apart from their sums, which they overlap where the system has no math font."""
     root = ElementTree.fromstring(formula)
     sums = [part for part in root.iter() if len(part) > 1 and part[0].text in ("∑", "∏")]
     for part in sums:
-        for place, side in zip(range(1, len(part)), ("height", "depth"), strict=False):
-            padded = ElementTree.Element(f"{{{MATHML}}}mpadded", {side: "+0.25em"})
+        for place, space in enumerate(LIMITS[: len(part) - 1], start=1):
+            padded = ElementTree.Element(f"{{{MATHML}}}mpadded", space)
             padded.append(part[place])
             part[place] = padded
     return ElementTree.tostring(root, encoding="unicode")
